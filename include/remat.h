@@ -1,0 +1,277 @@
+/* remat: make a training step fit a memory budget.
+ *
+ *     remat_ctx *ctx = remat_ctx_new(NULL);
+ *     remat_graph *graph = NULL;
+ *     remat_plan *plan = NULL;
+ *     if (remat_graph_load(ctx, "resnet50.json.gz", &graph) == REMAT_OK &&
+ *         remat_plan_make(ctx, graph, "chen-sqrt", (int64_t)8 << 30, &plan) == REMAT_OK) {
+ *         size_t n_steps;
+ *         const remat_step *steps = remat_plan_steps(plan, &n_steps); // ops to run, in order, some of them twice
+ *         printf("%zu steps, peak %lld bytes\n", n_steps, (long long)remat_plan_summary(plan)->peak_bytes);
+ *     } else {
+ *         fprintf(stderr, "%s\n", remat_ctx_error(ctx));
+ *     }
+ *     remat_plan_free(plan), remat_graph_free(graph), remat_ctx_free(ctx);
+ *
+ * Rules that hold everywhere. Sizes are bytes and costs are integers, both int64_t. On success the caller owns `*out`; on
+ * failure it is untouched and remat_ctx_error() has one line that says why. Every _free accepts NULL. A context serves
+ * one thread at a time; graphs and plans are immutable, outlive nothing but the context that made them, and may be read by
+ * many threads. The library never prints, exits or sets a signal handler. What the words mean: docs/model.md. */
+#ifndef REMAT_H
+#define REMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define REMAT_VERSION_MAJOR 0 /* the only place the version is written: the build reads it here */
+#define REMAT_VERSION_MINOR 1
+#define REMAT_VERSION_PATCH 0
+
+#define REMAT_NONE UINT32_MAX     /* "no such index" */
+#define REMAT_ABSENT ((int64_t)-1) /* "not given" */
+
+typedef struct remat_ctx remat_ctx;         /* options, allocator, callbacks, the last error */
+typedef struct remat_input remat_input;     /* a parsed file of any kind */
+typedef struct remat_graph remat_graph;     /* ops, values and costs; immutable */
+typedef struct remat_builder remat_builder; /* a graph under construction */
+typedef struct remat_chain remat_chain;     /* a chain of stages (Rotor's model); immutable */
+typedef struct remat_plan remat_plan;       /* a schedule with its numbers; immutable */
+typedef struct remat_program remat_program; /* a schedule with its allocations and frees; immutable */
+
+/* The program exits with these. They never change. */
+typedef enum remat_status {
+    REMAT_OK = 0,
+    REMAT_E_USAGE = 1,      /* a call or a flag is wrong */
+    REMAT_E_INPUT = 2,      /* a file is wrong */
+    REMAT_E_IO = 3,         /* reading or writing failed */
+    REMAT_E_MEMORY = 4,     /* out of memory */
+    REMAT_E_PLAN = 5,       /* a plan you gave is invalid */
+    REMAT_E_APPLIES = 6,    /* the strategy does not apply to this graph */
+    REMAT_E_BUG = 9,        /* a plan that we made is invalid: please report it */
+    REMAT_E_INFEASIBLE = 10, /* proved: no plan fits the budget (remat_plan_status) */
+    REMAT_E_NOT_FOUND = 11, /* no plan within the budget was found (remat_plan_status) */
+} remat_status;
+
+/* ---- context ---- */
+
+typedef struct remat_alloc { /* one function: new_size 0 frees, NULL p allocates; NULL result: no memory */
+    void *(*resize)(void *user, void *p, size_t old_size, size_t new_size);
+    void *user;
+} remat_alloc;
+
+typedef struct remat_progress {
+    const char *strategy;
+    int permille;                      /* done so far */
+    int64_t cost, peak_bytes;          /* of the best plan so far; REMAT_ABSENT before the first */
+    int64_t work;                      /* spent so far */
+} remat_progress;
+
+typedef struct remat_option {
+    const char *name, *help;
+    int64_t initial, low, high;
+} remat_option;
+
+remat_ctx *remat_ctx_new(const remat_alloc *hooks); /* NULL hooks: the C library; NULL result: no memory */
+void remat_ctx_free(remat_ctx *ctx);
+void remat_ctx_stop(remat_ctx *ctx); /* from any thread or signal handler: planners return the best so far */
+remat_status remat_ctx_set(remat_ctx *ctx, const char *option, int64_t value);
+remat_status remat_ctx_get(remat_ctx *ctx, const char *option, int64_t *out);
+size_t remat_option_count(void);
+const remat_option *remat_option_at(size_t index); /* NULL past the end, as every _at */
+void remat_ctx_on_progress(remat_ctx *ctx, void (*fn)(void *user, const remat_progress *), void *user);
+void remat_ctx_on_warning(remat_ctx *ctx, void (*fn)(void *user, const char *line), void *user);
+
+/* The last failure: one line, and its parts ("" where there is none). Never NULL. */
+const char *remat_ctx_error(const remat_ctx *ctx);
+const char *remat_ctx_error_file(const remat_ctx *ctx);
+const char *remat_ctx_error_place(const remat_ctx *ctx); /* "nodes[7].in[1]", "line 3 column 9" */
+const char *remat_ctx_error_reason(const remat_ctx *ctx);
+
+/* ---- files ---- */
+
+typedef enum remat_kind { REMAT_KIND_GRAPH = 0, REMAT_KIND_CHAIN = 1, REMAT_KIND_PLAN = 2 } remat_kind;
+typedef enum remat_format { REMAT_JSON = 0, REMAT_JSON_GZ = 1, REMAT_DOT = 2 } remat_format;
+/* Receives the bytes of a file being written; anything but 0 stops the writer with REMAT_E_IO. */
+typedef int remat_sink(void *user, const void *bytes, size_t n_bytes);
+
+/* `source` is a path, "-" for standard input, or "zoo:NAME?key=value&..." for an embedded model. The content decides the
+ * format: remat-graph, remat-chain, remat-plan or networkx node-link JSON, or DOT; plain or gzip. */
+remat_status remat_input_open(remat_ctx *ctx, const char *source, remat_input **out);
+remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *bytes, size_t n_bytes, remat_input **out);
+remat_kind remat_input_kind(const remat_input *input);
+void remat_input_free(remat_input *input);
+
+/* ---- graphs ---- */
+
+typedef enum remat_phase { REMAT_PHASE_NONE = 0, REMAT_FORWARD = 1, REMAT_BACKWARD = 2 } remat_phase;
+typedef enum remat_class {
+    REMAT_CLASS_OTHER = 0, REMAT_CLASS_COMPUTE = 1, REMAT_CLASS_FUSIBLE = 2, REMAT_CLASS_VIEW = 3, REMAT_CLASS_RANDOM = 4
+} remat_class;
+typedef enum remat_value_kind {
+    REMAT_TEMPORARY = 0, REMAT_PARAM = 1, REMAT_BUFFER = 2, REMAT_INPUT = 3, REMAT_CONST = 4
+} remat_value_kind;
+typedef enum remat_value_attr {
+    REMAT_VALUE_SIZE = 0,     /* bytes of the tensor itself */
+    REMAT_VALUE_STORAGE = 1,  /* bytes of its allocation; that of its root for a view */
+    REMAT_VALUE_ALIAS = 2,    /* the value it is a view of, or REMAT_ABSENT */
+    REMAT_VALUE_KIND = 3,     /* remat_value_kind */
+    REMAT_VALUE_ROOT = 4,     /* read only: the value that owns the storage, itself if it does */
+    REMAT_VALUE_PRODUCER = 5, /* read only: the op that makes it, or REMAT_ABSENT: resident */
+} remat_value_attr;
+typedef enum remat_op_attr {
+    REMAT_OP_COST = 0,  /* in the graph's cost unit */
+    REMAT_OP_FLOPS = 1, /* or REMAT_ABSENT */
+    REMAT_OP_WORKSPACE = 2,
+    REMAT_OP_PHASE = 3, /* remat_phase */
+    REMAT_OP_CLASS = 4, /* remat_class */
+    REMAT_OP_PINNED = 5, /* 1: runs exactly once, in order among pinned ops */
+    REMAT_OP_REPLAY = 6, /* 1: random, but its generator state is replayed, so it need not be pinned */
+} remat_op_attr;
+
+typedef struct remat_info {
+    uint32_t ops, values, storages, views, multi_output, pinned, dead, cut_values;
+    int64_t resident_bytes, keep_all_peak_bytes, keep_all_cost, need_bytes;
+    uint32_t keep_all_peak_step;
+    uint32_t need_op; /* the op that forces need_bytes, or REMAT_NONE */
+} remat_info;
+
+enum { REMAT_DCE = 1, REMAT_FOLD_IDENTITY = 2, REMAT_NO_ALIAS = 4, REMAT_REPLAY_RANDOM = 8 };
+
+remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **out); /* open, read, close */
+remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out);
+remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format, remat_sink *sink, void *user);
+void remat_graph_free(remat_graph *graph);
+/* A copy with `flags` (REMAT_DCE | ...) applied and costs by `cost_model`: "given", "unit", "node", "flops",
+ * "roofline:DEVICE", or NULL to keep the costs it has. The copy remembers the original: plans made with it name the original's ops. */
+remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model, remat_graph **out);
+remat_status remat_graph_info(remat_ctx *ctx, const remat_graph *graph, remat_info *out);
+/* The values that are in memory together at need_op whatever the plan: at most `capacity` of them, largest first. */
+remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values, uint32_t capacity, uint32_t *n_values);
+
+const char *remat_graph_name(const remat_graph *graph);
+const char *remat_graph_digest(const remat_graph *graph);     /* "sha256:..." of the original */
+const char *remat_graph_cost_model(const remat_graph *graph); /* "roofline:h100", ... */
+const char *remat_graph_cost_unit(const remat_graph *graph);  /* "ns", "unit", ... */
+uint32_t remat_graph_n_ops(const remat_graph *graph);
+uint32_t remat_graph_n_values(const remat_graph *graph);
+const char *remat_graph_op_name(const remat_graph *graph, uint32_t op);         /* "" past the end */
+const char *remat_graph_op_target(const remat_graph *graph, uint32_t op);       /* what it calls: "aten.mm.default" */
+const char *remat_graph_value_name(const remat_graph *graph, uint32_t value);
+int64_t remat_graph_op_get(const remat_graph *graph, uint32_t op, remat_op_attr attr);
+int64_t remat_graph_value_get(const remat_graph *graph, uint32_t value, remat_value_attr attr);
+const uint32_t *remat_graph_op_in(const remat_graph *graph, uint32_t op, uint32_t *n);
+const uint32_t *remat_graph_op_out(const remat_graph *graph, uint32_t op, uint32_t *n);
+const uint32_t *remat_graph_outputs(const remat_graph *graph, uint32_t *n);
+
+/* Build a graph without a file. The first mistake is remembered and returned by finish, so calls need no checks between;
+ * indices count from 0 in order of creation. A value that no op lists in `out` is resident. */
+remat_builder *remat_builder_new(remat_ctx *ctx, const char *name); /* NULL: no memory */
+uint32_t remat_builder_value(remat_builder *b, const char *name, int64_t size_bytes);
+uint32_t remat_builder_view(remat_builder *b, const char *name, int64_t size_bytes, uint32_t base);
+void remat_builder_value_set(remat_builder *b, uint32_t value, remat_value_attr attr, int64_t x);
+void remat_builder_value_tensor(remat_builder *b, uint32_t value, const char *dtype, const int64_t *shape, uint32_t rank);
+uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in, uint32_t n_in, const uint32_t *out, uint32_t n_out);
+void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int64_t x);
+void remat_builder_op_target(remat_builder *b, uint32_t op, const char *target);
+void remat_builder_output(remat_builder *b, uint32_t value);
+remat_status remat_builder_finish(remat_builder *b, remat_graph **out); /* may be called again after more additions */
+void remat_builder_free(remat_builder *b);
+
+/* Embedded models and strategies, by name. */
+typedef struct remat_entry { const char *name, *help; } remat_entry;
+const remat_entry *remat_zoo_at(size_t index);      /* help: parameters with their defaults */
+const remat_entry *remat_strategy_at(size_t index);
+const remat_entry *remat_device_at(size_t index);   /* of the roofline cost model; help: rates and their source */
+
+/* ---- plans ---- */
+
+#define REMAT_BUDGET_NONE ((int64_t)-1) /* no limit */
+#define REMAT_BUDGET_MIN ((int64_t)-2)  /* the least peak that the strategy finds */
+
+typedef enum remat_step_kind {
+    REMAT_RUN = 0, REMAT_OFFLOAD = 1, REMAT_FETCH = 2,                         /* graphs: index is an op to run, or a value to move */
+    REMAT_F_ALL = 3, REMAT_F_CK = 4, REMAT_F_NONE = 5, REMAT_B = 6, /* chains: index is a stage, from 1 */
+} remat_step_kind;
+typedef struct remat_step { uint32_t kind, index; } remat_step;
+
+typedef enum remat_outcome { REMAT_UNKNOWN = 0, REMAT_FEASIBLE = 1, REMAT_OPTIMAL = 2, REMAT_INFEASIBLE = 3 } remat_outcome;
+typedef enum remat_stopped { REMAT_DONE = 0, REMAT_WORK = 1, REMAT_TIME = 2, REMAT_SIGNAL = 3 } remat_stopped;
+
+typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: "") where a number is not known */
+    const char *strategy, *graph, *digest, *cost_model, *cost_unit, *bound_scope, *bound_method;
+    unsigned flags; /* REMAT_DCE | ... the graph was prepared with */
+    int64_t budget_bytes; /* or REMAT_BUDGET_NONE */
+    int64_t peak_bytes, keep_all_peak_bytes, resident_bytes, need_bytes, cost, keep_all_cost, bound_cost;
+    int64_t offloaded_bytes, saved_bytes, traffic_bytes, seed, work;
+    uint32_t peak_step, need_op, steps, ops, recomputed_ops; /* recomputed_ops: ops that run more than once */
+    bool within_budget;
+    remat_outcome outcome;
+    remat_stopped stopped;
+    remat_kind kind;   /* what it is a plan for: a graph or a chain */
+    int64_t bandwidth; /* of offload and fetch, as the option of that name */
+} remat_summary;
+
+typedef struct remat_verdict {
+    bool valid;
+    int64_t peak_bytes, cost, host_bytes; /* host_bytes: the offloaded copies */
+    uint32_t peak_step, peak_op;          /* the original's op; REMAT_NONE: no step, or a transfer */
+    uint32_t first_bad_step;              /* REMAT_NONE if valid, or if the fault is in no one step */
+    char reason[240];
+} remat_verdict;
+
+/* "12GiB", "900MB", "50%" of `keep_all_peak_bytes`, "min", "4096". */
+remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes, int64_t *out);
+/* A plan comes back even when it misses the budget: remat_plan_status() says so. Each plan has passed remat_verify(). */
+remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget_bytes, remat_plan **out);
+remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_plan **out);
+remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format, remat_sink *sink, void *user);
+void remat_plan_free(remat_plan *plan);
+remat_status remat_plan_status(const remat_plan *plan); /* REMAT_OK, REMAT_E_INFEASIBLE or REMAT_E_NOT_FOUND */
+const remat_summary *remat_plan_summary(const remat_plan *plan);
+const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps);
+
+/* Both answer REMAT_OK and fill `out` whether the schedule is valid or not. remat_plan_verify also checks that the plan
+ * belongs to the graph and that the numbers it carries are true. */
+remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_verdict *out);
+remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out);
+
+/* ---- lowering ---- */
+
+typedef enum remat_statement_kind { REMAT_ALLOCATE = 0, REMAT_COMPUTE = 1, REMAT_DEALLOCATE = 2 } remat_statement_kind;
+typedef struct remat_statement {
+    remat_statement_kind kind;
+    remat_step step;        /* COMPUTE: what runs; else the step it belongs to */
+    uint32_t step_index;
+    uint32_t value, reg;    /* ALLOCATE, DEALLOCATE: the value that owns the storage, and the register: one per storage instance */
+    int64_t bytes;          /* of the storage; COMPUTE: of the workspace */
+    int64_t memory_bytes;   /* in use after this statement; COMPUTE: while it runs */
+} remat_statement;
+
+remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_program **out);
+const remat_statement *remat_program_statements(const remat_program *program, size_t *n_statements);
+void remat_program_free(remat_program *program);
+
+/* ---- chains ---- */
+
+typedef struct remat_stage { const char *name; int64_t a, abar, delta, tf, tb, of, ob, keep; } remat_stage;
+
+remat_status remat_chain_read(remat_ctx *ctx, const remat_input *input, remat_chain **out);
+remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_format format, remat_sink *sink, void *user);
+void remat_chain_free(remat_chain *chain);
+const char *remat_chain_name(const remat_chain *chain);
+const char *remat_chain_size_unit(const remat_chain *chain); /* "bytes" unless the file says otherwise */
+const char *remat_chain_cost_unit(const remat_chain *chain); /* "ns" unless the file says otherwise */
+uint32_t remat_chain_n_stages(const remat_chain *chain); /* L; stage 0 is the input, L + 1 the loss */
+const remat_stage *remat_chain_stage(const remat_chain *chain, uint32_t stage);
+
+const char *remat_version(void); /* "0.1.0" */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,82 @@
+/* base.h: what every file of the library stands on: the context, its memory, its errors and its limits.
+ *
+ * Memory has three lifetimes. *Frozen* objects (graph, plan, chain, program) are one block each, made by rm_alloc and
+ * released by rm_release. *Scratch* is an arena in the context: the API boundary takes a mark and releases to it, so code
+ * in between may return early without leaks (a parsed file has an arena of its own). *Vectors* (vec.h) grow on the heap hook and belong to one struct.
+ * The heap itself is touched in mem.c only. */
+#ifndef RM_BASE_H
+#define RM_BASE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/options.h"
+#include "remat.h"
+
+#define RM_LEN(array) (sizeof(array) / sizeof *(array))
+#define RM_MAX_BYTES ((int64_t)1 << 62) /* every sum of sizes in a file stays below this */
+
+#define TRY(call)                                                                                                              \
+    do {                                                                                                                       \
+        const remat_status status_ = (call);                                                                                   \
+        if (status_ != REMAT_OK) return status_;                                                                               \
+    } while (0)
+
+typedef struct rm_block rm_block;
+typedef struct rm_arena { rm_block *top; } rm_arena; /* {NULL}: empty */
+typedef struct rm_mark { rm_block *block; size_t used; } rm_mark;
+
+typedef struct rm_error { /* file, place and reason are cut to fit; `line` is what a person reads */
+    remat_status status;
+    char file[160], place[120], reason[320], line[640];
+} rm_error;
+
+struct remat_ctx {
+    remat_alloc heap;
+    rm_arena scratch;
+    rm_options options;
+    rm_error error;
+    char input_name[160]; /* of the file being read: errors name it */
+    void (*on_progress)(void *user, const remat_progress *progress);
+    void *progress_user;
+    void (*on_warning)(void *user, const char *line);
+    void *warning_user;
+    int64_t work, work_limit; /* spent and allowed in the current call */
+    int64_t deadline_ns;      /* of the current call; INT64_MAX: none */
+    remat_stopped stopped;    /* why the current call was cut short */
+    atomic_bool stop;
+};
+
+/* ---- memory (mem.c) ---- */
+extern const remat_alloc rm_libc_heap; /* malloc and friends */
+void *rm_resize(const remat_alloc *heap, void *p, size_t old_size, size_t new_size);
+void *rm_alloc(remat_ctx *ctx, size_t size); /* zeroed; NULL: out of memory, and the error is set */
+void rm_release(const remat_alloc *heap, void *p, size_t size);
+/* n zeroed elements that live as long as the arena; NULL: out of memory, and the error is set. Never NULL for n = 0. */
+void *rm_arena_get(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size);
+void rm_arena_free(const remat_alloc *heap, rm_arena *arena);
+/* The same, until the mark is released. */
+void *rm_scratch(remat_ctx *ctx, size_t n, size_t size);
+#define RM_SCRATCH(ctx, ptr, n) (((ptr) = rm_scratch((ctx), (n), sizeof *(ptr))) ? REMAT_OK : REMAT_E_MEMORY)
+char *rm_scratch_copy(remat_ctx *ctx, const char *text);
+rm_mark rm_scratch_mark(const remat_ctx *ctx);
+void rm_scratch_release(remat_ctx *ctx, rm_mark mark);
+
+/* ---- errors (error.c): say what is wrong where it is known, forward with TRY ---- */
+remat_status rm_fail(remat_ctx *ctx, remat_status status, const char *format, ...) RM_PRINTF(3, 4);
+/* With the place in the file being read, e.g. "nodes[7].in[1]". */
+remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format, ...) RM_PRINTF(4, 5);
+remat_status rm_no_memory(remat_ctx *ctx);
+void rm_warn(remat_ctx *ctx, const char *format, ...) RM_PRINTF(2, 3);
+void rm_input_name(remat_ctx *ctx, const char *name); /* NULL or "": no file */
+
+/* ---- limits (limits.c) ---- */
+void rm_limits_begin(remat_ctx *ctx, int64_t default_work);
+bool rm_spend(remat_ctx *ctx, int64_t work); /* true: stop now and keep the incumbent; ctx->stopped says why */
+void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes);
+int64_t rm_clock_ns(void);
+
+#endif

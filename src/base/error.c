@@ -1,0 +1,65 @@
+/* error.c: one failure is one line. The first cause is what is reported: code that fails forwards the status untouched. */
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Messages quote bytes of files: what a terminal would obey does not get through. */
+static void sanitise(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+}
+
+static void set_error(remat_ctx *ctx, remat_status status, const char *place, const char *format, va_list args)
+{
+    rm_error *e = &ctx->error;
+    e->status = status;
+    snprintf(e->file, sizeof e->file, "%s", ctx->input_name);
+    snprintf(e->place, sizeof e->place, "%s", place);
+    vsnprintf(e->reason, sizeof e->reason, format, args);
+    sanitise(e->file), sanitise(e->place), sanitise(e->reason);
+    snprintf(e->line, sizeof e->line, "%s%s%s%s%s", e->file, *e->file ? ": " : "", e->place, *e->place ? ": " : "", e->reason);
+}
+
+remat_status rm_fail(remat_ctx *ctx, remat_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(ctx, status, "", format, args);
+    va_end(args);
+    return status;
+}
+
+remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(ctx, status, place, format, args);
+    va_end(args);
+    return status;
+}
+
+remat_status rm_no_memory(remat_ctx *ctx)
+{
+    return rm_fail(ctx, REMAT_E_MEMORY, "out of memory");
+}
+
+void rm_warn(remat_ctx *ctx, const char *format, ...)
+{
+    if (!ctx->on_warning) return;
+    char line[640];
+    size_t n = 0;
+    if (*ctx->input_name) n = (size_t)snprintf(line, sizeof line, "%s: ", ctx->input_name);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + n, sizeof line - n, format, args);
+    va_end(args);
+    ctx->on_warning(ctx->warning_user, line);
+}
+
+void rm_input_name(remat_ctx *ctx, const char *name)
+{
+    snprintf(ctx->input_name, sizeof ctx->input_name, "%s", name ? name : "");
+}
