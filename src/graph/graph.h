@@ -1,0 +1,96 @@
+/* graph.h: the frozen graph and the builder behind it. docs/model.md says what the fields mean.
+ *
+ * Arrays are indexed by value or by op; lists are CSR: the inputs of `op` are in[in_begin[op] .. in_begin[op + 1]).
+ * Every op reads only resident values and values made by earlier ops, so array order is a valid schedule (keep-all).
+ * Strings are offsets into `text`, where offset 0 is "". */
+#ifndef RM_GRAPH_H
+#define RM_GRAPH_H
+
+#include "base/base.h"
+#include "base/vec.h"
+
+struct remat_graph {
+    remat_alloc heap;
+    size_t block_size;
+    uint32_t n_ops, n_values, n_outputs, n_in, n_out, n_dims, n_text;
+    uint32_t n_original_ops, n_original_values;
+    unsigned flags;         /* what prepare did to the original */
+    int64_t resident_bytes; /* of the values that no op makes */
+    int64_t total_cost;     /* of running every op once */
+    char digest[80];        /* "sha256:..." of the original */
+    char cost_model[32];    /* "roofline:h100" */
+    const char *cost_unit;  /* "ns" */
+    uint32_t name, given_unit, extra;
+
+    int64_t *size, *storage; /* by value; storage: bytes of its root's allocation */
+    uint32_t *alias;         /* the value it was declared a view of, or REMAT_NONE */
+    uint32_t *root;          /* the value that owns the storage */
+    uint32_t *producer;      /* op, or REMAT_NONE: resident */
+    uint32_t *dims_begin;
+    uint32_t *value_name, *value_dtype, *value_extra;
+    uint32_t *value_original; /* index in the original graph */
+    uint8_t *value_kind, *is_output;
+    int64_t *dims;
+
+    uint32_t *in_begin, *in, *out_begin, *out;
+    uint32_t *out_source; /* parallel to out: the input (or earlier output) whose storage instance an alias output takes; REMAT_NONE: a new storage */
+    int64_t *cost, *given_cost, *flops, *workspace; /* given_cost, flops: REMAT_ABSENT where the file has none */
+    uint32_t *op_name, *op_target, *op_extra;
+    uint32_t *op_original;
+    uint8_t *phase, *op_class, *pinned, *replay; /* pinned: in effect; explicit or random without replay */
+    uint8_t *says_pinned;                        /* pinned: in the file */
+    uint32_t *outputs;
+
+    uint32_t *op_now, *value_now; /* by original index: index here, or REMAT_NONE if prepare dropped it */
+    char *text;
+};
+
+static inline const char *rm_text(const remat_graph *g, uint32_t offset) { return g->text + offset; }
+static inline bool rm_is_resident(const remat_graph *g, uint32_t value) { return g->producer[g->root[value]] == REMAT_NONE; }
+static inline bool rm_owns_storage(const remat_graph *g, uint32_t value) { return g->root[value] == value; }
+bool rm_is_view_op(const remat_graph *g, uint32_t op); /* it has outputs, and all of them are aliases */
+
+/* ---- builder (builder.c): what the readers, the zoo, prepare and the public builder fill in ---- */
+
+typedef struct rm_value_record {
+    int64_t size, storage; /* storage: REMAT_ABSENT: as size */
+    uint32_t alias, kind, name, dtype, extra, dims_begin, n_dims, original;
+} rm_value_record;
+
+typedef struct rm_op_record {
+    int64_t cost, flops, workspace;
+    uint32_t in_begin, n_in, out_begin, n_out, name, target, extra, original;
+    uint8_t phase, op_class, pinned, replay;
+} rm_op_record;
+
+struct remat_builder {
+    remat_ctx *ctx;
+    remat_status status; /* of the first mistake */
+    rm_error error;      /* and its line */
+    uint32_t name, extra, cost_unit;
+    RM_VEC(rm_value_record) values;
+    RM_VEC(rm_op_record) ops;
+    RM_VEC(uint32_t) lists; /* all input and output lists */
+    RM_VEC(uint32_t) outputs;
+    RM_VEC(int64_t) dims;
+    RM_VEC(char) text;
+    const remat_graph *original; /* prepare: where `original` indices, flags and digest come from; else NULL */
+    unsigned flags;
+};
+
+uint32_t rm_builder_text(remat_builder *b, const char *text); /* NULL: "" */
+void rm_builder_fail(remat_builder *b, remat_status status);  /* remembers ctx->error */
+
+/* ---- passes over a graph ---- */
+
+void rm_graph_digest(const remat_graph *g, char digest[80]);                      /* digest.c */
+remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *model);    /* cost.c: sets the costs; NULL: the default model */
+/* prepare.c: marks the ops that REMAT_DCE keeps, given the other flags; `live` is zeroed. */
+remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live);
+
+typedef struct rm_need { int64_t bytes; uint32_t op; } rm_need;
+remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out); /* need.c */
+/* Marks the storages (by root value; `marked` is zeroed) that are in memory at `op` whatever the schedule. */
+remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, uint8_t *marked);
+
+#endif

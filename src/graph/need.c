@@ -1,0 +1,125 @@
+/* need.c: the least budget that any schedule needs, whatever its order.
+ *
+ * While an op runs, its inputs, its outputs and its workspace are in memory together, and all that is resident. So is the
+ * storage of a pinned op p (it has one instance only) at every op o with p -> ... -> o -> ... -> r, where r reads that
+ * storage: p runs before the first run of o, r after it. The same holds if the storage is a graph output and p is an
+ * ancestor of o. Need = the largest such sum. (Without offload: a fetch would make a second instance.)
+ *
+ * Reachability goes 64 pinned storages at a time: "p reaches o" one way over the ops, "o reaches a reader" the other
+ * way, each one word per op. O((pinned storages / 64 + 1) * edges). */
+#include "graph/graph.h"
+
+#include <string.h>
+
+typedef struct batch { /* up to 64 storages of pinned ops */
+    uint32_t storage[64];
+    unsigned n;
+    uint64_t *below; /* by op: bit i set if the op that makes storage i is a proper ancestor */
+    uint64_t *above; /* by op: bit i set if a proper descendant reads storage i, or it is an output */
+    uint8_t *slot;   /* by root value: 1 + bit, for the storages at hand */
+} batch;
+
+static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *list, uint32_t begin, uint32_t end)
+{
+    uint64_t bits = 0;
+    for (uint32_t k = begin; k < end; k++) {
+        const uint8_t slot = b->slot[g->root[list[k]]];
+        if (slot) bits |= UINT64_C(1) << (slot - 1);
+    }
+    return bits;
+}
+
+static void propagate(const remat_graph *g, batch *b)
+{
+    uint64_t kept_to_end = 0;
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const uint8_t slot = b->slot[g->root[g->outputs[i]]];
+        if (slot) kept_to_end |= UINT64_C(1) << (slot - 1);
+    }
+    memset(b->below, 0, g->n_ops * sizeof *b->below);
+    for (uint32_t op = 0; op < g->n_ops; op++) b->above[op] = kept_to_end;
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+            const uint32_t p = g->producer[g->in[k]];
+            if (p != REMAT_NONE) b->below[op] |= b->below[p] | (g->pinned[p] ? bits_of(g, b, g->out, g->out_begin[p], g->out_begin[p + 1]) : 0);
+        }
+    for (uint32_t op = g->n_ops; op-- > 0;) {
+        const uint64_t from_here = b->above[op] | bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]);
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            if (g->producer[g->in[k]] != REMAT_NONE) b->above[g->producer[g->in[k]]] |= from_here;
+    }
+}
+
+static remat_status batch_new(remat_ctx *ctx, const remat_graph *g, batch *b)
+{
+    *b = (batch){.n = 0};
+    TRY(RM_SCRATCH(ctx, b->below, g->n_ops));
+    TRY(RM_SCRATCH(ctx, b->above, g->n_ops));
+    return RM_SCRATCH(ctx, b->slot, g->n_values);
+}
+
+/* The next up to 64 storages of pinned ops, from value `v` on; true while there are any. */
+static bool batch_next(const remat_graph *g, batch *b, uint32_t *v)
+{
+    for (unsigned i = 0; i < b->n; i++) b->slot[b->storage[i]] = 0;
+    b->n = 0;
+    for (; *v < g->n_values && b->n < 64; ++*v)
+        if (g->root[*v] == *v && g->producer[*v] != REMAT_NONE && g->pinned[g->producer[*v]]) {
+            b->storage[b->n++] = *v;
+            b->slot[*v] = (uint8_t)b->n;
+        }
+    if (b->n) propagate(g, b);
+    return b->n > 0;
+}
+
+/* Storages at hand that are in memory at `op` though it does not touch them. */
+static uint64_t held_across(const remat_graph *g, const batch *b, uint32_t op)
+{
+    const uint64_t bits = b->below[op] & b->above[op];
+    return bits ? bits & ~(bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]) | bits_of(g, b, g->out, g->out_begin[op], g->out_begin[op + 1])) : 0;
+}
+
+static void add_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
+{
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        need[op] = g->resident_bytes + g->workspace[op]; /* sums of distinct storages: below 2^62, and so is each workspace */
+        for (int side = 0; side < 2; side++) {
+            const uint32_t *list = side ? g->out : g->in, *begin = side ? g->out_begin : g->in_begin;
+            for (uint32_t k = begin[op]; k < begin[op + 1]; k++) {
+                const uint32_t root = g->root[list[k]];
+                if (g->producer[root] == REMAT_NONE || seen[root] == op + 1) continue;
+                seen[root] = op + 1;
+                need[op] += g->storage[root];
+            }
+        }
+    }
+}
+
+remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
+{
+    int64_t *need;
+    uint32_t *seen;
+    batch b;
+    TRY(RM_SCRATCH(ctx, need, g->n_ops));
+    TRY(RM_SCRATCH(ctx, seen, g->n_values));
+    TRY(batch_new(ctx, g, &b));
+    add_own_needs(g, need, seen);
+    for (uint32_t v = 0; batch_next(g, &b, &v);)
+        for (uint32_t op = 0; op < g->n_ops; op++)
+            for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1) need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];
+    *out = (rm_need){g->resident_bytes, REMAT_NONE};
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        if (out->op == REMAT_NONE || need[op] > out->bytes) *out = (rm_need){need[op], op};
+    return REMAT_OK;
+}
+
+remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, uint8_t *marked)
+{
+    batch b;
+    TRY(batch_new(ctx, g, &b));
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) marked[g->root[g->in[k]]] = !rm_is_resident(g, g->in[k]);
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
+    for (uint32_t v = 0; batch_next(g, &b, &v);)
+        for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1) marked[b.storage[rm_lowest_bit(bits)]] = 1;
+    return REMAT_OK;
+}

@@ -1,0 +1,70 @@
+/* plan.c: making, reading and freeing a plan. */
+#include "graph/plan.h"
+
+#include <string.h>
+
+#define STRINGS(s) {&(s).strategy, &(s).graph, &(s).digest, &(s).cost_model, &(s).cost_unit, &(s).bound_scope, &(s).bound_method}
+
+remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps, remat_plan **out)
+{
+    remat_summary copied = *summary;
+    const char **strings[] = STRINGS(copied);
+    size_t bytes = 0;
+    for (size_t i = 0; i < RM_LEN(strings); i++) bytes += strlen(*strings[i]) + 1;
+    const size_t size = sizeof(remat_plan) + n_steps * sizeof *steps + bytes;
+    remat_plan *plan = rm_alloc(ctx, size);
+    if (!plan) return REMAT_E_MEMORY;
+    plan->heap = ctx->heap;
+    plan->block_size = size;
+    plan->graph_ops = plan->graph_values = REMAT_NONE;
+    plan->n_steps = n_steps;
+    plan->steps = (remat_step *)(void *)(plan + 1);
+    if (n_steps) memcpy(plan->steps, steps, n_steps * sizeof *steps);
+    char *text = (char *)(plan->steps + n_steps);
+    for (size_t i = 0; i < RM_LEN(strings); i++) {
+        const size_t n = strlen(*strings[i]) + 1;
+        *strings[i] = memcpy(text, *strings[i], n);
+        text += n;
+    }
+    plan->summary = copied;
+    *out = plan;
+    return REMAT_OK;
+}
+
+void remat_plan_free(remat_plan *plan)
+{
+    if (!plan) return;
+    const remat_alloc heap = plan->heap;
+    rm_release(&heap, plan, plan->block_size);
+}
+
+const remat_summary *remat_plan_summary(const remat_plan *plan)
+{
+    return &plan->summary;
+}
+
+const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps)
+{
+    *n_steps = plan->n_steps;
+    return plan->steps;
+}
+
+remat_status remat_plan_status(const remat_plan *plan)
+{
+    if (plan->summary.outcome == REMAT_INFEASIBLE) return REMAT_E_INFEASIBLE;
+    return plan->summary.within_budget ? REMAT_OK : REMAT_E_NOT_FOUND;
+}
+
+static const char *const outcomes[] = {[REMAT_UNKNOWN] = "unknown", [REMAT_FEASIBLE] = "feasible", [REMAT_OPTIMAL] = "optimal", [REMAT_INFEASIBLE] = "infeasible"};
+
+const char *rm_outcome_name(remat_outcome outcome)
+{
+    return outcomes[outcome];
+}
+
+bool rm_outcome_parse(const char *name, remat_outcome *out)
+{
+    for (size_t i = 0; i < RM_LEN(outcomes); i++)
+        if (strcmp(outcomes[i], name) == 0) return *out = (remat_outcome)i, true;
+    return false;
+}

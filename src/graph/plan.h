@@ -1,0 +1,25 @@
+/* plan.h: a plan as data: steps in the original graph's indices, and the numbers that go with them. One frozen block. */
+#ifndef RM_PLAN_H
+#define RM_PLAN_H
+
+#include "graph/schedule.h"
+
+struct remat_plan {
+    remat_alloc heap;
+    size_t block_size;
+    remat_summary summary; /* its strings lie in this block */
+    uint32_t graph_values; /* n_values of the original, or REMAT_NONE where a file does not say */
+    uint32_t graph_ops;
+    bool says_within; /* within_budget was in the file */
+    size_t n_steps;
+    remat_step *steps;
+};
+
+/* Copies `summary`, with its strings, and `steps`. */
+remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps, remat_plan **out);
+
+/* The names that files and the program use. */
+const char *rm_outcome_name(remat_outcome outcome);
+bool rm_outcome_parse(const char *name, remat_outcome *out);
+
+#endif

@@ -1,0 +1,173 @@
+/* prepare.c: the graph that was asked for, made from the graph that was read. One pass through a new builder:
+ *
+ * fold-identity  detach, alias and lift_fresh vanish; their readers read what they read
+ * dce            ops that reach no output and are not pinned are dropped (a graph that names no outputs loses nothing:
+ *                any sink may be its result)
+ * no-alias       every view output becomes a storage of its own size
+ * replay-random  random ops need not be pinned: their generator state is replayed
+ *
+ * Values of dropped ops go, resident values stay. The result maps its indices to the original's, and carries its digest. */
+#include "graph/graph.h"
+
+#include <string.h>
+
+/* ---- dead code ---- */
+
+typedef struct op_stack { uint32_t *ops; uint32_t n; } op_stack;
+
+static void visit(uint32_t op, uint8_t *live, op_stack *stack)
+{
+    if (live[op]) return;
+    live[op] = 1;
+    stack->ops[stack->n++] = op;
+}
+
+remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live)
+{
+    if (g->n_outputs == 0) {
+        memset(live, 1, g->n_ops);
+        return REMAT_OK;
+    }
+    op_stack stack = {0};
+    TRY(RM_SCRATCH(ctx, stack.ops, g->n_ops));
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        if (flags & REMAT_REPLAY_RANDOM ? g->says_pinned[op] : g->pinned[op]) visit(op, live, &stack);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (g->producer[g->outputs[i]] != REMAT_NONE) visit(g->producer[g->outputs[i]], live, &stack);
+    while (stack.n) {
+        const uint32_t op = stack.ops[--stack.n];
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            if (g->producer[g->in[k]] != REMAT_NONE) visit(g->producer[g->in[k]], live, &stack);
+    }
+    return REMAT_OK;
+}
+
+/* ---- identities ---- */
+
+/* "aten.detach.default" calls detach. */
+static bool calls(const char *target, const char *name)
+{
+    const char *dot = strchr(target, '.');
+    const char *base = dot && strncmp(target, "aten.", 5) == 0 ? dot + 1 : target;
+    const size_t n = strcspn(base, ".");
+    return n == strlen(name) && strncmp(base, name, n) == 0;
+}
+
+/* An output with a storage of its own is a copy, not an identity, whatever the op is called. */
+static bool is_identity(const remat_graph *g, uint32_t op)
+{
+    const char *target = rm_text(g, g->op_target[op]);
+    return !g->pinned[op] && g->in_begin[op + 1] - g->in_begin[op] == 1 && g->out_begin[op + 1] - g->out_begin[op] == 1 && rm_is_view_op(g, op) &&
+           (calls(target, "detach") || calls(target, "alias") || calls(target, "lift_fresh"));
+}
+
+/* ---- copying what is left ---- */
+
+typedef struct copy {
+    const remat_graph *from;
+    remat_builder *to;
+    unsigned flags;
+    uint32_t *instead; /* by value: the value that its readers read */
+    uint8_t *keep;     /* by op */
+    uint32_t *now;     /* by value: index in the copy */
+} copy;
+
+static void copy_value(copy *c, uint32_t v)
+{
+    const remat_graph *g = c->from;
+    remat_builder *b = c->to;
+    const uint32_t value = remat_builder_value(b, rm_text(g, g->value_name[v]), g->size[v]);
+    remat_builder_value_tensor(b, value, rm_text(g, g->value_dtype[v]), g->dims + g->dims_begin[v], g->dims_begin[v + 1] - g->dims_begin[v]);
+    remat_builder_value_set(b, value, REMAT_VALUE_KIND, g->value_kind[v]);
+    const uint32_t extra = rm_builder_text(b, rm_text(g, g->value_extra[v]));
+    if (b->status != REMAT_OK) return;
+    rm_value_record *record = &b->values.items[value];
+    record->original = g->value_original[v];
+    record->extra = extra;
+    const bool alias = g->root[v] != v && !((c->flags & REMAT_NO_ALIAS) && g->producer[v] != REMAT_NONE);
+    if (alias) record->alias = c->now[g->root[v]];
+    else if (g->root[v] == v) record->storage = g->storage[v];
+    c->now[v] = value;
+}
+
+static remat_status copy_op(copy *c, uint32_t op)
+{
+    const remat_graph *g = c->from;
+    remat_builder *b = c->to;
+    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op], n_out = g->out_begin[op + 1] - g->out_begin[op];
+    uint32_t *list;
+    TRY(RM_SCRATCH(b->ctx, list, n_in + n_out));
+    for (uint32_t k = 0; k < n_in; k++) list[k] = c->now[c->instead[g->in[g->in_begin[op] + k]]];
+    for (uint32_t k = 0; k < n_out; k++) list[n_in + k] = c->now[g->out[g->out_begin[op] + k]];
+    const uint32_t copied = remat_builder_op(b, rm_text(g, g->op_name[op]), list, n_in, list + n_in, n_out);
+    remat_builder_op_target(b, copied, rm_text(g, g->op_target[op]));
+    const uint32_t extra = rm_builder_text(b, rm_text(g, g->op_extra[op]));
+    if (b->status != REMAT_OK) return b->status;
+    rm_op_record *record = &b->ops.items[copied];
+    record->cost = g->given_cost[op];
+    record->flops = g->flops[op];
+    record->workspace = g->workspace[op];
+    record->phase = g->phase[op];
+    record->op_class = g->op_class[op];
+    record->pinned = g->says_pinned[op];
+    record->replay = g->replay[op] || ((c->flags & REMAT_REPLAY_RANDOM) && g->op_class[op] == REMAT_CLASS_RANDOM);
+    record->original = g->op_original[op];
+    record->extra = extra;
+    return REMAT_OK;
+}
+
+/* An alias whose root was made by a dropped op cannot be: its op reads the root's storage, so the root's op is live too. */
+static remat_status copy_all(copy *c)
+{
+    const remat_graph *g = c->from;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        c->now[v] = REMAT_NONE;
+        if (g->producer[v] == REMAT_NONE || c->keep[g->producer[v]]) copy_value(c, v);
+    }
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        if (c->keep[op]) TRY(copy_op(c, op));
+    for (uint32_t i = 0; i < g->n_outputs; i++) remat_builder_output(c->to, c->now[c->instead[g->outputs[i]]]);
+    return REMAT_OK;
+}
+
+static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, remat_graph **out)
+{
+    const remat_graph *g = c->from;
+    TRY(RM_SCRATCH(ctx, c->instead, g->n_values));
+    TRY(RM_SCRATCH(ctx, c->keep, g->n_ops));
+    TRY(RM_SCRATCH(ctx, c->now, g->n_values));
+    for (uint32_t v = 0; v < g->n_values; v++) c->instead[v] = v;
+    if (c->flags & REMAT_DCE) TRY(rm_mark_live_ops(ctx, g, c->flags, c->keep));
+    else memset(c->keep, 1, g->n_ops);
+    if (c->flags & REMAT_FOLD_IDENTITY)
+        for (uint32_t op = 0; op < g->n_ops; op++)
+            if (is_identity(g, op)) {
+                c->instead[g->out[g->out_begin[op]]] = c->instead[g->in[g->in_begin[op]]];
+                c->keep[op] = 0;
+            }
+    TRY(copy_all(c));
+    remat_graph *copied = NULL;
+    TRY(remat_builder_finish(c->to, &copied));
+    const remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
+    if (status != REMAT_OK) remat_graph_free(copied);
+    else *out = copied;
+    return status;
+}
+
+remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model, remat_graph **out)
+{
+    if (flags & ~(unsigned)(REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS | REMAT_REPLAY_RANDOM))
+        return rm_fail(ctx, REMAT_E_USAGE, "unknown flags %#x", flags);
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_builder *b = remat_builder_new(ctx, rm_text(graph, graph->name));
+    if (!b) return REMAT_E_MEMORY;
+    b->original = graph;
+    b->flags = graph->flags | flags;
+    b->cost_unit = rm_builder_text(b, rm_text(graph, graph->given_unit));
+    b->extra = rm_builder_text(b, rm_text(graph, graph->extra));
+    copy c = {.from = graph, .to = b, .flags = flags};
+    const remat_status status = prepare(ctx, &c, cost_model, out);
+    remat_builder_free(b);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
