@@ -1,0 +1,208 @@
+/* verify.c: the independent judge of schedules. It plays a schedule as an allocator would see it (docs/model.md):
+ *
+ * 1. resolve: walk the steps once. A value's newest instance names a storage instance, "block" here; running an op makes new
+ *    blocks for outputs that own their storage and hands the source's block to the others. Write down which blocks each
+ *    step touches, and count the touches of every block; a graph output's last block gets one touch that never ends.
+ *    Whatever the rules forbid is found here, at the first step that breaks them.
+ * 2. play: walk the steps again with a byte counter. Add the blocks a step makes, look at the counter (plus
+ *    workspace), then give back every block whose last touch this was.
+ *
+ * O(steps + touches) time and memory, integers only. It shares no code with src/graph/liveness.c or src/sim on purpose:
+ * they keep intervals, this counts references, and tests/prop holds them against each other and a third, naive one. */
+#include "verify/verify.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { NO_BLOCK = UINT32_MAX, RESIDENT_BLOCK = UINT32_MAX - 1 };
+
+typedef struct block { int64_t bytes; uint32_t touches; } block;
+typedef struct holder { uint32_t step_plus_1, block; } holder; /* whose block an alias output takes in the step at hand */
+
+typedef struct game {
+    remat_ctx *ctx;
+    const remat_graph *g;
+    const remat_step *steps;
+    size_t n_steps;
+    uint32_t *block_of; /* by value: the block its newest instance refers to, or NO_BLOCK */
+    holder *holders;    /* by root value: the first input, else the first output, of the running op that shares the storage */
+    uint8_t *ran;       /* by op */
+    uint8_t *on_host;   /* by value */
+    uint32_t last_pinned;
+    block *blocks; /* in order of creation */
+    uint32_t n_blocks;
+    uint32_t *touched; /* the blocks that steps touch, step after step */
+    size_t n_touched;
+    uint32_t *touched_end, *blocks_end; /* by step: ends of its part of touched and of blocks */
+    remat_verdict *verdict;
+} game;
+
+static bool blame(game *x, uint32_t step, const char *format, ...) RM_PRINTF(3, 4);
+static bool blame(game *x, uint32_t step, const char *format, ...)
+{
+    remat_verdict *v = x->verdict;
+    v->valid = false;
+    v->first_bad_step = step;
+    int n = 0;
+    if (step != REMAT_NONE) n = snprintf(v->reason, sizeof v->reason, "step %" PRIu32 ": ", step);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(v->reason + n, sizeof v->reason - (size_t)n, format, args);
+    va_end(args);
+    return false;
+}
+
+static const char *op_name(const game *x, uint32_t op) { return x->g->text + x->g->op_name[op]; }
+static const char *value_name(const game *x, uint32_t v) { return x->g->text + x->g->value_name[v]; }
+
+static void touch(game *x, uint32_t b)
+{
+    if (b == RESIDENT_BLOCK) return;
+    x->blocks[b].touches++;
+    x->touched[x->n_touched++] = b;
+}
+
+static uint32_t new_block(game *x, uint32_t value)
+{
+    x->blocks[x->n_blocks] = (block){x->g->storage[value], 0};
+    return x->n_blocks++;
+}
+
+static void hold(game *x, uint32_t step, uint32_t value)
+{
+    holder *h = &x->holders[x->g->root[value]];
+    if (h->step_plus_1 != step + 1) *h = (holder){step + 1, x->block_of[value]};
+}
+
+static bool run_op(game *x, uint32_t step, uint32_t op)
+{
+    const remat_graph *g = x->g;
+    if (g->pinned[op]) {
+        if (x->ran[op]) return blame(x, step, "pinned op %" PRIu32 " '%.60s' runs a second time", g->op_original[op], op_name(x, op));
+        if (x->last_pinned != REMAT_NONE && x->last_pinned > op)
+            return blame(x, step, "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32 " '%.60s'", g->op_original[op], op_name(x, op),
+                         g->op_original[x->last_pinned], op_name(x, x->last_pinned));
+        x->last_pinned = op;
+    }
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+        const uint32_t v = g->in[k];
+        if (x->block_of[v] == NO_BLOCK)
+            return blame(x, step, "op %" PRIu32 " '%.60s' reads value %" PRIu32 " '%.60s', which no earlier step has made", g->op_original[op], op_name(x, op),
+                         g->value_original[v], value_name(x, v));
+        touch(x, x->block_of[v]);
+        hold(x, step, v);
+    }
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
+        const uint32_t v = g->out[k];
+        x->block_of[v] = g->root[v] == v ? new_block(x, v) : x->holders[g->root[v]].block;
+        hold(x, step, v);
+    }
+    x->ran[op] = 1;
+    return true;
+}
+
+static bool move_value(game *x, uint32_t step, remat_step_kind kind, uint32_t v)
+{
+    const remat_graph *g = x->g;
+    const char *verb = kind == REMAT_OFFLOAD ? "offloads" : "fetches";
+    if (g->root[v] != v) return blame(x, step, "%s value %" PRIu32 " '%.60s', which is a view", verb, g->value_original[v], value_name(x, v));
+    if (x->block_of[v] == RESIDENT_BLOCK) return blame(x, step, "%s value %" PRIu32 " '%.60s', which is resident", verb, g->value_original[v], value_name(x, v));
+    if (kind == REMAT_FETCH) {
+        if (!x->on_host[v]) return blame(x, step, "fetches value %" PRIu32 " '%.60s', which no earlier step has offloaded", g->value_original[v], value_name(x, v));
+        x->block_of[v] = new_block(x, v);
+        return true;
+    }
+    if (x->block_of[v] == NO_BLOCK) return blame(x, step, "offloads value %" PRIu32 " '%.60s', which no earlier step has made", g->value_original[v], value_name(x, v));
+    touch(x, x->block_of[v]);
+    if (!x->on_host[v]) x->verdict->host_bytes += g->storage[v];
+    x->on_host[v] = 1;
+    return true;
+}
+
+static int64_t step_cost(const game *x, remat_step_kind kind, uint32_t index)
+{
+    if (kind == REMAT_RUN) return x->g->cost[index];
+    const rm_uint128 bandwidth = (rm_uint128)x->ctx->options.bandwidth;
+    const rm_uint128 cost = bandwidth ? ((rm_uint128)x->g->storage[index] * 1000000000 + bandwidth - 1) / bandwidth : 0;
+    return cost < (rm_uint128)RM_MAX_BYTES ? (int64_t)cost : RM_MAX_BYTES;
+}
+
+static bool resolve(game *x)
+{
+    const remat_graph *g = x->g;
+    for (uint32_t v = 0; v < g->n_values; v++) x->block_of[v] = g->producer[v] == REMAT_NONE ? RESIDENT_BLOCK : NO_BLOCK;
+    for (uint32_t t = 0; t < x->n_steps; t++) {
+        const remat_step *s = &x->steps[t];
+        if (s->kind > REMAT_FETCH) return blame(x, t, "there is no step of kind %" PRIu32, s->kind);
+        const bool run = s->kind == REMAT_RUN;
+        if (s->index >= (run ? g->n_original_ops : g->n_original_values)) return blame(x, t, "there is no %s %" PRIu32, run ? "op" : "value", s->index);
+        const uint32_t index = run ? g->op_now[s->index] : g->value_now[s->index];
+        if (index == REMAT_NONE) return blame(x, t, "%s %" PRIu32 " was removed when the graph was prepared", run ? "op" : "value", s->index);
+        if (!(run ? run_op(x, t, index) : move_value(x, t, (remat_step_kind)s->kind, index))) return false;
+        x->touched_end[t] = (uint32_t)x->n_touched;
+        x->blocks_end[t] = x->n_blocks;
+        if (rm_add_overflows(x->verdict->cost, step_cost(x, (remat_step_kind)s->kind, index), &x->verdict->cost) || x->verdict->cost >= RM_MAX_BYTES)
+            return blame(x, t, "the cost passes 2^62");
+    }
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        if (!x->ran[op]) return blame(x, REMAT_NONE, "op %" PRIu32 " '%.60s' never runs", g->op_original[op], op_name(x, op));
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const uint32_t b = x->block_of[g->outputs[i]];
+        if (b != RESIDENT_BLOCK) x->blocks[b].touches++;
+    }
+    return true;
+}
+
+static bool play(game *x)
+{
+    const remat_graph *g = x->g;
+    remat_verdict *v = x->verdict;
+    int64_t held = g->resident_bytes;
+    uint32_t b = 0, touched = 0;
+    for (uint32_t t = 0; t < x->n_steps; t++) {
+        const uint32_t first = b;
+        for (; b < x->blocks_end[t]; b++)
+            if (rm_add_overflows(held, x->blocks[b].bytes, &held) || held >= RM_MAX_BYTES) return blame(x, t, "memory passes 2^62 bytes");
+        const bool run = x->steps[t].kind == REMAT_RUN;
+        const uint32_t op = run ? g->op_now[x->steps[t].index] : REMAT_NONE;
+        const int64_t memory = held + (run ? g->workspace[op] : 0);
+        if (v->peak_step == REMAT_NONE || memory > v->peak_bytes) {
+            v->peak_bytes = memory;
+            v->peak_step = t;
+            v->peak_op = run ? x->steps[t].index : REMAT_NONE;
+        }
+        for (; touched < x->touched_end[t]; touched++) {
+            block *last = &x->blocks[x->touched[touched]];
+            if (--last->touches == 0) held -= last->bytes;
+        }
+        for (uint32_t made = first; made < b; made++)
+            if (x->blocks[made].touches == 0) held -= x->blocks[made].bytes; /* nothing ever reads it */
+    }
+    return true;
+}
+
+remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_verdict *out)
+{
+    remat_verdict verdict = {.valid = true, .peak_bytes = g->resident_bytes, .peak_step = REMAT_NONE, .peak_op = REMAT_NONE, .first_bad_step = REMAT_NONE};
+    game x = {.ctx = ctx, .g = g, .steps = steps, .n_steps = n_steps, .last_pinned = REMAT_NONE, .verdict = &verdict};
+    size_t most_touched = 0, most_blocks = 0;
+    for (size_t t = 0; t < n_steps; t++) {
+        const uint32_t op = steps[t].kind == REMAT_RUN && steps[t].index < g->n_original_ops ? g->op_now[steps[t].index] : REMAT_NONE;
+        most_touched += op == REMAT_NONE ? 1 : g->in_begin[op + 1] - g->in_begin[op];
+        most_blocks += op == REMAT_NONE ? 1 : g->out_begin[op + 1] - g->out_begin[op];
+    }
+    if (n_steps >= RESIDENT_BLOCK || most_touched >= RESIDENT_BLOCK || most_blocks >= RESIDENT_BLOCK)
+        return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long to verify", n_steps);
+    TRY(RM_SCRATCH(ctx, x.block_of, g->n_values));
+    TRY(RM_SCRATCH(ctx, x.holders, g->n_values));
+    TRY(RM_SCRATCH(ctx, x.ran, g->n_ops));
+    TRY(RM_SCRATCH(ctx, x.on_host, g->n_values));
+    TRY(RM_SCRATCH(ctx, x.blocks, most_blocks));
+    TRY(RM_SCRATCH(ctx, x.touched, most_touched));
+    TRY(RM_SCRATCH(ctx, x.touched_end, n_steps));
+    TRY(RM_SCRATCH(ctx, x.blocks_end, n_steps));
+    if (!resolve(&x) || !play(&x)) verdict.peak_bytes = verdict.cost = REMAT_ABSENT, verdict.peak_step = verdict.peak_op = REMAT_NONE;
+    *out = verdict;
+    return REMAT_OK;
+}

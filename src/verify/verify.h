@@ -1,0 +1,10 @@
+/* verify.h: is this schedule valid, and what does it need? Shares no code with the planners' simulators. */
+#ifndef RM_VERIFY_H
+#define RM_VERIFY_H
+
+#include "graph/graph.h"
+
+/* Steps carry the original graph's indices. REMAT_OK and a verdict, whatever the steps are; only memory can run out. */
+remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_verdict *out);
+
+#endif
