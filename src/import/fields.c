@@ -1,0 +1,144 @@
+/* fields.c: typed members of JSON objects, with messages that name the place. */
+#include "import/input.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const rm_value_kinds[] = {[REMAT_TEMPORARY] = "temporary", [REMAT_PARAM] = "param", [REMAT_BUFFER] = "buffer", [REMAT_INPUT] = "input", [REMAT_CONST] = "const"};
+const char *const rm_phases[] = {[REMAT_PHASE_NONE] = "none", [REMAT_FORWARD] = "forward", [REMAT_BACKWARD] = "backward"};
+const char *const rm_classes[] = {[REMAT_CLASS_OTHER] = "other", [REMAT_CLASS_COMPUTE] = "compute", [REMAT_CLASS_FUSIBLE] = "fusible",
+                                  [REMAT_CLASS_VIEW] = "view", [REMAT_CLASS_RANDOM] = "random"};
+
+remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...)
+{
+    char where[120] = "", reason[240];
+    size_t n = 0;
+    if (place.list) n += (size_t)snprintf(where, sizeof where, "%.40s[%zu]", place.list, place.index);
+    if (place.key) n += (size_t)snprintf(where + n, sizeof where - n, "%s%.40s", n ? "." : "", place.key);
+    if (place.item != RM_NO_ITEM) snprintf(where + n, sizeof where - n, "[%zu]", place.item);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    return rm_fail_at(ctx, REMAT_E_INPUT, where, "%s", reason);
+}
+
+static remat_status int_of(remat_ctx *ctx, const rm_json *x, rm_place place, int64_t low, int64_t *out)
+{
+    if (x->kind != RM_JSON_INTEGER) return rm_bad(ctx, place, "must be an integer");
+    if (x->integer < low) return low == 0 ? rm_bad(ctx, place, "must not be negative: %" PRId64, x->integer) : rm_bad(ctx, place, "must be at least %" PRId64 ": %" PRId64, low, x->integer);
+    *out = x->integer;
+    return REMAT_OK;
+}
+
+remat_status rm_get_int(remat_ctx *ctx, const rm_json *object, rm_place place, int64_t low, int64_t *out)
+{
+    const rm_json *x = rm_json_get(object, place.key);
+    return x ? int_of(ctx, x, place, low, out) : REMAT_OK;
+}
+
+remat_status rm_get_bool(remat_ctx *ctx, const rm_json *object, rm_place place, bool *out)
+{
+    const rm_json *x = rm_json_get(object, place.key);
+    if (!x) return REMAT_OK;
+    if (x->kind != RM_JSON_TRUE && x->kind != RM_JSON_FALSE) return rm_bad(ctx, place, "must be true or false");
+    *out = x->kind == RM_JSON_TRUE;
+    return REMAT_OK;
+}
+
+remat_status rm_get_string(remat_ctx *ctx, const rm_json *object, rm_place place, const char **out)
+{
+    const rm_json *x = rm_json_get(object, place.key);
+    if (!x) return REMAT_OK;
+    if (x->kind != RM_JSON_STRING) return rm_bad(ctx, place, "must be a string");
+    *out = x->string;
+    return REMAT_OK;
+}
+
+remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place, const char *const *names, size_t n_names, uint32_t *out)
+{
+    const char *text = NULL;
+    TRY(rm_get_string(ctx, object, place, &text));
+    if (!text) return REMAT_OK;
+    for (uint32_t i = 0; i < n_names; i++)
+        if (strcmp(text, names[i]) == 0) return *out = i, REMAT_OK;
+    char known[120] = "";
+    for (size_t i = 0, n = 0; i < n_names && n < sizeof known; i++) n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", names[i]);
+    return rm_bad(ctx, place, "'%.40s' is none of %s", text, known);
+}
+
+remat_status rm_get_array(remat_ctx *ctx, const rm_json *object, rm_place place, const rm_json **out)
+{
+    const rm_json *x = rm_json_get(object, place.key);
+    if (!x) return rm_bad(ctx, place, "is missing");
+    if (x->kind != RM_JSON_ARRAY) return rm_bad(ctx, place, "must be an array");
+    if (x->n >= REMAT_NONE - 1) return rm_bad(ctx, place, "is too long");
+    *out = x;
+    return REMAT_OK;
+}
+
+remat_status rm_get_indices(remat_ctx *ctx, const rm_json *object, rm_place place, const uint32_t **items, uint32_t *n)
+{
+    const rm_json *array;
+    TRY(rm_get_array(ctx, object, place, &array));
+    *n = array->n;
+    uint32_t *list;
+    TRY(RM_SCRATCH(ctx, list, *n));
+    for (uint32_t i = 0; i < *n; i++) {
+        int64_t x = 0;
+        place.item = i;
+        TRY(int_of(ctx, &array->items[i], place, 0, &x));
+        if (x >= REMAT_NONE) return rm_bad(ctx, place, "value %" PRId64 " does not exist", x);
+        list[i] = (uint32_t)x;
+    }
+    *items = list;
+    return REMAT_OK;
+}
+
+remat_status rm_require(remat_ctx *ctx, const rm_json *object, rm_place place)
+{
+    return rm_json_get(object, place.key) ? REMAT_OK : rm_bad(ctx, place, "is missing");
+}
+
+remat_status rm_check_object(remat_ctx *ctx, const rm_json *object, rm_place place)
+{
+    return object && object->kind == RM_JSON_OBJECT ? REMAT_OK : rm_bad(ctx, place, "must be an object");
+}
+
+remat_status rm_check_version(remat_ctx *ctx, const rm_json *object)
+{
+    int64_t version = 0;
+    const rm_place place = {.key = "version", .item = RM_NO_ITEM};
+    TRY(rm_require(ctx, object, place));
+    TRY(rm_get_int(ctx, object, place, 0, &version));
+    return version == 1 ? REMAT_OK : rm_bad(ctx, place, "version %" PRId64 " is not known: this library reads version 1", version);
+}
+
+static bool is_known(const char *key, const char *const *known)
+{
+    for (; *known; known++)
+        if (strcmp(key, *known) == 0) return true;
+    return false;
+}
+
+remat_status rm_get_extra(remat_ctx *ctx, const rm_json *object, const char *const *known, const char **out)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < object->n; i++)
+        if (!is_known(object->items[i].key, known)) n += object->items[i].raw_length + 1;
+    *out = "";
+    if (n == 0) return REMAT_OK;
+    char *text = rm_scratch(ctx, n, 1), *to = text;
+    if (!text) return REMAT_E_MEMORY;
+    for (uint32_t i = 0; i < object->n; i++) {
+        const rm_json *x = &object->items[i];
+        if (is_known(x->key, known)) continue;
+        if (to > text) *to++ = ',';
+        memcpy(to, x->raw, x->raw_length);
+        to += x->raw_length;
+    }
+    *out = text;
+    return REMAT_OK;
+}

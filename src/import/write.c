@@ -1,0 +1,206 @@
+/* write.c: remat-graph, remat-chain, remat-plan and DOT files. Each object on a line of its own, defaults left out, keys in a
+ * fixed order: equal content gives equal bytes. */
+#include "graph/chain.h"
+#include "graph/plan.h"
+#include "import/formats.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void member_int(rm_out *out, const char *key, int64_t x, int64_t absent)
+{
+    if (x != absent) rm_out_format(out, ",\"%s\":%" PRId64, key, x);
+}
+
+static void member_string(rm_out *out, const char *key, const char *text)
+{
+    if (!*text) return;
+    rm_out_format(out, ",\"%s\":", key);
+    rm_out_string(out, text);
+}
+
+static void member_extra(rm_out *out, const char *extra)
+{
+    if (!*extra) return;
+    rm_out_text(out, ",");
+    rm_out_text(out, extra);
+}
+
+static void indices(rm_out *out, const uint32_t *items, uint32_t n)
+{
+    rm_out_text(out, "[");
+    for (uint32_t i = 0; i < n; i++) rm_out_format(out, "%s%" PRIu32, i ? "," : "", items[i]);
+    rm_out_text(out, "]");
+}
+
+/* ---- remat-graph ---- */
+
+static void write_value(rm_out *out, const remat_graph *g, uint32_t v)
+{
+    rm_out_text(out, v ? ",\n{\"name\":" : "\n{\"name\":");
+    rm_out_string(out, rm_text(g, g->value_name[v]));
+    member_int(out, "size", g->size[v], -1);
+    if (g->alias[v] == REMAT_NONE) member_int(out, "storage", g->storage[v], g->size[v]);
+    else member_int(out, "alias", g->alias[v], -1);
+    if (g->value_kind[v] != REMAT_TEMPORARY) member_string(out, "kind", rm_value_kinds[g->value_kind[v]]);
+    member_string(out, "dtype", rm_text(g, g->value_dtype[v]));
+    const uint32_t begin = g->dims_begin[v], end = g->dims_begin[v + 1];
+    if (begin < end || g->value_dtype[v]) {
+        rm_out_text(out, ",\"shape\":[");
+        for (uint32_t k = begin; k < end; k++) rm_out_format(out, "%s%" PRId64, k > begin ? "," : "", g->dims[k]);
+        rm_out_text(out, "]");
+    }
+    member_extra(out, rm_text(g, g->value_extra[v]));
+    rm_out_text(out, "}");
+}
+
+static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
+{
+    rm_out_text(out, op ? ",\n{\"name\":" : "\n{\"name\":");
+    rm_out_string(out, rm_text(g, g->op_name[op]));
+    member_string(out, "op", rm_text(g, g->op_target[op]));
+    rm_out_text(out, ",\"in\":");
+    indices(out, g->in + g->in_begin[op], g->in_begin[op + 1] - g->in_begin[op]);
+    rm_out_text(out, ",\"out\":");
+    indices(out, g->out + g->out_begin[op], g->out_begin[op + 1] - g->out_begin[op]);
+    member_int(out, "cost", g->given_cost[op], REMAT_ABSENT);
+    member_int(out, "flops", g->flops[op], REMAT_ABSENT);
+    member_int(out, "workspace", g->workspace[op], 0);
+    if (g->phase[op] != REMAT_PHASE_NONE) member_string(out, "phase", rm_phases[g->phase[op]]);
+    if (g->op_class[op] != REMAT_CLASS_OTHER) member_string(out, "class", rm_classes[g->op_class[op]]);
+    if (g->says_pinned[op]) rm_out_text(out, ",\"pinned\":true");
+    if (g->replay[op]) rm_out_text(out, ",\"replay\":true");
+    member_extra(out, rm_text(g, g->op_extra[op]));
+    rm_out_text(out, "}");
+}
+
+void rm_write_graph(rm_out *out, const remat_graph *g)
+{
+    rm_out_text(out, "{\"format\":\"remat-graph\",\"version\":1,\"name\":");
+    rm_out_string(out, rm_text(g, g->name));
+    member_string(out, "cost_unit", rm_text(g, g->given_unit));
+    member_extra(out, rm_text(g, g->extra));
+    rm_out_text(out, ",\n\"values\":[");
+    for (uint32_t v = 0; v < g->n_values; v++) write_value(out, g, v);
+    rm_out_text(out, "],\n\"nodes\":[");
+    for (uint32_t op = 0; op < g->n_ops; op++) write_op(out, g, op);
+    rm_out_text(out, "],\n\"outputs\":");
+    indices(out, g->outputs, g->n_outputs);
+    rm_out_text(out, "}\n");
+}
+
+/* ---- DOT: a node per op, an edge per op that reads another's output; sizes are the storages an op makes ---- */
+
+static void dot_string(rm_out *out, const char *text)
+{
+    rm_out_text(out, "\"");
+    for (; *text; text++) {
+        const char one[3] = {*text == '"' || *text == '\\' ? '\\' : *text, *text == '"' || *text == '\\' ? *text : '\0', '\0'};
+        rm_out_text(out, (unsigned char)*text < 0x20 ? " " : one);
+    }
+    rm_out_text(out, "\"");
+}
+
+static void dot_op(rm_out *out, const remat_graph *g, uint32_t op, uint32_t *reader)
+{
+    int64_t bytes = 0;
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_source[k] == REMAT_NONE) bytes += g->storage[g->out[k]];
+    rm_out_format(out, "  %" PRIu32 " [label=", op); /* by index: names need not be unique */
+    dot_string(out, rm_text(g, g->op_name[op]));
+    rm_out_format(out, ", size=%" PRId64 ", cost=%" PRId64, bytes, g->cost[op]);
+    if (g->phase[op] != REMAT_PHASE_NONE) rm_out_format(out, ", phase=%s", rm_phases[g->phase[op]]);
+    rm_out_text(out, "];\n");
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+        const uint32_t from = g->producer[g->in[k]];
+        if (from == REMAT_NONE || reader[from] == op + 1) continue;
+        reader[from] = op + 1;
+        rm_out_format(out, "  %" PRIu32 " -> %" PRIu32 ";\n", from, op);
+    }
+}
+
+void rm_write_dot(rm_out *out, const remat_graph *g)
+{
+    uint32_t *reader = rm_scratch(out->ctx, g->n_ops, sizeof *reader); /* by op: 1 + the last op that read it */
+    if (!reader) out->status = REMAT_E_MEMORY;
+    rm_out_text(out, "digraph ");
+    dot_string(out, rm_text(g, g->name));
+    rm_out_text(out, " {\n");
+    for (uint32_t op = 0; op < g->n_ops && reader; op++) dot_op(out, g, op, reader);
+    rm_out_text(out, "}\n");
+}
+
+/* ---- remat-chain ---- */
+
+void rm_write_chain(rm_out *out, const remat_chain *c)
+{
+    const remat_stage *input = &c->stages[0], *loss = &c->stages[c->n_stages + 1];
+    rm_out_text(out, "{\"format\":\"remat-chain\",\"version\":1,\"name\":");
+    rm_out_string(out, c->name);
+    member_string(out, "size_unit", c->size_unit);
+    member_string(out, "cost_unit", c->cost_unit);
+    rm_out_format(out, ",\n\"input\":{\"a\":%" PRId64 ",\"delta\":%" PRId64 "},\n\"stages\":[", input->a, input->delta);
+    for (uint32_t i = 1; i <= c->n_stages; i++) {
+        const remat_stage *s = &c->stages[i];
+        rm_out_text(out, i > 1 ? ",\n{\"name\":" : "\n{\"name\":");
+        rm_out_string(out, s->name);
+        rm_out_format(out, ",\"a\":%" PRId64 ",\"abar\":%" PRId64 ",\"delta\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64, s->a, s->abar, s->delta, s->tf, s->tb);
+        member_int(out, "of", s->of, 0);
+        member_int(out, "ob", s->ob, 0);
+        member_int(out, "keep", s->keep, 0);
+        rm_out_text(out, "}");
+    }
+    rm_out_format(out, "],\n\"loss\":{\"abar\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64 ",\"of\":%" PRId64 ",\"ob\":%" PRId64 "}}\n", loss->abar, loss->tf, loss->tb, loss->of, loss->ob);
+}
+
+/* ---- remat-plan ---- */
+
+static void write_steps(rm_out *out, const remat_plan *plan)
+{
+    rm_out_text(out, ",\n\"schedule\":[");
+    for (size_t t = 0; t < plan->n_steps; t++) {
+        const remat_step s = plan->steps[t];
+        rm_out_text(out, t == 0 ? "" : t % 20 ? "," : ",\n");
+        if (s.kind == REMAT_RUN) rm_out_format(out, "%" PRIu32, s.index);
+        else if (s.kind < REMAT_F_ALL) rm_out_format(out, "{\"%s\":%" PRIu32 "}", s.kind == REMAT_OFFLOAD ? "offload" : "fetch", s.index);
+        else rm_out_format(out, "[\"%s\",%" PRIu32 "]", rm_chain_operations[s.kind - REMAT_F_ALL], s.index);
+    }
+    rm_out_text(out, "]");
+}
+
+void rm_write_plan(rm_out *out, const remat_plan *plan)
+{
+    const remat_summary *s = &plan->summary;
+    rm_out_format(out, "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"library\":\"%s\",\n\"graph\":{\"name\":", s->kind == REMAT_KIND_CHAIN ? "chain" : "graph", remat_version());
+    rm_out_string(out, s->graph);
+    rm_out_text(out, ",\"digest\":");
+    rm_out_string(out, s->digest);
+    member_int(out, "n_ops", plan->graph_ops, REMAT_NONE);
+    member_int(out, "n_values", plan->graph_values, REMAT_NONE);
+    rm_out_text(out, "},\n\"budget_bytes\":");
+    if (s->budget_bytes < 0) rm_out_text(out, "null");
+    else rm_out_format(out, "%" PRId64, s->budget_bytes);
+    member_string(out, "strategy", s->strategy);
+    rm_out_format(out, ",\"options\":{\"seed\":%" PRId64, s->seed < 0 ? 0 : s->seed);
+    static const struct { const char *key; unsigned flag; } flags[] = {{"dce", REMAT_DCE}, {"fold_identity", REMAT_FOLD_IDENTITY}, {"no_alias", REMAT_NO_ALIAS}, {"replay_random", REMAT_REPLAY_RANDOM}};
+    for (size_t i = 0; i < RM_LEN(flags); i++) rm_out_format(out, ",\"%s\":%s", flags[i].key, s->flags & flags[i].flag ? "true" : "false");
+    member_int(out, "bandwidth", s->bandwidth, 0);
+    rm_out_text(out, "}");
+    member_string(out, "cost_unit", s->cost_unit);
+    member_string(out, "cost_model", s->cost_model);
+    write_steps(out, plan);
+    rm_out_text(out, ",\n\"outcome\":");
+    rm_out_string(out, rm_outcome_name(s->outcome));
+    member_int(out, "peak_bytes", s->peak_bytes, REMAT_ABSENT);
+    member_int(out, "peak_step", s->peak_step, REMAT_NONE);
+    member_int(out, "cost", s->cost, REMAT_ABSENT);
+    member_int(out, "keep_all_peak_bytes", s->keep_all_peak_bytes, REMAT_ABSENT);
+    member_int(out, "keep_all_cost", s->keep_all_cost, REMAT_ABSENT);
+    if (s->bound_cost != REMAT_ABSENT) {
+        rm_out_format(out, ",\"bound\":{\"cost\":%" PRId64, s->bound_cost);
+        member_string(out, "scope", s->bound_scope);
+        member_string(out, "method", s->bound_method);
+        rm_out_text(out, "}");
+    }
+    rm_out_format(out, ",\"within_budget\":%s}\n", s->within_budget ? "true" : "false");
+}
