@@ -1,0 +1,66 @@
+/* planners.c: the table of strategies, and how two of their schedules compare. */
+#include "plan/planner.h"
+
+#include <string.h>
+
+static const rm_planner *const planners[] = {&rm_keep_all, &rm_periodic, &rm_chen_sqrt, &rm_chen_greedy};
+
+const remat_entry *remat_strategy_at(size_t index)
+{
+    return index < RM_LEN(planners) ? &planners[index]->entry : NULL;
+}
+
+const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name)
+{
+    char known[240] = "";
+    for (size_t i = 0; i < RM_LEN(planners); i++) {
+        if (strcmp(planners[i]->entry.name, name) == 0) return planners[i];
+        if (i) strncat(known, ", ", sizeof known - strlen(known) - 1);
+        strncat(known, planners[i]->entry.name, sizeof known - strlen(known) - 1);
+    }
+    rm_fail(ctx, REMAT_E_USAGE, "unknown strategy '%.60s': %s", name, known);
+    return NULL;
+}
+
+bool rm_fits(const rm_problem *p, int64_t peak_bytes)
+{
+    return p->budget_bytes < 0 || peak_bytes <= p->budget_bytes;
+}
+
+static bool is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost, const rm_incumbent *best)
+{
+    if (!best->any) return true;
+    const bool fits = rm_fits(p, peak_bytes);
+    if (fits != rm_fits(p, best->peak_bytes)) return fits;
+    if (fits && p->budget_bytes != REMAT_BUDGET_MIN) return cost != best->cost ? cost < best->cost : peak_bytes < best->peak_bytes;
+    return peak_bytes != best->peak_bytes ? peak_bytes < best->peak_bytes : cost < best->cost;
+}
+
+static remat_status replace(remat_ctx *ctx, rm_schedule *to, const rm_schedule *from)
+{
+    to->n = 0;
+    TRY(RM_RESERVE(ctx, *to, from->n));
+    if (from->n) memcpy(to->items, from->items, from->n * sizeof *from->items);
+    to->n = from->n;
+    return REMAT_OK;
+}
+
+static remat_status offer(const rm_problem *p, rm_incumbent *best, const rm_schedule *candidate)
+{
+    rm_liveness l;
+    TRY(rm_liveness_of(p->ctx, p->graph, candidate->items, candidate->n, &l));
+    if (!is_better(p, l.peak_bytes, l.cost, best)) return REMAT_OK;
+    TRY(replace(p->ctx, &best->steps, candidate));
+    best->any = true;
+    best->peak_bytes = l.peak_bytes;
+    best->cost = l.cost;
+    return REMAT_OK;
+}
+
+remat_status rm_offer(const rm_problem *p, rm_incumbent *best, const rm_schedule *candidate)
+{
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    const remat_status status = offer(p, best, candidate);
+    rm_scratch_release(p->ctx, mark);
+    return status;
+}
