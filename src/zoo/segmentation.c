@@ -1,0 +1,113 @@
+/* segmentation.c: networks that label every pixel.
+ *
+ * Problem: encoders whose results a decoder reads much later: the long skips that make rematerialization hard.
+ * Method: loops over the published layers. All convolutions keep the size by padding with zeros, so nothing is cropped and
+ * sizes divide: res must be a multiple of the total pooling.
+ * unet: Ronneberger et al. 2015, one input channel, 2x2 transposed convolutions, no batch norm; the paper crops instead of
+ * padding, which changes no parameter.
+ * vgg_unet: divamgupta/image-segmentation-keras, the model in Checkmate's evaluation: VGG16's first four blocks, then
+ * upsampling, concatenation, convolution, relu, batch norm. Its logits have half the resolution; ours are square images.
+ * segnet: Badrinarayanan et al. 2015, the encoder's pooling indices steer the decoder's unpooling; every convolution but the
+ * last has batch norm and relu.
+ * fcn8: Long et al. 2015, VGG16 with its linear layers as convolutions; the scores of two earlier blocks are added on the
+ * way up through learned transposed convolutions without bias. Cost: O(layers). */
+#include "zoo/layers.h"
+#include "zoo/models.h"
+
+enum { N_VGG_BLOCKS = 5 };
+static const struct { int64_t channels; int n_convs; } vgg16_blocks[N_VGG_BLOCKS] = {
+    {64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}};
+static const rm_window halve = {2, 2, 0};
+
+static rm_tensor *images(rm_tape *tape, const rm_zoo_args *args, int64_t channels, int64_t divisor)
+{
+    if (args->res % divisor != 0) rm_tape_fail(tape, "res is not a multiple of %d", (int)divisor);
+    return rm_tape_input(tape, "images", RM_SHAPE(args->batch, channels, args->res, args->res));
+}
+
+/* The first n_blocks blocks of VGG16; pools[i] is the result and the indices of block i's pooling. */
+static void vgg16_encoder(rm_tape *tape, rm_tensor *x, int n_blocks, bool batch_norm, rm_tensor *pools[])
+{
+    for (int i = 0; i < n_blocks; i++) {
+        const char *block = rm_tape_name(tape, "block%d", i + 1);
+        x = rm_conv_stack(tape, block, x, vgg16_blocks[i].channels, vgg16_blocks[i].n_convs, batch_norm);
+        x = pools[i] = rm_max_pool(tape, rm_tape_name(tape, "%s_pool", block), x, halve);
+    }
+}
+
+rm_tensor *rm_unet(rm_tape *tape, const rm_zoo_args *args)
+{
+    enum { DEPTH = 4 };
+    rm_tensor *skips[DEPTH], *x = images(tape, args, 1, 1 << DEPTH);
+    for (int i = 0; i < DEPTH; i++) {
+        const char *level = rm_tape_name(tape, "down%d", i + 1);
+        skips[i] = rm_conv_stack(tape, level, x, (int64_t)64 << i, 2, false);
+        x = rm_max_pool(tape, rm_tape_name(tape, "%s_pool", level), skips[i], halve);
+    }
+    x = rm_conv_stack(tape, "bottom", x, (int64_t)64 << DEPTH, 2, false);
+    for (int i = DEPTH - 1; i >= 0; i--) {
+        const char *level = rm_tape_name(tape, "up%d", i + 1);
+        const int64_t channels = (int64_t)64 << i;
+        x = rm_conv(tape, rm_tape_name(tape, "%s_enlarge", level), x,
+                    (rm_conv_spec){channels, 2, .stride = 2, .bias = true, .transposed = true});
+        x = rm_cat(tape, rm_tape_name(tape, "%s_cat", level), (rm_tensor *[]){skips[i], x}, 2);
+        x = rm_conv_stack(tape, level, x, channels, 2, false);
+    }
+    return rm_conv(tape, "classifier", x, (rm_conv_spec){args->classes, .kernel = 1, .bias = true});
+}
+
+rm_tensor *rm_vgg_unet(rm_tape *tape, const rm_zoo_args *args)
+{
+    enum { DEPTH = 4 };
+    rm_tensor *pools[DEPTH];
+    vgg16_encoder(tape, images(tape, args, 3, 1 << DEPTH), DEPTH, false, pools);
+    rm_tensor *x = pools[DEPTH - 1];
+    for (int i = DEPTH - 1; i >= 0; i--) {
+        const char *level = rm_tape_name(tape, "up%d", i + 1);
+        if (i < DEPTH - 1) {
+            x = rm_upsample(tape, rm_tape_name(tape, "%s_enlarge", level), x);
+            x = rm_cat(tape, rm_tape_name(tape, "%s_cat", level), (rm_tensor *[]){x, pools[i]}, 2);
+        }
+        x = rm_conv_stack(tape, level, x, vgg16_blocks[i].channels, 1, false);
+        x = rm_batch_norm(tape, rm_tape_name(tape, "%s_bn", level), x);
+    }
+    return rm_conv(tape, "classifier", x, (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
+}
+
+rm_tensor *rm_segnet(rm_tape *tape, const rm_zoo_args *args)
+{
+    rm_tensor *pools[N_VGG_BLOCKS];
+    vgg16_encoder(tape, images(tape, args, 3, 1 << N_VGG_BLOCKS), N_VGG_BLOCKS, true, pools);
+    rm_tensor *x = pools[N_VGG_BLOCKS - 1];
+    for (int i = N_VGG_BLOCKS - 1; i >= 0; i--) { /* mirrors block i; its last convolution has the channels of block i - 1 */
+        const char *level = rm_tape_name(tape, "decode%d", i + 1);
+        x = rm_unpool(tape, rm_tape_name(tape, "%s_unpool", level), x, &pools[i][1]);
+        x = rm_conv_stack(tape, level, x, vgg16_blocks[i].channels, vgg16_blocks[i].n_convs - 1, true);
+        if (i > 0) x = rm_conv_stack(tape, rm_tape_name(tape, "%s_last", level), x, vgg16_blocks[i - 1].channels, 1, true);
+    }
+    return rm_conv(tape, "classifier", x, (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
+}
+
+/* A transposed convolution that enlarges by `factor`: its kernel is twice as wide, half of it overlaps. */
+static rm_tensor *enlarge(rm_tape *tape, const char *name, rm_tensor *x, int64_t factor)
+{
+    const rm_conv_spec spec = {x->shape.dim[1], 2 * factor, .stride = factor, .padding = factor / 2, .transposed = true};
+    return rm_conv(tape, name, x, spec);
+}
+
+rm_tensor *rm_fcn8(rm_tape *tape, const rm_zoo_args *args)
+{
+    rm_tensor *pools[N_VGG_BLOCKS];
+    vgg16_encoder(tape, images(tape, args, 3, 1 << N_VGG_BLOCKS), N_VGG_BLOCKS, false, pools);
+    rm_tensor *x = rm_conv(tape, "fc6", pools[4], (rm_conv_spec){4096, 7, .padding = 3, .bias = true});
+    x = rm_pointwise(tape, RM_RELU, "relu6", x);
+    x = rm_pointwise(tape, RM_RELU, "relu7", rm_conv(tape, "fc7", x, (rm_conv_spec){4096, .kernel = 1, .bias = true}));
+    const rm_conv_spec score = {args->classes, .kernel = 1, .bias = true};
+    x = rm_conv(tape, "score5", x, score);
+    for (int i = 4; i >= 3; i--) {
+        x = enlarge(tape, rm_tape_name(tape, "enlarge%d", i + 1), x, 2);
+        rm_tensor *early = rm_conv(tape, rm_tape_name(tape, "score%d", i), pools[i - 1], score);
+        x = rm_add(tape, rm_tape_name(tape, "add%d", i), x, early);
+    }
+    return enlarge(tape, "enlarge3", x, 8);
+}

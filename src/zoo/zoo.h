@@ -1,0 +1,10 @@
+/* zoo.h: embedded models. */
+#ifndef RM_ZOO_H
+#define RM_ZOO_H
+
+#include "base/base.h"
+
+/* `spec` is what follows "zoo:", e.g. "resnet50?batch=256". REMAT_E_USAGE for an unknown model or parameter. */
+remat_status rm_zoo_build(remat_ctx *ctx, const char *spec, remat_graph **out);
+
+#endif
