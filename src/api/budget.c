@@ -1,0 +1,54 @@
+/* budget.c: "12GiB", "900MB", "50%", "min" or a number of bytes. Integers only: "1.5GiB" is exact, not a double. */
+#include "base/base.h"
+
+#include <string.h>
+
+static remat_status bad(remat_ctx *ctx, const char *text, const char *why)
+{
+    return rm_fail(ctx, REMAT_E_USAGE, "budget '%.40s' %s", text, why);
+}
+
+/* Digits, then at most nine more behind a point: *value = number * 10^*decimals. */
+static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
+{
+    *value = 0;
+    *scale = 1;
+    bool point = false, any = false;
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        any = true;
+        if (rm_mul_overflows(*value, (int64_t)10, value) || rm_add_overflows(*value, (int64_t)(*p - '0'), value)) return NULL;
+        if (point && (*scale *= 10) > 1000000000) return NULL;
+    }
+    return any ? p : NULL;
+}
+
+remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes, int64_t *out)
+{
+    static const struct { const char *name; int64_t bytes; } units[] = {
+        {"", 1}, {"B", 1},
+        {"kB", 1000}, {"KB", 1000}, {"MB", 1000000}, {"GB", 1000000000}, {"TB", INT64_C(1000000000000)}, {"PB", INT64_C(1000000000000000)},
+        {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", INT64_C(1) << 40}, {"PiB", INT64_C(1) << 50}};
+    if (strcmp(text, "min") == 0) return *out = REMAT_BUDGET_MIN, REMAT_OK;
+    if (*text == '-') return bad(ctx, text, "is negative");
+    int64_t value, scale;
+    const char *rest = parse_decimal(text, &value, &scale);
+    if (!rest) return bad(ctx, text, "is not a number with a unit: try 12GiB, 900MB, 50%, min or bytes");
+    int64_t unit = 0;
+    if (strcmp(rest, "%") == 0) {
+        if (keep_all_peak_bytes < 0) return bad(ctx, text, "needs a graph to be a percentage of");
+        unit = keep_all_peak_bytes;
+        scale *= 100;
+    }
+    for (size_t i = 0; i < RM_LEN(units) && !unit; i++)
+        if (strcmp(rest, units[i].name) == 0) unit = units[i].bytes;
+    if (!unit && strcmp(rest, "%") != 0) return bad(ctx, text, "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
+    if (scale > 1 && unit == 1 && strcmp(rest, "%") != 0) return bad(ctx, text, "is not a whole number of bytes");
+    const rm_uint128 bytes = (rm_uint128)value * (rm_uint128)unit / (rm_uint128)scale;
+    if (bytes >= (rm_uint128)RM_MAX_BYTES) return bad(ctx, text, "is 2^62 bytes or more");
+    *out = (int64_t)bytes;
+    return REMAT_OK;
+}

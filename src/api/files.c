@@ -1,0 +1,171 @@
+/* files.c: the public side of reading and writing. A source is a path, "-" or "zoo:..."; errors name it. */
+#include "graph/chain.h"
+#include "graph/plan.h"
+#include "import/formats.h"
+#include "zoo/zoo.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef RM_VEC(unsigned char) byte_vec;
+
+static remat_status read_stream(remat_ctx *ctx, FILE *file, byte_vec *bytes)
+{
+    const int64_t limit = ctx->options.max_input_bytes;
+    for (size_t got = 1; got;) {
+        TRY(RM_RESERVE(ctx, *bytes, 1 << 16));
+        errno = 0;
+        got = fread(bytes->items + bytes->n, 1, bytes->room - bytes->n, file);
+        bytes->n += got;
+        if ((int64_t)bytes->n > limit) return rm_fail(ctx, REMAT_E_INPUT, "larger than %lld bytes (option max_input_bytes)", (long long)limit);
+    }
+    return ferror(file) ? rm_fail(ctx, REMAT_E_IO, "cannot read it: %s", strerror(errno)) : REMAT_OK;
+}
+
+static remat_status read_file(remat_ctx *ctx, const char *source, byte_vec *bytes)
+{
+    if (strcmp(source, "-") == 0) return read_stream(ctx, stdin, bytes);
+    FILE *file = fopen(source, "rb");
+    if (!file) return rm_fail(ctx, REMAT_E_IO, "cannot open it: %s", strerror(errno));
+    const remat_status status = read_stream(ctx, file, bytes);
+    fclose(file);
+    return status;
+}
+
+static remat_status open_input(remat_ctx *ctx, const char *source, remat_input *input)
+{
+    if (strncmp(source, "zoo:", 4) == 0) {
+        input->dialect = RM_ZOO;
+        input->kind = REMAT_KIND_GRAPH;
+        return rm_input_set_text(ctx, input, source + 4, strlen(source + 4));
+    }
+    byte_vec bytes = {0};
+    remat_status status = read_file(ctx, source, &bytes);
+    if (status == REMAT_OK) status = rm_input_fill(ctx, input, bytes.items, bytes.n);
+    RM_VEC_FREE(&ctx->heap, bytes);
+    return status;
+}
+
+remat_status remat_input_open(remat_ctx *ctx, const char *source, remat_input **out)
+{
+    const char *name = strcmp(source, "-") == 0 ? "standard input" : source;
+    remat_input *input = NULL;
+    TRY(rm_input_new(ctx, name, &input));
+    rm_input_name(ctx, name);
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = open_input(ctx, source, input);
+    rm_scratch_release(ctx, mark);
+    rm_input_name(ctx, NULL);
+    if (status != REMAT_OK) remat_input_free(input);
+    else *out = input;
+    return status;
+}
+
+remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *bytes, size_t n_bytes, remat_input **out)
+{
+    remat_input *input = NULL;
+    TRY(rm_input_new(ctx, name, &input));
+    rm_input_name(ctx, name);
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = rm_input_fill(ctx, input, bytes, n_bytes);
+    rm_scratch_release(ctx, mark);
+    rm_input_name(ctx, NULL);
+    if (status != REMAT_OK) remat_input_free(input);
+    else *out = input;
+    return status;
+}
+
+static remat_status check_kind(remat_ctx *ctx, const remat_input *input, remat_kind wanted)
+{
+    static const char *const names[] = {"a graph", "a chain", "a plan"};
+    return input->kind == wanted ? REMAT_OK : rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed", names[input->kind], names[wanted]);
+}
+
+static remat_status read_graph(remat_ctx *ctx, const remat_input *input, remat_graph **out)
+{
+    TRY(check_kind(ctx, input, REMAT_KIND_GRAPH));
+    if (input->dialect == RM_ZOO) return rm_zoo_build(ctx, input->text, out);
+    remat_builder *b = remat_builder_new(ctx, "");
+    if (!b) return REMAT_E_MEMORY;
+    remat_status status = (input->dialect == RM_DOT ? rm_read_dot : input->dialect == RM_NETWORKX ? rm_read_networkx : rm_read_graph)(ctx, input, b);
+    if (status == REMAT_OK) status = remat_builder_finish(b, out);
+    remat_builder_free(b);
+    return status;
+}
+
+remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_input_name(ctx, input->name);
+    const remat_status status = read_graph(ctx, input, out);
+    rm_input_name(ctx, NULL);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **out)
+{
+    remat_input *input = NULL;
+    TRY(remat_input_open(ctx, source, &input));
+    const remat_status status = remat_graph_read(ctx, input, out);
+    remat_input_free(input);
+    return status;
+}
+
+remat_status remat_chain_read(remat_ctx *ctx, const remat_input *input, remat_chain **out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_input_name(ctx, input->name);
+    remat_status status = check_kind(ctx, input, REMAT_KIND_CHAIN);
+    if (status == REMAT_OK) status = rm_read_chain(ctx, input, out);
+    rm_input_name(ctx, NULL);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_plan **out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_input_name(ctx, input->name);
+    remat_status status = check_kind(ctx, input, REMAT_KIND_PLAN);
+    if (status == REMAT_OK) status = rm_read_plan(ctx, input, out);
+    rm_input_name(ctx, NULL);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static remat_status refuse_dot(remat_ctx *ctx, remat_format format)
+{
+    return format == REMAT_DOT ? rm_fail(ctx, REMAT_E_USAGE, "only graphs can be written as DOT") : REMAT_OK;
+}
+
+remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format, remat_sink *sink, void *user)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_out out;
+    rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
+    (format == REMAT_DOT ? rm_write_dot : rm_write_graph)(&out, graph);
+    const remat_status status = rm_out_end(&out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_format format, remat_sink *sink, void *user)
+{
+    TRY(refuse_dot(ctx, format));
+    rm_out out;
+    rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
+    rm_write_chain(&out, chain);
+    return rm_out_end(&out);
+}
+
+remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format, remat_sink *sink, void *user)
+{
+    TRY(refuse_dot(ctx, format));
+    rm_out out;
+    rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
+    rm_write_plan(&out, plan);
+    return rm_out_end(&out);
+}

@@ -1,0 +1,64 @@
+/* info.c: the figures of a graph, before any planning. */
+#include "graph/cuts.h"
+#include "graph/schedule.h"
+
+static remat_status count(remat_ctx *ctx, const remat_graph *g, remat_info *info)
+{
+    rm_liveness l;
+    rm_need need;
+    rm_cuts cuts;
+    uint8_t *live;
+    TRY(rm_liveness_keep_all(ctx, g, &l));
+    TRY(rm_need_find(ctx, g, &need));
+    TRY(rm_cuts_find(ctx, g, &cuts));
+    TRY(RM_SCRATCH(ctx, live, g->n_ops));
+    TRY(rm_mark_live_ops(ctx, g, 0, live));
+    *info = (remat_info){.ops = g->n_ops, .values = g->n_values, .cut_values = cuts.n_cuts, .resident_bytes = g->resident_bytes,
+                         .keep_all_peak_bytes = l.peak_bytes, .keep_all_cost = l.cost, .keep_all_peak_step = l.peak_step,
+                         .need_bytes = need.bytes, .need_op = need.op};
+    for (uint32_t v = 0; v < g->n_values; v++) info->storages += rm_owns_storage(g, v);
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        info->views += rm_is_view_op(g, op);
+        info->multi_output += g->out_begin[op + 1] - g->out_begin[op] > 1;
+        info->pinned += g->pinned[op];
+        info->dead += !live[op];
+    }
+    return REMAT_OK;
+}
+
+remat_status remat_graph_info(remat_ctx *ctx, const remat_graph *graph, remat_info *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_info info;
+    const remat_status status = count(ctx, graph, &info);
+    if (status == REMAT_OK) *out = info;
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *values, uint32_t capacity, uint32_t *n_values)
+{
+    rm_need need;
+    uint8_t *marked;
+    TRY(rm_need_find(ctx, g, &need));
+    TRY(RM_SCRATCH(ctx, marked, g->n_values));
+    if (need.op != REMAT_NONE) TRY(rm_need_storages(ctx, g, need.op, marked));
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < g->n_values; v++) { /* keep the largest, by insertion */
+        if (!marked[v]) continue;
+        uint32_t at = n < capacity ? n++ : capacity;
+        for (; at > 0 && g->storage[values[at - 1]] < g->storage[v]; at--)
+            if (at < capacity) values[at] = values[at - 1];
+        if (at < capacity) values[at] = v;
+    }
+    *n_values = n;
+    return REMAT_OK;
+}
+
+remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values, uint32_t capacity, uint32_t *n_values)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = need_values(ctx, graph, values, capacity, n_values);
+    rm_scratch_release(ctx, mark);
+    return status;
+}

@@ -1,0 +1,100 @@
+/* plan_make.c: run a strategy, judge what it found, and turn it into a plan.
+ *
+ * No planner can skip the verifier: whatever it returns is verified here, and a difference between the verifier's numbers
+ * and the planner's own is REMAT_E_BUG. The bound that every plan gets for nothing: each op runs at least once, in any order. */
+#include "graph/plan.h"
+#include "plan/planner.h"
+#include "verify/verify.h"
+
+#include <inttypes.h>
+
+/* Bytes that the forward pass leaves for the backward pass: made before the last forward op has run for the first time, read after. */
+static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t *out)
+{
+    rm_liveness l;
+    uint8_t *ran;
+    TRY(rm_liveness_of(ctx, g, steps, n_steps, &l));
+    TRY(RM_SCRATCH(ctx, ran, g->n_ops));
+    uint32_t forward_end = REMAT_NONE;
+    bool any_backward = false;
+    for (uint32_t t = 0; t < n_steps; t++) {
+        if (steps[t].kind != REMAT_RUN || ran[steps[t].index]) continue;
+        ran[steps[t].index] = 1;
+        if (g->phase[steps[t].index] == REMAT_FORWARD) forward_end = t;
+        if (g->phase[steps[t].index] == REMAT_BACKWARD) any_backward = true;
+    }
+    *out = REMAT_ABSENT;
+    if (forward_end == REMAT_NONE || !any_backward) return REMAT_OK;
+    *out = 0;
+    for (size_t i = 0; i < l.n_instances; i++)
+        if (l.instances[i].birth <= forward_end && l.instances[i].last_read > forward_end) *out += g->storage[l.instances[i].root];
+    return REMAT_OK;
+}
+
+static remat_status count_recomputed(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, uint32_t *out)
+{
+    uint8_t *runs;
+    TRY(RM_SCRATCH(ctx, runs, g->n_ops));
+    *out = 0;
+    for (size_t t = 0; t < steps->n; t++)
+        if (steps->items[t].kind == REMAT_RUN && runs[steps->items[t].index] < 2 && ++runs[steps->items[t].index] == 2) ++*out;
+    return REMAT_OK;
+}
+
+static remat_outcome judge(const remat_summary *s)
+{
+    if (!s->within_budget) return s->budget_bytes < s->need_bytes ? REMAT_INFEASIBLE : REMAT_UNKNOWN;
+    return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
+}
+
+static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best, remat_plan **out)
+{
+    remat_ctx *ctx = p->ctx;
+    const remat_graph *g = p->graph;
+    rm_liveness keep_all;
+    rm_need need;
+    remat_verdict verdict;
+    TRY(rm_liveness_keep_all(ctx, g, &keep_all));
+    TRY(rm_need_find(ctx, g, &need));
+    remat_summary s = {.strategy = planner->entry.name, .graph = rm_text(g, g->name), .digest = g->digest, .cost_model = g->cost_model,
+                       .cost_unit = g->cost_unit, .bound_scope = "any-order", .bound_method = "first-runs", .flags = g->flags,
+                       .peak_bytes = best->peak_bytes, .cost = best->cost, .keep_all_peak_bytes = keep_all.peak_bytes,
+                       .keep_all_cost = keep_all.cost, .resident_bytes = g->resident_bytes, .need_bytes = need.bytes,
+                       .bound_cost = g->total_cost, .traffic_bytes = REMAT_ABSENT, .seed = ctx->options.seed, .work = ctx->work,
+                       .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op], .steps = (uint32_t)best->steps.n, .ops = g->n_ops,
+                       .stopped = ctx->stopped, .kind = REMAT_KIND_GRAPH, .bandwidth = ctx->options.bandwidth};
+    s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
+    s.within_budget = rm_fits(p, best->peak_bytes);
+    s.outcome = judge(&s);
+    TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
+    TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
+    rm_steps_to_original(g, best->steps.items, best->steps.n);
+    TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, &verdict));
+    if (!verdict.valid) return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s.strategy, verdict.reason);
+    if (verdict.peak_bytes != s.peak_bytes || verdict.cost != s.cost)
+        return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' says peak %" PRId64 " and cost %" PRId64 ", the verifier %" PRId64 " and %" PRId64, s.strategy,
+                       s.peak_bytes, s.cost, verdict.peak_bytes, verdict.cost);
+    s.peak_step = verdict.peak_step;
+    s.offloaded_bytes = verdict.host_bytes;
+    TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, out));
+    (*out)->graph_ops = g->n_original_ops;
+    (*out)->graph_values = g->n_original_values;
+    return REMAT_OK;
+}
+
+remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget_bytes, remat_plan **out)
+{
+    if (budget_bytes < REMAT_BUDGET_MIN) return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budget_bytes);
+    const rm_planner *planner = rm_planner_find(ctx, strategy);
+    if (!planner) return REMAT_E_USAGE;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const rm_problem p = {ctx, graph, budget_bytes};
+    rm_incumbent best = {.any = false};
+    rm_limits_begin(ctx, planner->default_work);
+    remat_status status = planner->run(&p, &best);
+    if (status == REMAT_OK) status = finish(&p, planner, &best, out);
+    RM_VEC_FREE(&ctx->heap, best.steps);
+    rm_scratch_release(ctx, mark);
+    atomic_store_explicit(&ctx->stop, false, memory_order_relaxed); /* a stop ends one call */
+    return status;
+}

@@ -1,0 +1,78 @@
+/* plan_verify.c: judging a schedule or a plan that somebody gives us, and lowering one that has passed. */
+#include "graph/plan.h"
+#include "lower/lower.h"
+#include "verify/verify.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_verdict *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = rm_verify(ctx, graph, steps, n_steps, out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_program **out)
+{
+    remat_verdict verdict;
+    TRY(remat_verify(ctx, graph, steps, n_steps, &verdict));
+    if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = rm_lower(ctx, graph, steps, n_steps, out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+/* ---- a plan that was given ---- */
+
+static remat_verdict refuse(const remat_verdict *found, const char *what, int64_t says, int64_t is)
+{
+    remat_verdict v = *found;
+    v.valid = false;
+    snprintf(v.reason, sizeof v.reason, "the plan says %s %" PRId64 ", but it is %" PRId64, what, says, is);
+    return v;
+}
+
+static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan, remat_verdict *out)
+{
+    const remat_summary *s = &plan->summary;
+    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT, .cost = REMAT_ABSENT, .peak_step = REMAT_NONE, .peak_op = REMAT_NONE, .first_bad_step = REMAT_NONE};
+    if (strcmp(s->digest, g->digest) != 0) {
+        snprintf(out->reason, sizeof out->reason, "the plan is for another graph: its digest is %.40s..., the graph's %.40s...", s->digest, g->digest);
+        return REMAT_OK;
+    }
+    if (plan->graph_ops != REMAT_NONE && plan->graph_ops != g->n_original_ops) return *out = refuse(out, "n_ops", plan->graph_ops, g->n_original_ops), REMAT_OK;
+    if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values) return *out = refuse(out, "n_values", plan->graph_values, g->n_original_values), REMAT_OK;
+    const int64_t bandwidth = ctx->options.bandwidth;
+    ctx->options.bandwidth = s->bandwidth;
+    const remat_status status = rm_verify(ctx, g, plan->steps, plan->n_steps, out);
+    ctx->options.bandwidth = bandwidth;
+    if (status != REMAT_OK || !out->valid) return status;
+    rm_liveness keep_all;
+    TRY(rm_liveness_keep_all(ctx, g, &keep_all));
+    const bool same_cost = strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
+    const struct { const char *what; int64_t says, is; } claims[] = {
+        {"peak_bytes", s->peak_bytes, out->peak_bytes},
+        {"peak_step", s->peak_step == REMAT_NONE ? REMAT_ABSENT : s->peak_step, out->peak_step == REMAT_NONE ? REMAT_ABSENT : out->peak_step},
+        {"cost", same_cost ? s->cost : REMAT_ABSENT, out->cost},
+        {"keep_all_peak_bytes", s->keep_all_peak_bytes, keep_all.peak_bytes},
+        {"keep_all_cost", same_cost ? s->keep_all_cost : REMAT_ABSENT, keep_all.cost},
+        {"within_budget", plan->says_within ? s->within_budget : REMAT_ABSENT, s->budget_bytes < 0 || out->peak_bytes <= s->budget_bytes},
+    };
+    for (size_t i = 0; i < RM_LEN(claims); i++)
+        if (claims[i].says != REMAT_ABSENT && claims[i].says != claims[i].is) return *out = refuse(out, claims[i].what, claims[i].says, claims[i].is), REMAT_OK;
+    return REMAT_OK;
+}
+
+remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_verdict verdict;
+    const remat_status status = check_plan(ctx, graph, plan, &verdict);
+    if (status == REMAT_OK) *out = verdict;
+    rm_scratch_release(ctx, mark);
+    return status;
+}
