@@ -1,0 +1,266 @@
+/* args.c: the flag table and the parser.
+ *
+ * Problem: GNU style flags (`--flag value`, `--flag=value`, `-o value`, `--` ends them), each valid for some commands, with
+ * mistakes answered by one line and the nearest right word. Method: one table; the library's own options are flags too
+ * (`--max-input-bytes=N`), found by name. Invariants: a value is the next word whatever it looks like, unless it starts
+ * with "--"; a repeated flag: the last one counts; nothing is read or written before the whole line is understood. */
+#include "args.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ON(name) (1u << CMD_##name)
+#define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE))
+#define GRAPHS (PLANS | ON(INFO) | ON(VERIFY) | ON(LOWER) | ON(GEN) | ON(IMPORT))
+#define ALL ((1u << CMD_COUNT) - 1)
+
+const flag flags[FLAG_COUNT] = {
+    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(COMPARE) | ON(VERIFY),
+                     "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
+    [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS,
+                       "how to plan; compare takes a list: a,b,c"},
+    [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
+    [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
+                   "first budget, in percent of keep-all (default: min)"},
+    [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE), "last budget, in percent of keep-all (default: 100)"},
+    [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE, PLANS,
+                   "stop planning after T seconds (decimals allowed)"},
+    [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS,
+                   "work limit: reproducible, unlike --time (default: about a second's worth)"},
+    [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS, "seed of random choices (default 0)"},
+    [FLAG_LIST] = {"list", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(GEN), "list the models and their parameters"},
+    [FLAG_FORMAT] = {"format", 0, TEXT, "F", NULL, COMPLETE_FORMAT, ON(GEN) | ON(IMPORT),
+                     "json or dot (default: by the ending of FILE, else json)"},
+    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(GEN) | ON(IMPORT),
+                     "write the result to FILE, gzip if it ends in .gz; - is standard output"},
+    [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS,
+                         "costs of ops: given, unit, node, flops, roofline:DEVICE"},
+    [FLAG_DCE] = {"dce", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "drop ops that reach no output"},
+    [FLAG_FOLD_IDENTITY] = {"fold-identity", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "fold detach, alias and lift_fresh"},
+    [FLAG_NO_ALIAS] = {"no-alias", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "give every view a storage of its own"},
+    [FLAG_REPLAY_RANDOM] = {"replay-random", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
+                            "random ops may run again: their generator is replayed"},
+    [FLAG_CSV] = {"csv", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE) | ON(CURVE), "print comma separated values"},
+    [FLAG_JSON] = {"json", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL & ~(ON(COMPLETION) | ON(HELP)), "print JSON, errors too"},
+    [FLAG_HELP] = {"help", 'h', SWITCH, NULL, NULL, COMPLETE_NONE, ALL, "print this help"},
+};
+
+/* ---- the nearest word ---- */
+
+enum { LONGEST_GUESS = 31 };
+
+static unsigned edit_distance(const char *a, const char *b)
+{ /* swaps of neighbours count as one edit */
+    const size_t n = strlen(a), m = strlen(b);
+    unsigned row[3][LONGEST_GUESS + 1];
+    for (unsigned k = 0; k <= m; k++) row[0][k] = k;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned *now = row[i % 3], *before = row[(i - 1) % 3], *two_before = row[(i + 1) % 3];
+        now[0] = (unsigned)i;
+        for (size_t k = 1; k <= m; k++) {
+            unsigned best = before[k - 1] + (a[i - 1] != b[k - 1]);
+            if (before[k] + 1 < best) best = before[k] + 1;
+            if (now[k - 1] + 1 < best) best = now[k - 1] + 1;
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && two_before[k - 2] + 1 < best)
+                best = two_before[k - 2] + 1;
+            now[k] = best;
+        }
+    }
+    return row[n % 3][m];
+}
+
+void guess_offer(guess *g, const char *candidate)
+{
+    const size_t length = strlen(g->word);
+    if (length < 2 || length > LONGEST_GUESS || strlen(candidate) > LONGEST_GUESS) return;
+    const unsigned distance = strncmp(g->word, candidate, length) == 0 ? 1 : edit_distance(g->word, candidate);
+    if (distance > 1 + length / 4 || (g->best && distance >= g->distance)) return;
+    g->best = candidate, g->distance = distance;
+}
+
+label guess_hint(const guess *g, const char *prefix)
+{
+    label result = {""};
+    if (g->best) snprintf(result.text, sizeof result.text, ": did you mean '%s%s'?", prefix, g->best);
+    return result;
+}
+
+/* ---- values ---- */
+
+bool args_number(const char *text, int64_t *result)
+{
+    char *end;
+    if (!((*text >= '0' && *text <= '9') || (*text == '-' && text[1] >= '0' && text[1] <= '9'))) return false;
+    errno = 0;
+    const intmax_t x = strtoimax(text, &end, 10);
+    if (errno || *end || x > INT64_MAX || x < INT64_MIN) return false;
+    *result = (int64_t)x;
+    return true;
+}
+
+static bool parse_seconds(const char *text, int64_t *ms)
+{ /* rounded up: 0 would mean no limit */
+    int64_t whole = 0, thousandths = 0;
+    size_t digits = 0;
+    bool rest = false;
+    for (; *text >= '0' && *text <= '9'; text++, digits++) {
+        if (whole > INT64_C(1000000000)) return false;
+        whole = 10 * whole + (*text - '0');
+    }
+    if (*text == '.') {
+        text++;
+        for (int64_t weight = 100; *text >= '0' && *text <= '9'; text++, digits++, weight /= 10) {
+            thousandths += weight * (*text - '0');
+            rest = rest || (weight == 0 && *text != '0');
+        }
+    }
+    *ms = 1000 * whole + thousandths + (rest ? 1 : 0);
+    return *text == '\0' && digits > 0 && *ms > 0;
+}
+
+static int usage(out *o, const args *a, const char *place, const char *reason)
+{
+    return out_fail(o, REMAT_E_USAGE, a->command < CMD_COUNT ? commands[a->command].name : "", place, "%s", reason);
+}
+
+static int set_option(args *a, out *o, const char *flag_name, const remat_option *option, const char *name, int64_t value)
+{
+    char reason[200];
+    if (option && (value < option->low || value > option->high)) {
+        snprintf(reason, sizeof reason, "%" PRId64 " is not between %" PRId64 " and %" PRId64, value, option->low,
+                 option->high);
+        return usage(o, a, flag_name, reason);
+    }
+    for (int i = 0; i < a->n_options; i++)
+        if (strcmp(a->options[i].name, name) == 0) {
+            a->options[i].value = value;
+            return REMAT_OK;
+        }
+    if (a->n_options == (int)(sizeof a->options / sizeof *a->options)) return usage(o, a, flag_name, "too many options");
+    a->options[a->n_options].name = name;
+    a->options[a->n_options++].value = value;
+    return REMAT_OK;
+}
+
+static const remat_option *find_option(const char *name, size_t length)
+{ /* "max-input-bytes": dashes for underscores */
+    const remat_option *option;
+    for (size_t i = 0; (option = remat_option_at(i)); i++) {
+        size_t k = 0;
+        while (k < length && option->name[k] && (name[k] == '-' ? '_' : name[k]) == option->name[k]) k++;
+        if (k == length && !option->name[k]) return option;
+    }
+    return NULL;
+}
+
+static int set_flag(args *a, out *o, flag_id id, const char *shown, const char *value)
+{
+    const flag *f = &flags[id];
+    char reason[400];
+    a->text[id] = value ? value : "";
+    if (f->kind == INTEGER && !args_number(value, &a->number[id])) {
+        snprintf(reason, sizeof reason, "'%.60s' is not a whole number in range", value);
+        return usage(o, a, shown, reason);
+    }
+    if (f->kind == SECONDS && !parse_seconds(value, &a->number[id])) {
+        snprintf(reason, sizeof reason, "'%.60s' is not a number of seconds above 0", value);
+        return usage(o, a, shown, reason);
+    }
+    if (!f->option) return REMAT_OK;
+    return set_option(a, o, shown, find_option(f->option, strlen(f->option)), f->option, a->number[id]);
+}
+
+/* ---- the line ---- */
+
+static int unknown_flag(const args *a, out *o, const char *shown, const char *name, size_t length)
+{
+    char word[64], reason[400];
+    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    for (int i = 0; i < FLAG_COUNT; i++)
+        if (strcmp(flags[i].name, word) == 0) {
+            size_t used = (size_t)snprintf(reason, sizeof reason, "not a flag of this command, but of");
+            for (int c = 0; c < CMD_COUNT; c++)
+                if (flags[i].commands >> c & 1)
+                    used += (size_t)snprintf(reason + used, sizeof reason - used, " %s", commands[c].name);
+            return usage(o, a, shown, reason);
+        }
+    guess g = {.word = word};
+    for (int i = 0; i < FLAG_COUNT; i++)
+        if (flags[i].commands >> a->command & 1) guess_offer(&g, flags[i].name);
+    snprintf(reason, sizeof reason, "unknown flag%s", guess_hint(&g, "--").text);
+    return usage(o, a, shown, reason);
+}
+
+static int parse_flag(args *a, out *o, int *i, int argc, char **argv)
+{
+    const char *word = argv[*i], *value = NULL;
+    char shown[64];
+    const bool is_long = word[1] == '-';
+    const char *name = word + (is_long ? 2 : 1);
+    size_t length = is_long ? strcspn(name, "=") : 1;
+    snprintf(shown, sizeof shown, "%.*s", (int)(length + (is_long ? 2 : 1)), word);
+    if (name[length]) value = name + length + (is_long ? 1 : 0);
+
+    int id = 0;
+    while (id < FLAG_COUNT && !((flags[id].commands >> a->command & 1) &&
+                                (is_long ? strlen(flags[id].name) == length && strncmp(flags[id].name, name, length) == 0
+                                         : flags[id].letter == *name)))
+        id++;
+    const remat_option *option = id == FLAG_COUNT && is_long ? find_option(name, length) : NULL;
+    if (id == FLAG_COUNT && !option) return unknown_flag(a, o, shown, name, length);
+    if (!option && flags[id].kind == SWITCH) {
+        if (value) return usage(o, a, shown, "takes no value");
+        return set_flag(a, o, (flag_id)id, shown, NULL);
+    }
+    if (!value) {
+        if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) return usage(o, a, shown, "needs a value");
+        value = argv[++*i];
+    }
+    if (!*value) return usage(o, a, shown, "needs a value");
+    if (!option) return set_flag(a, o, (flag_id)id, shown, value);
+    int64_t number;
+    if (!args_number(value, &number)) return usage(o, a, shown, "not a whole number in range");
+    return set_option(a, o, shown, option, option->name, number);
+}
+
+static int parse_command(args *a, out *o, const char *word)
+{
+    char reason[400];
+    for (int c = 0; c < CMD_COUNT; c++)
+        if (strcmp(commands[c].name, word) == 0) {
+            a->command = (command_id)c;
+            return REMAT_OK;
+        }
+    guess g = {.word = word};
+    for (int c = 0; c < CMD_COUNT; c++) guess_offer(&g, commands[c].name);
+    snprintf(reason, sizeof reason, "unknown command '%.60s'%s", word, g.best ? guess_hint(&g, "").text : "; see remat --help");
+    return usage(o, a, "", reason);
+}
+
+int args_parse(args *a, out *o, int argc, char **argv)
+{
+    bool flags_end = false;
+    int status;
+    *a = (args){.command = CMD_COUNT};
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0) o->json = true; /* before the first mistake can be reported */
+    if ((status = parse_command(a, o, argv[1]))) return status;
+    const command *c = &commands[a->command];
+    for (int i = 2; i < argc; i++) {
+        if (!flags_end && strcmp(argv[i], "--") == 0) {
+            flags_end = true;
+        } else if (!flags_end && argv[i][0] == '-' && argv[i][1]) {
+            if ((status = parse_flag(a, o, &i, argc, argv))) return status;
+        } else if (a->n_operands == c->most) {
+            char reason[200];
+            snprintf(reason, sizeof reason, "one argument too many: '%.60s'", argv[i]);
+            return usage(o, a, "", reason);
+        } else {
+            a->operands[a->n_operands++] = argv[i];
+        }
+    }
+    if (a->text[FLAG_HELP] || a->n_operands >= c->least || (a->text[FLAG_LIST] && a->n_operands == 0)) return REMAT_OK;
+    return out_fail(o, REMAT_E_USAGE, c->name, "", "needs %s; see remat %s --help", c->operands, c->name);
+}

@@ -1,0 +1,75 @@
+/* args.h: commands, flags and their parsing. Both are tables: commands[] in main.c, flags[] in args.c; parsing, help and
+ * completions read nothing else. A new flag is one line in the enum and one row. */
+#ifndef CLI_ARGS_H
+#define CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "out.h"
+#include "remat.h"
+
+typedef struct session session;
+
+typedef enum command_id {
+    CMD_INFO, CMD_PLAN, CMD_VERIFY, CMD_COMPARE, CMD_CURVE, CMD_LOWER, CMD_GEN, CMD_IMPORT, CMD_COMPLETION, CMD_HELP, CMD_COUNT
+} command_id;
+
+typedef struct command {
+    const char *name, *operands, *help; /* help: one line of the overview */
+    const char *about;                  /* a paragraph */
+    const char *examples;               /* lines without the "remat " in front */
+    int least, most;                    /* operands */
+    int (*run)(session *s);
+} command;
+extern const command commands[CMD_COUNT]; /* main.c; indexed by command_id */
+
+typedef enum flag_id {
+    FLAG_BUDGET, FLAG_STRATEGY, FLAG_POINTS, FLAG_FROM, FLAG_TO, FLAG_TIME, FLAG_WORK, FLAG_SEED, FLAG_LIST, FLAG_FORMAT,
+    FLAG_OUTPUT, FLAG_COST_MODEL, FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS, FLAG_REPLAY_RANDOM, FLAG_CSV, FLAG_JSON,
+    FLAG_HELP, FLAG_COUNT
+} flag_id;
+
+typedef enum flag_kind { SWITCH, TEXT, INTEGER, SECONDS } flag_kind;
+typedef enum complete {
+    COMPLETE_NONE, COMPLETE_FILE, COMPLETE_STRATEGY, COMPLETE_COST, COMPLETE_FORMAT, COMPLETE_BUDGET
+} complete;
+
+typedef struct flag {
+    const char *name; /* without the dashes */
+    char letter;      /* or 0 */
+    flag_kind kind;
+    const char *value; /* how help names it; NULL for a switch */
+    const char *option; /* the library's option that it sets, or NULL */
+    complete complete;
+    unsigned commands; /* bit 1 << command_id */
+    const char *help;
+} flag;
+extern const flag flags[FLAG_COUNT];
+
+typedef struct args {
+    command_id command;
+    const char *text[FLAG_COUNT]; /* as given; NULL: not given; "" for a switch */
+    int64_t number[FLAG_COUNT];   /* INTEGER: the number; SECONDS: milliseconds */
+    struct { const char *name; int64_t value; } options[8]; /* the library's options that were set */
+    int n_options;
+    const char *operands[2];
+    int n_operands;
+} args;
+
+/* argv[0] is the program. REMAT_OK, or an exit code with the one line already printed to `o`. */
+int args_parse(args *a, out *o, int argc, char **argv);
+bool args_number(const char *text, int64_t *result); /* a whole decimal int64_t and nothing else */
+
+void help_overview(out *o);
+void help_command(out *o, command_id id);
+
+/* The nearest of a set of words: start with {.word = w}, offer candidates, read `best` (NULL: none is near). */
+typedef struct guess {
+    const char *word, *best;
+    unsigned distance;
+} guess;
+void guess_offer(guess *g, const char *candidate);
+label guess_hint(const guess *g, const char *prefix); /* ": did you mean 'PREFIXbest'?" or "" */
+
+#endif

@@ -1,0 +1,122 @@
+/* chart.c: column charts in block characters, eight levels a row; ASCII where the locale is not UTF-8.
+ *
+ * Each column shows the maximum of its samples, so a peak of one step among thousands is seen. A row stands for
+ * top / rows; a column that is not empty shows at least one eighth. Doubles are for drawing only. */
+#include "chart.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { AXIS = 9, MARGIN = AXIS + 2 };
+
+static int plot_columns(const out *o)
+{
+    return o->width - MARGIN - 1;
+}
+
+static int64_t column_value(const chart *c, int column, int columns)
+{ /* -1: past the last sample */
+    const size_t first = (size_t)((double)column * (double)c->span / columns);
+    size_t end = (size_t)((double)(column + 1) * (double)c->span / columns);
+    if (first >= c->n_values) return -1;
+    if (end <= first) end = first + 1;
+    if (end > c->n_values) end = c->n_values;
+    int64_t most = 0;
+    for (size_t i = first; i < end; i++)
+        if (c->values[i] > most) most = c->values[i];
+    return most;
+}
+
+static int eighths(const chart *c, int64_t value)
+{
+    if (value <= 0 || c->top <= 0) return 0;
+    const int n = (int)((double)value / (double)c->top * 8 * c->rows + 0.5);
+    return n < 1 ? 1 : n > 8 * c->rows ? 8 * c->rows : n;
+}
+
+static int limit_row(const chart *c)
+{
+    if (c->limit < 0 || c->limit > c->top || c->top <= 0) return -1;
+    const int row = (int)((double)c->limit / (double)c->top * c->rows);
+    return row < c->rows ? row : c->rows - 1;
+}
+
+static const char *block(const out *o, int level, bool shaded)
+{
+    static const char *const fine[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const coarse[] = {" ", ".", ".", ".", ":", ":", ":", "#", "#"};
+    if (shaded && level == 8) return o->utf8 ? "░" : "=";
+    return o->utf8 ? fine[level] : coarse[level];
+}
+
+void chart_draw(out *o, const chart *c)
+{
+    const int columns = plot_columns(o), line = limit_row(c), base = eighths(c, c->base) / 8;
+    int *height = out_resize(NULL, (size_t)columns, sizeof *height);
+    out_print(o, "\n%s%s%s%s%s\n", out_style(o, BOLD), c->title, out_style(o, PLAIN), c->note,
+              base == 0 ? "" : o->utf8 ? "  (░ resident)" : "  (= resident)");
+    for (int x = 0; x < columns; x++) height[x] = eighths(c, column_value(c, x, columns));
+    for (int r = c->rows - 1; r >= 0; r--) {
+        const bool labelled = r == line || r == c->rows - 1 || (r == c->rows / 2 - 1 && r + 1 != line && r - 1 != line);
+        const int64_t value = r == line ? c->limit : (int64_t)((double)c->top * (r + 1) / c->rows);
+        const amount text = labelled ? c->show(r == c->rows - 1 && r != line ? c->top : value) : (amount){""};
+        const char *tick = !labelled ? (o->utf8 ? "│" : "|") : r == line ? (o->utf8 ? "╞" : "+") : (o->utf8 ? "┤" : "+");
+        out_print(o, "%s%*s %s%s", r == line ? out_style(o, LIMIT) : "", AXIS, text.text, tick,
+                  r == line ? out_style(o, PLAIN) : "");
+        style now = PLAIN;
+        int blanks = 0;
+        for (int x = 0; x < columns; x++) {
+            const int above = height[x] - 8 * r, level = above < 0 ? 0 : above > 8 ? 8 : above;
+            const style want = level == 0 ? (r == line ? LIMIT : PLAIN) : r < base ? DIM : BAR;
+            if (level == 0 && r != line) { /* blanks are printed only before something, so no line ends in them */
+                blanks++;
+                continue;
+            }
+            for (; blanks > 0; blanks--) out_print(o, " ");
+            if (want != now) out_print(o, "%s%s", out_style(o, PLAIN), out_style(o, want));
+            now = want;
+            out_print(o, "%s", level == 0 ? (o->utf8 ? "╌" : "-") : block(o, level, r < base));
+        }
+        out_print(o, "%s\n", now == PLAIN ? "" : out_style(o, PLAIN));
+    }
+    out_print(o, "%*s %s", AXIS, c->show(0).text, o->utf8 ? "└" : "+");
+    for (int x = 0; x < columns; x++) out_print(o, "%s", o->utf8 ? "─" : "-");
+    out_print(o, "\n");
+    free(height);
+}
+
+void chart_mark(out *o, const chart *c, size_t sample, const char *text)
+{
+    const int columns = plot_columns(o), length = out_columns(o, text);
+    int x = 0;
+    const size_t span = c->span ? c->span : 1;
+    while (x + 1 < columns && (size_t)((double)(x + 1) * (double)span / columns) <= sample) x++;
+    const char *mark = o->utf8 ? "▲" : "^";
+    if (x + 2 + length <= columns) out_print(o, "%*s%s %s\n", MARGIN + x, "", mark, text);
+    else if (length + 1 <= MARGIN + x) out_print(o, "%*s%s %s\n", MARGIN + x - length - 1, "", text, mark);
+    else out_print(o, "%*s%s\n%s\n", MARGIN + x, "", mark, text);
+}
+
+int timeline_make(session *s, const remat_step *steps, size_t n_steps, timeline *t)
+{
+    remat_program *program;
+    size_t n_statements;
+    CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
+    const remat_statement *statement = remat_program_statements(program, &n_statements);
+    *t = (timeline){.bytes = out_resize(NULL, n_steps + 1, sizeof *t->bytes), .n_steps = n_steps};
+    memset(t->bytes, 0, (n_steps + 1) * sizeof *t->bytes);
+    for (size_t i = 0; i < n_statements; i++) {
+        int64_t *bytes = &t->bytes[statement[i].step_index];
+        if (statement[i].memory_bytes > *bytes) *bytes = statement[i].memory_bytes;
+    }
+    for (size_t i = 0; i < n_steps; i++)
+        if (t->bytes[i] > t->peak_bytes) t->peak_bytes = t->bytes[i], t->peak_step = i;
+    remat_program_free(program);
+    return REMAT_OK;
+}
+
+void timeline_free(timeline *t)
+{
+    free(t->bytes);
+    t->bytes = NULL;
+}

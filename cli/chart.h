@@ -1,0 +1,33 @@
+/* chart.h: columns drawn in characters, and the memory of a schedule step by step. */
+#ifndef CLI_CHART_H
+#define CLI_CHART_H
+
+#include "out.h"
+#include "session.h"
+
+typedef struct chart {
+    const char *title, *note; /* note: the rest of the title's line */
+    const int64_t *values; /* one a sample, not negative */
+    size_t n_values;
+    size_t span;          /* samples that the full width stands for, at least n_values */
+    int64_t top;          /* value of the upper edge */
+    int64_t base;         /* up to here columns are shaded: resident bytes */
+    int64_t limit;        /* a line across, or negative */
+    int rows;
+    amount (*show)(int64_t value); /* labels of the axis */
+} chart;
+
+void chart_draw(out *o, const chart *c);
+/* A line below the chart: a mark under the column of `sample` with text beside it. */
+void chart_mark(out *o, const chart *c, size_t sample, const char *text);
+
+typedef struct timeline {
+    int64_t *bytes; /* memory while each step runs */
+    size_t n_steps, peak_step;
+    int64_t peak_bytes;
+} timeline;
+
+int timeline_make(session *s, const remat_step *steps, size_t n_steps, timeline *t); /* exit code as in session.h */
+void timeline_free(timeline *t);
+
+#endif

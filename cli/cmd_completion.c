@@ -1,0 +1,176 @@
+/* cmd_completion.c: `remat completion bash|zsh|fish` prints a completion script made from the command and flag tables and
+ * from the library's strategies, models and devices. The build installs its output; there is no second list to keep. */
+#include <string.h>
+
+#include "commands.h"
+
+static void put_words(out *o, const char *prefix, const remat_entry *(*at)(size_t))
+{
+    const remat_entry *entry;
+    for (size_t i = 0; (entry = at(i)); i++) out_print(o, "%s%s%s", i ? " " : "", prefix, entry->name);
+}
+
+/* Words to choose from, nothing for files and free text. `roofline`: the prefix with its colon as the shell wants it. */
+static void put_values(out *o, complete kind, const char *roofline)
+{
+    if (kind == COMPLETE_STRATEGY) put_words(o, "", remat_strategy_at);
+    if (kind == COMPLETE_COST) out_print(o, "given unit node flops "), put_words(o, roofline, remat_device_at);
+    if (kind == COMPLETE_FORMAT) out_print(o, "json dot");
+    if (kind == COMPLETE_BUDGET) out_print(o, "min 25%% 50%% 75%%");
+}
+
+static void put_commands(out *o)
+{
+    for (int c = 0; c < CMD_COUNT; c++) out_print(o, "%s%s", c ? " " : "", commands[c].name);
+}
+
+static void put_quoted(out *o, const char *text, const char *special)
+{ /* inside '...': special gets a backslash */
+    for (; *text; text++) {
+        if (strchr(special, *text)) out_print(o, "\\%c", *text);
+        else if (*text == '\'') out_print(o, "'\\''");
+        else out_print(o, "%c", *text);
+    }
+}
+
+static void put_operand_words(out *o, int c)
+{ /* what an operand may be besides a file */
+    if (c == CMD_HELP) put_commands(o);
+    else if (c == CMD_COMPLETION) out_print(o, "bash zsh fish");
+    else put_words(o, "zoo:", remat_zoo_at);
+}
+
+/* Readline breaks words at : and =, so the script takes the word from the line itself and gives back what follows the colon. */
+static void bash_script(out *o)
+{
+    out_print(o, "# bash completion for remat, printed by: remat completion bash\n"
+                 "_remat() {\n"
+                 "    local line=${COMP_LINE:0:COMP_POINT} cmd=${COMP_WORDS[1]} cur prev words= files=\n"
+                 "    cur=${line##*[[:space:]]} line=${line%%\"$cur\"}\n"
+                 "    line=${line%%\"${line##*[![:space:]]}\"} prev=${line##*[[:space:]]}\n"
+                 "    if [[ $cur == --*=* ]]; then prev=${cur%%%%=*} cur=${cur#*=}; fi\n"
+                 "    case $prev in\n");
+    for (int i = 0; i < FLAG_COUNT; i++) {
+        if (flags[i].kind == SWITCH) continue;
+        out_print(o, "    --%s", flags[i].name);
+        if (flags[i].letter) out_print(o, "|-%c", flags[i].letter);
+        if (flags[i].complete == COMPLETE_FILE) out_print(o, ") files=1 ;;\n");
+        else out_print(o, ") words='"), put_values(o, flags[i].complete, "roofline:"), out_print(o, "' ;;\n");
+    }
+    out_print(o, "    *)\n        case $((COMP_CWORD == 1)):$cmd:$cur in\n        1:*) words='");
+    put_commands(o);
+    out_print(o, " --help --version' ;;\n");
+    for (int c = 0; c < CMD_COUNT; c++) {
+        out_print(o, "        *:%s:-*) words='", commands[c].name);
+        for (int i = 0; i < FLAG_COUNT; i++)
+            if (flags[i].commands >> c & 1) out_print(o, "--%s ", flags[i].name);
+        out_print(o, "' ;;\n");
+    }
+    for (int c = CMD_COMPLETION; c < CMD_COUNT; c++) {
+        out_print(o, "        *:%s:*) words='", commands[c].name);
+        put_operand_words(o, c);
+        out_print(o, "' ;;\n");
+    }
+    out_print(o, "        *) files=1 words='");
+    put_operand_words(o, CMD_INFO);
+    out_print(o, "' ;;\n        esac ;;\n    esac\n"
+                 "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+                 "    local IFS=$'\\n'\n"
+                 "    [[ $files ]] && COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
+                 "    [[ $cur == *:* ]] && COMPREPLY=(\"${COMPREPLY[@]#\"${cur%%\"${cur##*:}\"}\"}\")\n"
+                 "    return 0\n"
+                 "}\n"
+                 "complete -o filenames -F _remat remat\n");
+}
+
+static void zsh_script(out *o)
+{
+    out_print(o, "#compdef remat\n# zsh completion for remat, printed by: remat completion zsh\n"
+                 "_remat_graph() {\n    _alternative 'files:file:_files' 'models:model:(");
+    put_words(o, "zoo\\:", remat_zoo_at);
+    out_print(o, ")'\n}\n"
+                 "_remat() {\n    local context state state_descr line\n    typeset -A opt_args\n    local -a cmds=(\n");
+    for (int c = 0; c < CMD_COUNT; c++) {
+        out_print(o, "        '%s:", commands[c].name);
+        put_quoted(o, commands[c].help, ":");
+        out_print(o, "'\n");
+    }
+    out_print(o, "    )\n    _arguments -C '(- *)--help[print help]' '(- *)--version[print the version]' \\\n"
+                 "        '1:command:->cmd' '*::arg:->args'\n"
+                 "    case $state in\n    cmd) _describe command cmds ;;\n    args)\n        case $line[1] in\n");
+    for (int c = 0; c < CMD_COUNT; c++) {
+        out_print(o, "        %s) _arguments", commands[c].name);
+        for (int i = 0; i < FLAG_COUNT; i++) {
+            if (!(flags[i].commands >> c & 1)) continue;
+            out_print(o, " \\\n            ");
+            const char *equals = flags[i].kind == SWITCH ? "" : "=";
+            if (flags[i].letter) out_print(o, "{-%c,--%s%s}'[", flags[i].letter, flags[i].name, equals);
+            else out_print(o, "'--%s%s[", flags[i].name, equals);
+            put_quoted(o, flags[i].help, "[]:");
+            out_print(o, "]");
+            if (flags[i].kind != SWITCH) {
+                out_print(o, ":%s:", flags[i].value);
+                if (flags[i].complete == COMPLETE_FILE) out_print(o, "_files");
+                else if (flags[i].complete != COMPLETE_NONE)
+                    out_print(o, "("), put_values(o, flags[i].complete, "roofline\\:"), out_print(o, ")");
+            }
+            out_print(o, "'");
+        }
+        if (c == CMD_HELP || c == CMD_COMPLETION) {
+            out_print(o, " '*:word:(");
+            put_operand_words(o, c);
+            out_print(o, ")'");
+        } else {
+            out_print(o, " '*:file:_remat_graph'");
+        }
+        out_print(o, " ;;\n");
+    }
+    out_print(o, "        esac ;;\n    esac\n}\n_remat \"$@\"\n");
+}
+
+static void fish_script(out *o)
+{
+    out_print(o, "# fish completion for remat, printed by: remat completion fish\n");
+    for (int c = 0; c < CMD_COUNT; c++) {
+        out_print(o, "complete -c remat -n __fish_use_subcommand -f -a %s -d '", commands[c].name);
+        put_quoted(o, commands[c].help, "'\\");
+        out_print(o, "'\n");
+    }
+    out_print(o, "complete -c remat -n __fish_use_subcommand -l help -d 'print help'\n"
+                 "complete -c remat -n __fish_use_subcommand -l version -d 'print the version'\n");
+    for (int i = 0; i < FLAG_COUNT; i++) {
+        out_print(o, "complete -c remat -n '__fish_seen_subcommand_from");
+        for (int c = 0; c < CMD_COUNT; c++)
+            if (flags[i].commands >> c & 1) out_print(o, " %s", commands[c].name);
+        out_print(o, "' -l %s", flags[i].name);
+        if (flags[i].letter) out_print(o, " -s %c", flags[i].letter);
+        if (flags[i].kind != SWITCH) {
+            out_print(o, flags[i].complete == COMPLETE_FILE ? " -r" : " -x");
+            if (flags[i].complete != COMPLETE_FILE && flags[i].complete != COMPLETE_NONE) {
+                out_print(o, " -a '");
+                put_values(o, flags[i].complete, "roofline:");
+                out_print(o, "'");
+            }
+        }
+        out_print(o, " -d '");
+        put_quoted(o, flags[i].help, "'\\");
+        out_print(o, "'\n");
+    }
+    for (int c = 0; c < CMD_COUNT; c++) {
+        const bool words_only = c == CMD_HELP || c == CMD_COMPLETION;
+        out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' %s -a '", commands[c].name,
+                  words_only ? "-f" : "-F");
+        put_operand_words(o, c);
+        out_print(o, "'\n");
+    }
+}
+
+int cmd_completion(session *s)
+{
+    const char *shell = s->args->operands[0];
+    if (strcmp(shell, "bash") == 0) bash_script(s->out);
+    else if (strcmp(shell, "zsh") == 0) zsh_script(s->out);
+    else if (strcmp(shell, "fish") == 0) fish_script(s->out);
+    else return out_fail(s->out, REMAT_E_USAGE, "completion", "", "'%.40s' is none of bash, zsh, fish", shell);
+    return REMAT_OK;
+}

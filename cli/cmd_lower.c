@@ -1,0 +1,109 @@
+/* cmd_lower.c: `remat lower`: a schedule as allocate, compute and deallocate statements with the memory in use at each
+ * (checkmate.txt, Algorithm 1). Without a plan it is keep-all. A plan is verified first: an invalid one is exit code 5.
+ * Invariant: the allocations of a step come directly before its compute statement, so its registers are found there. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "commands.h"
+
+static const char *step_name(const session *s, const remat_step *step)
+{
+    return step->kind == REMAT_RUN ? remat_graph_op_name(s->original, step->index)
+                                   : remat_graph_value_name(s->original, step->index);
+}
+
+static const char *step_verb(const remat_step *step)
+{
+    static const char *const verbs[] = {"compute", "offload", "fetch"};
+    return step->kind < 3 ? verbs[step->kind] : "compute";
+}
+
+static size_t first_allocation(const remat_statement *statement, size_t compute)
+{
+    size_t first = compute;
+    const uint32_t step = statement[compute].step_index;
+    while (first > 0 && statement[first - 1].kind == REMAT_ALLOCATE && statement[first - 1].step_index == step) first--;
+    return first;
+}
+
+static void print_statement(session *s, const remat_statement *statement, size_t i)
+{
+    const remat_statement *at = &statement[i];
+    out *o = s->out;
+    out_print(o, "%16" PRId64 "  ", at->memory_bytes);
+    if (at->kind == REMAT_ALLOCATE) {
+        out_print(o, "%%r%" PRIu32 " = allocate %s %" PRId64 "\n", at->reg,
+                  out_clean(o, remat_graph_value_name(s->original, at->value), 64).text, at->bytes);
+    } else if (at->kind == REMAT_DEALLOCATE) {
+        out_print(o, "deallocate %%r%" PRIu32 "\n", at->reg);
+    } else {
+        out_print(o, "%s %s", step_verb(&at->step), out_clean(o, step_name(s, &at->step), 64).text);
+        for (size_t k = first_allocation(statement, i), first = k; k < i; k++)
+            out_print(o, "%s%%r%" PRIu32, k == first ? " -> " : ", ", statement[k].reg);
+        out_print(o, "\n");
+    }
+}
+
+static void json_statement(session *s, emitter *j, const remat_statement *statement, size_t i)
+{
+    const remat_statement *at = &statement[i];
+    emit_open(j, NULL, '{');
+    emit_text(j, "statement",
+              at->kind == REMAT_ALLOCATE ? "allocate" : at->kind == REMAT_DEALLOCATE ? "deallocate" : step_verb(&at->step));
+    emit_int(j, "step", at->step_index);
+    if (at->kind == REMAT_COMPUTE) {
+        emit_int(j, "index", at->step.index);
+        emit_text(j, "name", step_name(s, &at->step));
+        emit_open(j, "regs", '[');
+        for (size_t k = first_allocation(statement, i); k < i; k++) emit_int(j, NULL, statement[k].reg);
+        emit_close(j, ']');
+    } else {
+        emit_int(j, "index", at->value);
+        emit_text(j, "name", remat_graph_value_name(s->original, at->value));
+        emit_int(j, "reg", at->reg);
+    }
+    emit_int(j, "bytes", at->bytes);
+    emit_int(j, "memory_bytes", at->memory_bytes);
+    emit_close(j, '}');
+}
+
+static int choose_plan(session *s, const remat_plan **plan)
+{
+    const args *a = s->args;
+    int status;
+    if (a->n_operands < 2) {
+        if ((status = session_graph(s, a->operands[0], NULL))) return status;
+        CHECK(s, session_plan(s, "keep-all", REMAT_BUDGET_NONE, plan));
+        return REMAT_OK;
+    }
+    if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
+        return out_fail(s->out, REMAT_E_USAGE, "lower", "", "only one of GRAPH and PLAN can be standard input");
+    remat_verdict v;
+    if ((status = session_read_plan(s, a->operands[1], plan))) return status;
+    if ((status = session_graph(s, a->operands[0], remat_plan_summary(*plan)))) return status;
+    CHECK(s, remat_plan_verify(s->ctx, s->graph, *plan, &v));
+    if (v.valid) return REMAT_OK;
+    return out_fail(s->out, REMAT_E_PLAN, a->operands[1], "", "%s", v.reason);
+}
+
+int cmd_lower(session *s)
+{
+    const remat_plan *plan;
+    remat_program *program;
+    size_t n_steps, n;
+    const int status = choose_plan(s, &plan);
+    if (status) return status;
+    const remat_step *steps = remat_plan_steps(plan, &n_steps);
+    CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
+    const remat_statement *statement = remat_program_statements(program, &n);
+    emitter j = {.out = s->out};
+    if (s->out->json) emit_open(&j, NULL, '[');
+    else out_print(s->out, "%s%16s  statement%s\n", out_style(s->out, BOLD), "memory in bytes", out_style(s->out, PLAIN));
+    for (size_t i = 0; i < n; i++) {
+        if (s->out->json) json_statement(s, &j, statement, i);
+        else print_statement(s, statement, i);
+    }
+    if (s->out->json) emit_close(&j, ']');
+    remat_program_free(program);
+    return REMAT_OK;
+}

@@ -1,0 +1,85 @@
+/* cmd_verify.c: `remat verify`: does this plan belong to this graph, do its steps run, are its numbers true?
+ *
+ * The graph is prepared with the options that the plan recorded, unless flags say otherwise. With --budget a plan whose
+ * peak is above it is invalid as well, and the first step above it is the bad one. Exit code 5 if invalid. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "chart.h"
+#include "commands.h"
+
+static void verdict_json(session *s, const remat_verdict *v, const char *peak_op)
+{
+    emitter j = {.out = s->out};
+    emit_open(&j, NULL, '{');
+    emit_bool(&j, "valid", v->valid);
+    emit_int_or_null(&j, "peak_bytes", v->peak_bytes);
+    emit_int_or_null(&j, "peak_step", v->peak_step == REMAT_NONE ? REMAT_ABSENT : v->peak_step);
+    emit_text(&j, "peak_op", peak_op);
+    emit_int_or_null(&j, "cost", v->cost);
+    emit_int_or_null(&j, "first_bad_step", v->first_bad_step == REMAT_NONE ? REMAT_ABSENT : v->first_bad_step);
+    emit_text(&j, "reason", *v->reason ? v->reason : NULL);
+    emit_close(&j, '}');
+}
+
+static void verdict_table(session *s, const remat_verdict *v, const char *peak_op)
+{
+    table t = {.out = s->out, .align = "llL"};
+    table_cell(&t, PLAIN, "valid");
+    table_cell(&t, v->valid ? GOOD : BAD, "%s", v->valid ? "yes" : "no");
+    table_cell(&t, PLAIN, "%s", "");
+    if (v->valid) {
+        table_cell(&t, PLAIN, "peak");
+        table_cell(&t, PLAIN, "%s", human_bytes(v->peak_bytes).text);
+        if (peak_op)
+            table_cell(&t, PLAIN, "%" PRId64 " bytes, at step %" PRIu32 ": %s", v->peak_bytes, v->peak_step,
+                       out_clean(s->out, peak_op, 40).text);
+        else table_cell(&t, PLAIN, "%" PRId64 " bytes", v->peak_bytes);
+        table_cell(&t, PLAIN, "cost");
+        table_cell(&t, PLAIN, "%s", human_cost(v->cost, remat_graph_cost_unit(s->graph)).text);
+        table_cell(&t, PLAIN, "%" PRId64 " %s, costs: %s", v->cost, out_clean(s->out, remat_graph_cost_unit(s->graph), 20).text,
+                   out_clean(s->out, remat_graph_cost_model(s->graph), 30).text);
+    }
+    table_print(&t);
+}
+
+static int check_budget(session *s, const remat_plan *plan, int64_t budget, remat_verdict *v)
+{
+    size_t n_steps, step = 0;
+    timeline t;
+    const remat_step *steps = remat_plan_steps(plan, &n_steps);
+    const int status = timeline_make(s, steps, n_steps, &t);
+    if (status) return status;
+    while (step < n_steps && t.bytes[step] <= budget) step++;
+    v->valid = false;
+    v->first_bad_step = step < n_steps ? (uint32_t)step : REMAT_NONE;
+    snprintf(v->reason, sizeof v->reason, "step %zu: %s in use, above the budget of %s", step,
+             human_exact(step < n_steps ? t.bytes[step] : v->peak_bytes).text, human_exact(budget).text);
+    timeline_free(&t);
+    return REMAT_OK;
+}
+
+int cmd_verify(session *s)
+{
+    const args *a = s->args;
+    const remat_plan *plan;
+    remat_verdict v;
+    int64_t budget;
+    int status;
+    if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
+        return out_fail(s->out, REMAT_E_USAGE, "verify", "", "only one of GRAPH and PLAN can be standard input");
+    if ((status = session_read_plan(s, a->operands[1], &plan))) return status;
+    if ((status = session_graph(s, a->operands[0], remat_plan_summary(plan)))) return status;
+    if ((status = session_budget(s, a->text[FLAG_BUDGET], &budget))) return status;
+    if (budget == REMAT_BUDGET_MIN)
+        return out_fail(s->out, REMAT_E_USAGE, "verify", "--budget", "a plan cannot be checked against 'min'");
+    CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
+    if (v.valid && budget >= 0 && v.peak_bytes > budget && (status = check_budget(s, plan, budget, &v))) return status;
+
+    const char *peak_op = v.peak_op == REMAT_NONE ? NULL : remat_graph_op_name(s->original, v.peak_op);
+    if (s->out->json) verdict_json(s, &v, peak_op);
+    else verdict_table(s, &v, peak_op);
+    if (v.valid) return REMAT_OK;
+    if (!s->out->json) out_message(s->out, "%s: %s", a->operands[1], v.reason); /* the reason names the step */
+    return REMAT_E_PLAN;
+}

@@ -1,0 +1,17 @@
+/* commands.h: the functions behind the rows of commands[]; each returns the exit code. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "session.h"
+
+int cmd_info(session *s);
+int cmd_plan(session *s);
+int cmd_verify(session *s);
+int cmd_compare(session *s);
+int cmd_curve(session *s);
+int cmd_lower(session *s);
+int cmd_gen(session *s);
+int cmd_import(session *s);
+int cmd_completion(session *s);
+
+#endif
