@@ -1,0 +1,60 @@
+# The front door: `make`, `make demo`, `make check`. Each target fetches what it lacks (scripts/bootstrap), then calls CMake.
+#   SAN=address,undefined    build with sanitizers, in a build directory of its own
+#   PREFIX=... DESTDIR=...   where `make install` puts things
+#   FUZZ_SECONDS=60          how long `make fuzz` runs each reader
+MAKEFLAGS += --no-print-directory
+SAN ?=
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+comma := ,
+BUILD ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
+# Recursive on purpose: looked up after bootstrap had its chance to install it.
+CMAKE = $(shell cmake --version >/dev/null 2>&1 && echo cmake || echo .venv/bin/cmake)
+PYTHON = $(CURDIR)/.venv/bin/python
+configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
+
+.PHONY: all demo check bench build-tests fuzz install format layers clean have-build have-check have-fuzz have-format
+all: have-build
+	@$(configure) >/dev/null
+	@$(CMAKE) --build $(BUILD) -j $(JOBS)
+
+demo: all
+	@scripts/demo $(BUILD)/remat
+
+check: build-tests
+	@CTEST_OUTPUT_ON_FAILURE=1 CTEST_PARALLEL_LEVEL=$(JOBS) $(CMAKE) --build $(BUILD) --target test
+
+bench: build-tests
+	@bench/run $(BUILD)
+
+build-tests: .venv/ready
+	@$(configure) -DBUILD_TESTING=ON -DREMAT_PYTHON=$(PYTHON) >/dev/null
+	@$(CMAKE) --build $(BUILD) -j $(JOBS)
+
+fuzz: have-fuzz
+	@CC=clang $(CMAKE) -S . -B build/fuzz -DREMAT_FUZZ=ON -DREMAT_SANITIZE=address$(comma)undefined >/dev/null
+	@$(CMAKE) --build build/fuzz -j $(JOBS) --target fuzz_input
+	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+
+install: all
+	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD) --prefix $(PREFIX)
+
+format: have-format
+	@clang-format -i include/*.h $$(find src cli tests examples bench -name '*.[ch]')
+
+layers:
+	@python3 tests/layers.py
+
+clean:
+	rm -rf build
+
+# Prerequisites rather than recipe lines: make expands a whole recipe, $(CMAKE) too, before it runs the first line.
+have-build have-check have-fuzz have-format:
+	@scripts/bootstrap $(@:have-%=%)
+
+# The Python that runs the tests; nothing is fetched again until the list of requirements changes.
+.venv/ready: tests/requirements.txt | have-check
+	python3 -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+	@touch $@
