@@ -1,0 +1,200 @@
+"""The program's contract: the order of JSON fields, round trips, schemas, determinism, help, the man page."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import jsonschema
+import pytest
+from conftest import PROGRAM, ROOT
+
+PLAN_FIELDS = """strategy graph budget_bytes peak_bytes within_budget keep_all_peak_bytes resident_bytes need_bytes need_op cost cost_unit
+keep_all_cost overhead bound_cost bound_scope gap outcome stopped steps ops recomputed_ops offloaded_bytes saved_bytes traffic_bytes seed
+work seconds plan""".split()
+VERIFY_FIELDS = "valid peak_bytes peak_step peak_op cost first_bad_step reason".split()
+INFO_FIELDS = """ops values storages views multi_output pinned dead resident_bytes keep_all_peak_bytes keep_all_peak_step keep_all_cost
+need_bytes cut_values digest""".split()
+GRAPHS = ROOT / "tests" / "data" / "graphs"
+
+
+def test_json_fields(remat, small):
+    graph, plan = remat.file("g.json", small), remat.folder / "plan.json"
+    info = remat.json("info", graph)
+    assert list(info)[:len(INFO_FIELDS)] == INFO_FIELDS
+    assert (info["ops"], info["values"], info["storages"], info["views"], info["resident_bytes"]) == (5, 6, 5, 1, 4)
+    assert info["keep_all_cost"] == 8
+    made = remat.json("plan", graph, "-o", plan)
+    assert list(made)[:len(PLAN_FIELDS)] == PLAN_FIELDS
+    assert made["budget_bytes"] is None and made["strategy"] == "keep-all" and made["overhead"] == 0
+    assert made["gap"] is None or made["gap"] >= 0
+    assert (made["steps"], made["ops"], made["recomputed_ops"]) == (5, 5, 0)
+    assert made["peak_bytes"] == info["keep_all_peak_bytes"] and made["plan"] == str(plan)
+    verdict = remat.json("verify", graph, plan)
+    assert list(verdict)[:len(VERIFY_FIELDS)] == VERIFY_FIELDS
+    assert verdict["valid"] is True and verdict["first_bad_step"] is None and verdict["peak_bytes"] == made["peak_bytes"]
+    for rows in (remat.json("compare", graph, "--budget", "100%"), remat.json("curve", "zoo:mlp", "--points", "3")):
+        assert isinstance(rows, list) and rows
+        assert all(list(row)[:len(PLAN_FIELDS)] == PLAN_FIELDS for row in rows)
+
+
+@pytest.mark.parametrize("strategy", ["keep-all", "periodic", "chen-sqrt", "chen-greedy"])
+@pytest.mark.parametrize("source", ["resnet18", "gpt2", "zoo:mlp?layers=6"])
+def test_plans_verify(remat, strategy, source):
+    graph = source if source.startswith("zoo:") else GRAPHS / f"{source}.json.gz"
+    path = remat.folder / "plan.json.gz"
+    for flags in ((), ("--dce", "--fold-identity"), ("--no-alias", "--cost-model", "node"), ("--replay-random", "--cost-model", "flops")):
+        for budget in ("min", "70%"):
+            done = remat.run("plan", graph, "--strategy", strategy, "--budget", budget, "-o", path, "--json", *flags)
+            assert done.returncode in (0, 10, 11), done.stderr
+            made = json.loads(done.stdout)
+            assert made["within_budget"] == (done.returncode == 0)
+            assert made["overhead"] >= 0 and made["peak_bytes"] >= made["need_bytes"] >= made["resident_bytes"]
+            assert remat.json("verify", graph, path)["peak_bytes"] == made["peak_bytes"]
+
+
+def test_same_plan_twice(remat):
+    graph = GRAPHS / "resnet50.json.gz"
+    texts = []
+    for name in ("one.json", "two.json"):
+        remat.run("plan", graph, "--budget", "60%", "-o", remat.folder / name)
+        texts.append((remat.folder / name).read_bytes())
+    assert texts[0] == texts[1]
+    for word in (b"seconds", b"date", b"host", str(remat.folder).encode()):
+        assert word not in texts[0]
+
+
+def test_round_trips(remat, small):
+    small["mine"] = {"kept": [1, 2.5, None, "é"]}
+    small["nodes"][2]["note"] = "kept too"
+    first = remat.file("g.json", small)
+    digest = remat.json("info", first)["digest"]
+    for name in ("h.json", "h.json.gz"):
+        path = remat.folder / name
+        remat.ok("import", first, "-o", path)
+        assert remat.json("info", path)["digest"] == digest
+        again = remat.folder / ("again_" + name)
+        remat.ok("import", path, "-o", again)
+        assert again.read_bytes() == path.read_bytes()
+    written = json.loads((remat.folder / "h.json").read_text())
+    assert written["mine"] == small["mine"] and written["nodes"][2]["note"] == "kept too"
+    assert [v["size"] for v in written["values"]] == [v["size"] for v in small["values"]]
+    text = (remat.folder / "h.json").read_bytes()
+    assert remat.json("info", "-", input=text)["digest"] == digest
+    dot = remat.ok("import", first, "--format", "dot")
+    assert dot.lstrip().startswith("digraph")
+    assert remat.json("info", remat.file("g.dot", dot))["ops"] >= 4
+
+
+def test_digest_ignores_names_and_costs(remat, small):
+    digest = remat.json("info", remat.file("a.json", small))["digest"]
+    for node in small["nodes"]:
+        node.update(name="other", cost=77)
+    assert remat.json("info", remat.file("b.json", small))["digest"] == digest
+    small["nodes"][2]["workspace"] = 4
+    assert remat.json("info", remat.file("c.json", small))["digest"] != digest
+
+
+def schema(name):
+    path = ROOT / "docs" / "schema" / name
+    document = json.loads(path.read_text())
+    jsonschema.Draft202012Validator.check_schema(document)
+    return jsonschema.Draft202012Validator(document)
+
+
+def test_schemas(remat, small):
+    names = sorted(p.name for p in (ROOT / "docs" / "schema").glob("*.json"))
+    assert names, "docs/schema is empty"
+    kinds = {kind: [n for n in names if kind in n] for kind in ("graph", "plan", "chain")}
+    assert all(kinds.values()), names
+    graph = remat.file("g.json", small)
+    written = remat.folder / "out.json"
+    for source in (graph, "zoo:mlp", GRAPHS / "vgg11.json.gz"):
+        remat.ok("import", source, "-o", written) if not str(source).startswith("zoo:") else remat.ok("gen", source, "-o", written)
+        schema(kinds["graph"][0]).validate(json.loads(written.read_text()))
+        remat.ok("plan", source, "-o", written)
+        schema(kinds["plan"][0]).validate(json.loads(written.read_text()))
+    toy = {"format": "remat-chain", "version": 1, "name": "toy", "input": {"a": 8}, "stages": [{"a": 1, "abar": 2, "tf": 1, "tb": 1}]}
+    schema(kinds["chain"][0]).validate(toy)
+    remat.ok("import", remat.file("toy.json", toy), "-o", written)
+    schema(kinds["chain"][0]).validate(json.loads(written.read_text()))
+    bad = dict(small, nodes=[{"in": "x"}])
+    with pytest.raises(jsonschema.ValidationError):
+        schema(kinds["graph"][0]).validate(bad)
+
+
+def test_zoo_and_gen(remat):
+    listed = remat.ok("gen", "--list")
+    for name in ("resnet50", "gpt", "mlp"):
+        assert name in listed
+    path = remat.folder / "mlp.json.gz"
+    remat.ok("gen", "zoo:mlp?layers=3", "-o", path)
+    assert remat.json("info", path)["digest"] == remat.json("info", "zoo:mlp?layers=3")["digest"]
+
+
+def test_chain_file(remat):
+    toy = {"format": "remat-chain", "version": 1, "name": "toy", "input": {"a": 8}, "stages": [{"name": "fc", "a": 5, "abar": 2, "tf": 1, "tb": 1}]}
+    done = remat.run("info", remat.file("toy.json", toy))
+    assert done.returncode == 0 and b"fc" in done.stdout
+    assert done.stderr.count(b"\n") == 1 and b"abar" in done.stderr  # smaller than a: one warning
+    for change, place in (({"a": -1}, "stages[0].a"), ({"tf": None}, "stages[0].tf"), ({"abar": 2**62}, "stages[0].abar")):
+        bad = dict(toy, stages=[dict(toy["stages"][0], **change)])
+        remat.fails(2, "info", remat.file("bad.json", bad), says=("bad.json", place))
+
+
+def test_help_and_version(remat):
+    header = (ROOT / "include" / "remat.h").read_text()
+    parts = [header.split(f"REMAT_VERSION_{part} ")[1].split()[0] for part in ("MAJOR", "MINOR", "PATCH")]
+    assert remat.ok("--version").strip() == "remat " + ".".join(parts)
+    overview = remat.ok("--help")
+    for command in ("info", "plan", "verify", "compare", "curve", "lower", "gen", "import", "completion"):
+        assert command in overview
+        text = remat.ok(command, "--help")
+        assert "remat " + command in text and "\x1b" not in text
+        assert text.startswith("  remat " + command)  # examples first
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completions(remat, shell):
+    text = remat.ok("completion", shell)
+    assert "plan" in text and "chen-sqrt" in text
+    path = remat.file("completion", text)
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed, so it cannot check the syntax of its completions")
+    subprocess.run([shell, "-n", path], check=True, timeout=60)
+
+
+def test_no_color_and_no_control_characters(remat, small):
+    small["nodes"][0]["name"] = "evil\x1b[31m\nname"
+    small["name"] = "g\x07\u202e"
+    graph = remat.file("g.json", small)
+    for command in ("info", "plan", "lower"):
+        text = remat.ok(command, graph)
+        assert "\x1b" not in text and "\x07" not in text
+
+
+def test_man_page():
+    page = ROOT / "docs" / "remat.1"
+    text = page.read_text()
+    for command in ("info", "plan", "verify", "compare", "curve", "lower", "gen", "import"):
+        assert command in text
+    if not shutil.which("mandoc"):
+        pytest.skip("mandoc is not installed, so the man page is not linted")
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_paths_of_ours():
+    """Nothing in the tree refers to where it was written."""
+    words = ["/work" + "/", ".." + "/shared", "shared" + "/graphs"]
+    skip = {".git", "build", ".venv", "__pycache__"}
+    found = []
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [f for f in folders if f not in skip]
+        for name in files:
+            path = pathlib.Path(folder, name)
+            if path.suffix in (".gz", ".png", ".svg"):
+                continue
+            text = path.read_bytes()
+            found += [f"{path}: {word}" for word in words if word.encode() in text]
+    assert not found

@@ -1,0 +1,187 @@
+/* prop_model.c: N random (graph, schedule) pairs: the verifier, the liveness pass and the lowering against the naive
+ * reference, to the byte; then edits on the incremental simulator, against the reference after every edit.
+ * Usage: prop_model N SEED. A failure prints the seed of its pair, which reproduces it alone: prop_model 1 SEED. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/schedule.h"
+#include "naive.h"
+#include "random_graph.h"
+#include "remat.h"
+#include "sim/sim.h"
+
+static uint64_t pair_seed;
+
+#define CHECK(condition, ...)                                                                                                  \
+    do {                                                                                                                       \
+        if (!(condition)) {                                                                                                    \
+            printf("seed %" PRIu64 ": %s: ", pair_seed, #condition);                                                           \
+            printf(__VA_ARGS__);                                                                                               \
+            printf("\n");                                                                                                      \
+            exit(1);                                                                                                           \
+        }                                                                                                                      \
+    } while (0)
+
+static int64_t counts[5]; /* valid, broken and seen so, with transfers, simulator edits, those that left it valid */
+
+static void compare_verdict(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s, const naive_verdict *n)
+{
+    remat_verdict v;
+    CHECK(remat_verify(ctx, graph, s->steps, s->n_steps, &v) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(v.valid == n->valid, "verify %d, reference %d: %s", v.valid, n->valid, v.reason);
+    CHECK(v.first_bad_step == n->first_bad_step, "verify %u, reference %u: %s", v.first_bad_step, n->first_bad_step, v.reason);
+    counts[n->valid ? 0 : 1]++;
+    if (!n->valid) {
+        CHECK(*v.reason != '\0', "no reason");
+        return;
+    }
+    CHECK(v.peak_bytes == n->peak_bytes, "verify %" PRId64 ", reference %" PRId64, v.peak_bytes, n->peak_bytes);
+    CHECK(v.peak_step == n->peak_step, "verify %u, reference %u", v.peak_step, n->peak_step);
+    CHECK(v.cost == n->cost, "verify %" PRId64 ", reference %" PRId64, v.cost, n->cost);
+    CHECK(v.host_bytes == n->host_bytes, "verify %" PRId64 ", reference %" PRId64, v.host_bytes, n->host_bytes);
+    const uint32_t op = n->peak_step == REMAT_NONE || s->steps[n->peak_step].kind != REMAT_RUN ? REMAT_NONE : s->steps[n->peak_step].index;
+    CHECK(v.peak_op == op, "verify %u, reference %u", v.peak_op, op);
+}
+
+static void compare_liveness(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s, const naive_verdict *n)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_liveness l;
+    CHECK(rm_liveness_of(ctx, graph, s->steps, s->n_steps, &l) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(l.peak_bytes == n->peak_bytes && l.peak_step == n->peak_step && l.cost == n->cost, "liveness: peak %" PRId64 " at %u, cost %" PRId64, l.peak_bytes,
+          l.peak_step, l.cost);
+    for (size_t t = 0; t < s->n_steps; t++)
+        CHECK(l.memory[t] == n->memory[t], "step %zu: liveness %" PRId64 ", reference %" PRId64, t, l.memory[t], n->memory[t]);
+    rm_scratch_release(ctx, mark);
+}
+
+/* Statements must allocate each storage instance once, hold it over its reads, and free it once. */
+static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng, const random_schedule *s, const naive_verdict *n)
+{
+    remat_program *program = NULL;
+    CHECK(remat_lower(ctx, graph, s->steps, s->n_steps, &program) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    size_t n_statements, t = 0;
+    const remat_statement *x = remat_program_statements(program, &n_statements);
+    int64_t held = ng->resident_bytes;
+    for (size_t i = 0; i < n_statements; i++) {
+        if (x[i].kind == REMAT_ALLOCATE) held += x[i].bytes;
+        if (x[i].kind == REMAT_DEALLOCATE) held -= x[i].bytes;
+        if (x[i].kind != REMAT_COMPUTE) {
+            CHECK(x[i].memory_bytes == held, "statement %zu says %" PRId64 ", is %" PRId64, i, x[i].memory_bytes, held);
+            continue;
+        }
+        CHECK(x[i].step_index == t && x[i].step.kind == s->steps[t].kind && x[i].step.index == s->steps[t].index, "statement %zu is not step %zu", i, t);
+        CHECK(x[i].memory_bytes == n->memory[t], "step %zu: lowered %" PRId64 ", reference %" PRId64, t, x[i].memory_bytes, n->memory[t]);
+        CHECK(held + x[i].bytes == n->memory[t], "step %zu: allocated %" PRId64 ", reference %" PRId64, t, held + x[i].bytes, n->memory[t]);
+        t++;
+    }
+    CHECK(t == s->n_steps, "%zu of %zu steps", t, s->n_steps);
+    remat_program_free(program);
+}
+
+/* ---- the incremental simulator ---- */
+
+static void compare_simulator(remat_ctx *ctx, const naive_graph *ng, const rm_sim *sim, rm_schedule *steps, int64_t bandwidth, const char *after)
+{
+    steps->n = 0;
+    CHECK(rm_sim_steps(sim, steps) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    naive_verdict n = naive_judge(ng, steps->items, steps->n, bandwidth);
+    CHECK(rm_sim_is_valid(sim) == n.valid, "after %s: simulator %d, reference %d, step %u", after, rm_sim_is_valid(sim), n.valid, n.first_bad_step);
+    if (n.valid) {
+        CHECK(rm_sim_peak(sim) == n.peak_bytes, "after %s: simulator %" PRId64 ", reference %" PRId64, after, rm_sim_peak(sim), n.peak_bytes);
+        CHECK(rm_sim_cost(sim) == n.cost, "after %s: simulator %" PRId64 ", reference %" PRId64, after, rm_sim_cost(sim), n.cost);
+        CHECK(rm_sim_host_bytes(sim) == n.host_bytes, "after %s: simulator %" PRId64 ", reference %" PRId64, after, rm_sim_host_bytes(sim), n.host_bytes);
+        counts[4]++;
+    }
+    counts[3]++;
+    naive_release(&n);
+}
+
+static remat_step any_step(const naive_graph *ng, random_source *r, bool transfers)
+{
+    if (transfers && ng->n_values && random_chance(r, 40)) {
+        const uint32_t v = random_below(r, ng->n_values);
+        if (ng->values[v].root == v && ng->values[v].producer != REMAT_NONE) return (remat_step){1 + random_below(r, 2), v};
+    }
+    return (remat_step){REMAT_RUN, random_below(r, ng->n_ops)};
+}
+
+/* Random insertions, removals and moves. Two of three edits that leave the schedule invalid are taken back, so that it stays
+ * valid often enough, and that the way back is tested as well. */
+static void edit_simulator(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng, const random_schedule *s, random_source *r, bool transfers, int64_t bandwidth)
+{
+    const uint32_t n_slots = (uint32_t)s->n_steps + 1 + random_below(r, 2 * (uint32_t)s->n_steps + 8);
+    rm_sim *sim = NULL;
+    rm_schedule steps = {0};
+    CHECK(rm_sim_new(ctx, graph, n_slots, &sim) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(rm_sim_load(sim, s->steps, s->n_steps) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    compare_simulator(ctx, ng, sim, &steps, bandwidth, "load");
+    for (int edit = 0; edit < 12 && ng->n_ops; edit++) {
+        const uint32_t a = random_below(r, n_slots), b = random_below(r, n_slots);
+        const bool full = rm_sim_is_full(sim, a), move = full && !rm_sim_is_full(sim, b) && random_chance(r, 60);
+        const remat_step step = full ? rm_sim_at(sim, a) : any_step(ng, r, transfers);
+        const int64_t peak = rm_sim_peak(sim), cost = rm_sim_cost(sim);
+        if (move) CHECK(rm_sim_move(sim, a, b) == REMAT_OK, "%s", remat_ctx_error(ctx));
+        else if (full) rm_sim_remove(sim, a);
+        else CHECK(rm_sim_insert(sim, a, step) == REMAT_OK, "%s", remat_ctx_error(ctx));
+        compare_simulator(ctx, ng, sim, &steps, bandwidth, move ? "move" : full ? "remove" : "insert");
+        if (rm_sim_is_valid(sim) || !random_chance(r, 67)) continue;
+        if (move) CHECK(rm_sim_move(sim, b, a) == REMAT_OK, "%s", remat_ctx_error(ctx));
+        else if (full) CHECK(rm_sim_insert(sim, a, step) == REMAT_OK, "%s", remat_ctx_error(ctx));
+        else rm_sim_remove(sim, a);
+        CHECK(rm_sim_peak(sim) == peak && rm_sim_cost(sim) == cost, "not as before the edit that was taken back");
+        compare_simulator(ctx, ng, sim, &steps, bandwidth, "undo");
+    }
+    CHECK(rm_sim_load(sim, s->steps, s->n_steps) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    compare_simulator(ctx, ng, sim, &steps, bandwidth, "a second load");
+    RM_VEC_FREE(&ctx->heap, steps);
+    rm_sim_free(sim);
+}
+
+static void one_pair(remat_ctx *ctx, random_schedule *s)
+{
+    random_source r = {pair_seed};
+    remat_graph *graph = random_graph(ctx, &r);
+    CHECK(graph, "%s", remat_ctx_error(ctx));
+    naive_graph *ng = naive_from(graph);
+    const bool transfers = random_chance(&r, 35);
+    counts[2] += transfers;
+    const int64_t bandwidth = random_chance(&r, 40) ? 0 : 1 + random_below(&r, 2000000000);
+    CHECK(remat_ctx_set(ctx, "bandwidth", bandwidth) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    random_schedule_make(s, graph, &r, transfers);
+    naive_verdict n = naive_judge(ng, s->steps, s->n_steps, bandwidth);
+    CHECK(n.valid, "the generator made an invalid schedule at step %u", n.first_bad_step);
+    compare_verdict(ctx, graph, s, &n);
+    compare_liveness(ctx, graph, s, &n);
+    compare_program(ctx, graph, ng, s, &n);
+    naive_release(&n);
+    if (ng->n_ops <= 14 && pair_seed % 2) edit_simulator(ctx, graph, ng, s, &r, transfers, bandwidth);
+
+    random_schedule_break(s, graph, &r);
+    n = naive_judge(ng, s->steps, s->n_steps, bandwidth);
+    compare_verdict(ctx, graph, s, &n);
+    naive_release(&n);
+    naive_free(ng);
+    remat_graph_free(graph);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) return fprintf(stderr, "usage: %s N SEED\n", argv[0]), 1;
+    const uint64_t pairs = strtoull(argv[1], NULL, 10), seed = strtoull(argv[2], NULL, 10);
+    remat_ctx *ctx = remat_ctx_new(NULL);
+    if (!ctx) return 1;
+    random_schedule s = {0};
+    for (uint64_t i = 0; i < pairs; i++) {
+        pair_seed = seed + i;
+        one_pair(ctx, &s);
+    }
+    random_schedule_free(&s);
+    remat_ctx_free(ctx);
+    printf("%" PRIu64 " pairs agree: %" PRId64 " valid schedules, %" PRId64 " broken ones, %" PRId64 " with transfers, %" PRId64 " simulator edits (%" PRId64
+           " valid)\n",
+           pairs, counts[0], counts[1], counts[2], counts[3], counts[4]);
+    return 0;
+}
