@@ -41,7 +41,7 @@ install: all
 	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD) --prefix $(PREFIX)
 
 format: have-format
-	@clang-format -i include/*.h $$(find src cli tests examples bench -name '*.[ch]')
+	@clang-format -i $$(find src cli tests examples bench -name '*.[ch]')
 
 layers:
 	@python3 tests/layers.py

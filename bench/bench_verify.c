@@ -45,10 +45,11 @@ int main(int argc, char **argv)
     uint64_t rounds = 0;
     for (; end - begin < seconds; rounds++, end = now()) {
         status = remat_verify(ctx, graph, steps, n, &verdict);
-        if (status != REMAT_OK || !verdict.valid || verdict.peak_bytes != info.keep_all_peak_bytes) return fail(ctx, REMAT_E_BUG);
+        if (status != REMAT_OK || !verdict.valid || verdict.peak_bytes != info.keep_all_peak_bytes)
+            return fail(ctx, REMAT_E_BUG);
     }
-    printf("%-24.24s %7" PRIu32 " ops  load %8.2f ms  info %8.2f ms  verify %6.1f million steps/s\n", remat_graph_name(graph), info.ops, (loaded - start) * 1e3,
-           (informed - loaded) * 1e3, (double)rounds * (double)n / (end - begin) / 1e6);
+    printf("%-24.24s %7" PRIu32 " ops  load %8.2f ms  info %8.2f ms  verify %6.1f million steps/s\n", remat_graph_name(graph),
+           info.ops, (loaded - start) * 1e3, (informed - loaded) * 1e3, (double)rounds * (double)n / (end - begin) / 1e6);
     remat_plan_free(plan), remat_graph_free(graph), remat_ctx_free(ctx);
     return 0;
 }

@@ -19,8 +19,7 @@
 const flag flags[FLAG_COUNT] = {
     [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(COMPARE) | ON(VERIFY),
                      "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
-    [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS,
-                       "how to plan; compare takes a list: a,b,c"},
+    [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS, "how to plan; compare takes a list: a,b,c"},
     [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                    "first budget, in percent of keep-all (default: min)"},

@@ -12,7 +12,17 @@
 typedef struct session session;
 
 typedef enum command_id {
-    CMD_INFO, CMD_PLAN, CMD_VERIFY, CMD_COMPARE, CMD_CURVE, CMD_LOWER, CMD_GEN, CMD_IMPORT, CMD_COMPLETION, CMD_HELP, CMD_COUNT
+    CMD_INFO,
+    CMD_PLAN,
+    CMD_VERIFY,
+    CMD_COMPARE,
+    CMD_CURVE,
+    CMD_LOWER,
+    CMD_GEN,
+    CMD_IMPORT,
+    CMD_COMPLETION,
+    CMD_HELP,
+    CMD_COUNT
 } command_id;
 
 typedef struct command {
@@ -25,21 +35,43 @@ typedef struct command {
 extern const command commands[CMD_COUNT]; /* main.c; indexed by command_id */
 
 typedef enum flag_id {
-    FLAG_BUDGET, FLAG_STRATEGY, FLAG_POINTS, FLAG_FROM, FLAG_TO, FLAG_TIME, FLAG_WORK, FLAG_SEED, FLAG_LIST, FLAG_FORMAT,
-    FLAG_OUTPUT, FLAG_COST_MODEL, FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS, FLAG_REPLAY_RANDOM, FLAG_CSV, FLAG_JSON,
-    FLAG_HELP, FLAG_COUNT
+    FLAG_BUDGET,
+    FLAG_STRATEGY,
+    FLAG_POINTS,
+    FLAG_FROM,
+    FLAG_TO,
+    FLAG_TIME,
+    FLAG_WORK,
+    FLAG_SEED,
+    FLAG_LIST,
+    FLAG_FORMAT,
+    FLAG_OUTPUT,
+    FLAG_COST_MODEL,
+    FLAG_DCE,
+    FLAG_FOLD_IDENTITY,
+    FLAG_NO_ALIAS,
+    FLAG_REPLAY_RANDOM,
+    FLAG_CSV,
+    FLAG_JSON,
+    FLAG_HELP,
+    FLAG_COUNT
 } flag_id;
 
 typedef enum flag_kind { SWITCH, TEXT, INTEGER, SECONDS } flag_kind;
 typedef enum complete {
-    COMPLETE_NONE, COMPLETE_FILE, COMPLETE_STRATEGY, COMPLETE_COST, COMPLETE_FORMAT, COMPLETE_BUDGET
+    COMPLETE_NONE,
+    COMPLETE_FILE,
+    COMPLETE_STRATEGY,
+    COMPLETE_COST,
+    COMPLETE_FORMAT,
+    COMPLETE_BUDGET
 } complete;
 
 typedef struct flag {
     const char *name; /* without the dashes */
     char letter;      /* or 0 */
     flag_kind kind;
-    const char *value; /* how help names it; NULL for a switch */
+    const char *value;  /* how help names it; NULL for a switch */
     const char *option; /* the library's option that it sets, or NULL */
     complete complete;
     unsigned commands; /* bit 1 << command_id */
@@ -51,7 +83,10 @@ typedef struct args {
     command_id command;
     const char *text[FLAG_COUNT]; /* as given; NULL: not given; "" for a switch */
     int64_t number[FLAG_COUNT];   /* INTEGER: the number; SECONDS: milliseconds */
-    struct { const char *name; int64_t value; } options[8]; /* the library's options that were set */
+    struct {
+        const char *name;
+        int64_t value;
+    } options[8]; /* the library's options that were set */
     int n_options;
     const char *operands[2];
     int n_operands;

@@ -9,10 +9,7 @@
 
 enum { AXIS = 9, MARGIN = AXIS + 2 };
 
-static int plot_columns(const out *o)
-{
-    return o->width - MARGIN - 1;
-}
+static int plot_columns(const out *o) { return o->width - MARGIN - 1; }
 
 static int64_t column_value(const chart *c, int column, int columns)
 { /* -1: past the last sample */
@@ -54,7 +51,9 @@ void chart_draw(out *o, const chart *c)
     const int columns = plot_columns(o), line = limit_row(c), base = eighths(c, c->base) / 8;
     int *height = out_resize(NULL, (size_t)columns, sizeof *height);
     out_print(o, "\n%s%s%s%s%s\n", out_style(o, BOLD), c->title, out_style(o, PLAIN), c->note,
-              base == 0 ? "" : o->utf8 ? "  (░ resident)" : "  (= resident)");
+              base == 0 ? ""
+              : o->utf8 ? "  (░ resident)"
+                        : "  (= resident)");
     for (int x = 0; x < columns; x++) height[x] = eighths(c, column_value(c, x, columns));
     for (int r = c->rows - 1; r >= 0; r--) {
         const bool labelled = r == line || r == c->rows - 1 || (r == c->rows / 2 - 1 && r + 1 != line && r - 1 != line);

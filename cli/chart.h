@@ -7,12 +7,12 @@
 
 typedef struct chart {
     const char *title, *note; /* note: the rest of the title's line */
-    const int64_t *values; /* one a sample, not negative */
+    const int64_t *values;    /* one a sample, not negative */
     size_t n_values;
-    size_t span;          /* samples that the full width stands for, at least n_values */
-    int64_t top;          /* value of the upper edge */
-    int64_t base;         /* up to here columns are shaded: resident bytes */
-    int64_t limit;        /* a line across, or negative */
+    size_t span;   /* samples that the full width stands for, at least n_values */
+    int64_t top;   /* value of the upper edge */
+    int64_t base;  /* up to here columns are shaded: resident bytes */
+    int64_t limit; /* a line across, or negative */
     int rows;
     amount (*show)(int64_t value); /* labels of the axis */
 } chart;

@@ -41,10 +41,7 @@ static void print_machine(session *s, const reports *r)
     for (size_t i = 0; i < r->n; i++) report_csv(s->out, &r->items[i]);
 }
 
-static bool for_machines(const session *s)
-{
-    return s->out->json || s->args->text[FLAG_CSV];
-}
+static bool for_machines(const session *s) { return s->out->json || s->args->text[FLAG_CSV]; }
 
 static void title(session *s, const char *strategy)
 {
@@ -53,10 +50,7 @@ static void title(session *s, const char *strategy)
               out_style(o, PLAIN), *strategy ? "  " : "", strategy, human_bytes(s->info.keep_all_peak_bytes).text);
 }
 
-static style fit_style(const report *r)
-{
-    return r->summary.within_budget ? GOOD : BAD;
-}
+static style fit_style(const report *r) { return r->summary.within_budget ? GOOD : BAD; }
 
 /* ---- compare ---- */
 
@@ -203,8 +197,15 @@ static void curve_plot(session *s, const reports *r)
         if (values[x] > top) top = values[x];
     }
     if (r->n < 2 || top == 0) return; /* nothing to see */
-    const chart c = {.title = "overhead", .note = " against budget", .values = values, .n_values = SAMPLES, .span = SAMPLES,
-                     .top = top, .limit = -1, .rows = PLOT_ROWS, .show = show_overhead};
+    const chart c = {.title = "overhead",
+                     .note = " against budget",
+                     .values = values,
+                     .n_values = SAMPLES,
+                     .span = SAMPLES,
+                     .top = top,
+                     .limit = -1,
+                     .rows = PLOT_ROWS,
+                     .show = show_overhead};
     chart_draw(o, &c);
     const amount left = human_bytes(from), right = human_bytes(to);
     out_print(o, "%*s%s%*s\n", 11, "", left.text, o->width - 12 - (int)strlen(left.text), right.text);

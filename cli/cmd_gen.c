@@ -26,8 +26,8 @@ static int choose_format(session *s, remat_format *format)
     const size_t length = path ? strlen(path) : 0;
     if (!name) name = length > 4 && strcmp(path + length - 4, ".dot") == 0 ? "dot" : "json";
     if (strcmp(name, "json") != 0 && strcmp(name, "dot") != 0)
-        return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--format",
-                        "'%.40s' is neither json nor dot", name);
+        return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--format", "'%.40s' is neither json nor dot",
+                        name);
     *format = strcmp(name, "dot") == 0 ? REMAT_DOT : session_format(path ? path : "", REMAT_JSON);
     return REMAT_OK;
 }
@@ -84,10 +84,7 @@ static int convert(session *s, const char *source)
     return status;
 }
 
-int cmd_import(session *s)
-{
-    return convert(s, s->args->operands[0]);
-}
+int cmd_import(session *s) { return convert(s, s->args->operands[0]); }
 
 static void list_models(session *s)
 {

@@ -13,7 +13,10 @@
 
 enum { LARGEST = 10 };
 
-typedef struct held { uint32_t value; int64_t bytes; } held;
+typedef struct held {
+    uint32_t value;
+    int64_t bytes;
+} held;
 
 static int by_size(const void *left, const void *right)
 {
@@ -150,8 +153,15 @@ static int info_graph(session *s, const remat_input *input)
     const remat_step *steps = remat_plan_steps(plan, &n_steps);
     if (n_steps == 0) return REMAT_OK;
     if ((status = timeline_make(s, steps, n_steps, &t))) return status;
-    const chart c = {.title = "memory of keep-all", .note = ", step by step", .values = t.bytes, .n_values = n_steps,
-                     .span = n_steps, .top = t.peak_bytes, .base = s->info.resident_bytes, .limit = -1, .rows = 10,
+    const chart c = {.title = "memory of keep-all",
+                     .note = ", step by step",
+                     .values = t.bytes,
+                     .n_values = n_steps,
+                     .span = n_steps,
+                     .top = t.peak_bytes,
+                     .base = s->info.resident_bytes,
+                     .limit = -1,
+                     .rows = 10,
                      .show = human_bytes};
     const char *op = steps[t.peak_step].kind == REMAT_RUN ? remat_graph_op_name(s->original, steps[t.peak_step].index) : "";
     char mark[400];

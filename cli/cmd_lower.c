@@ -49,7 +49,9 @@ static void json_statement(session *s, emitter *j, const remat_statement *statem
     const remat_statement *at = &statement[i];
     emit_open(j, NULL, '{');
     emit_text(j, "statement",
-              at->kind == REMAT_ALLOCATE ? "allocate" : at->kind == REMAT_DEALLOCATE ? "deallocate" : step_verb(&at->step));
+              at->kind == REMAT_ALLOCATE     ? "allocate"
+              : at->kind == REMAT_DEALLOCATE ? "deallocate"
+                                             : step_verb(&at->step));
     emit_int(j, "step", at->step_index);
     if (at->kind == REMAT_COMPUTE) {
         emit_int(j, "index", at->step.index);

@@ -15,11 +15,20 @@ static remat_status write_plan(session *s, const void *plan, remat_format format
 }
 
 static void draw(out *o, const timeline *t, const timeline *widest, int64_t resident, int64_t top, int64_t budget, int rows,
-                 const char *title) {
+                 const char *title)
+{
     char note[40], text[120];
     snprintf(note, sizeof note, ", %zu steps", t->n_steps);
-    const chart c = {.title = title, .note = note, .values = t->bytes, .n_values = t->n_steps,
-                     .span = widest->n_steps, .top = top, .base = resident, .limit = budget, .rows = rows, .show = human_bytes};
+    const chart c = {.title = title,
+                     .note = note,
+                     .values = t->bytes,
+                     .n_values = t->n_steps,
+                     .span = widest->n_steps,
+                     .top = top,
+                     .base = resident,
+                     .limit = budget,
+                     .rows = rows,
+                     .show = human_bytes};
     chart_draw(o, &c);
     if (t->n_steps > 0) {
         snprintf(text, sizeof text, "peak %s at step %zu", human_bytes(t->peak_bytes).text, t->peak_step);

@@ -5,10 +5,7 @@
 
 enum { TEXT_COLUMN = 22 };
 
-static void heading(out *o, const char *text)
-{
-    out_print(o, "\n%s%s%s\n", out_style(o, BOLD), text, out_style(o, PLAIN));
-}
+static void heading(out *o, const char *text) { out_print(o, "\n%s%s%s\n", out_style(o, BOLD), text, out_style(o, PLAIN)); }
 
 static void row(out *o, const char *left, const char *text)
 {

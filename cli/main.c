@@ -13,71 +13,69 @@
 #include "commands.h"
 
 const command commands[CMD_COUNT] = {
-    [CMD_INFO] = {
-        "info", "FILE", "what a graph holds and where its memory goes",
-        "Counts, the memory of keep-all step by step, and the largest values at its peak. A chain file shows its stages, a "
-        "plan file its summary.",
-        "info zoo:resnet50\n"
-        "info model.json.gz --dce --fold-identity\n"
-        "info - --json < model.json",
-        1, 1, cmd_info},
-    [CMD_PLAN] = {
-        "plan", "GRAPH", "make a plan that fits a budget",
-        "Decides which ops run again so that the peak stays within the budget, and shows memory before and after. With a "
-        "budget the default strategy is " DEFAULT_STRATEGY ", without one keep-all. A plan that misses the budget is still "
-        "shown and written; the exit code is 10 (proved impossible) or 11 (not found).",
-        "plan zoo:resnet50 --budget 50%\n"
-        "plan model.json.gz --budget 8GiB -o plan.json.gz\n"
-        "plan model.json.gz --budget min --strategy chen-sqrt --json",
-        1, 1, cmd_plan},
-    [CMD_VERIFY] = {
-        "verify", "GRAPH PLAN", "check a plan against its graph, independently",
-        "Replays the plan with exact integers: every step must run, and the peak and cost it carries must be true. The "
-        "options recorded in the plan apply unless flags are given. Exit code 5: invalid, with the first bad step.",
-        "verify model.json.gz plan.json\n"
-        "verify model.json.gz plan.json --budget 8GiB --json",
-        2, 2, cmd_verify},
-    [CMD_COMPARE] = {
-        "compare", "GRAPH", "all strategies at one budget, side by side",
-        "One row a strategy: peak, overhead, whether it fits. Strategies that do not apply say why. Exit code 0 if one fits.",
-        "compare zoo:resnet50 --budget 50%\n"
-        "compare model.json.gz --budget 8GiB --strategy periodic,chen-sqrt --csv",
-        1, 1, cmd_compare},
-    [CMD_CURVE] = {
-        "curve", "GRAPH", "what each budget costs, as a table and a plot",
-        "Plans at budgets from the least that the strategy finds up to keep-all. A cheaper plan of a smaller budget is "
-        "carried forward, so the curve never rises.",
-        "curve zoo:resnet50\n"
-        "curve model.json.gz --from 30 --to 80 --points 6\n"
-        "curve model.json.gz --csv > curve.csv",
-        1, 1, cmd_curve},
-    [CMD_LOWER] = {
-        "lower", "GRAPH [PLAN]", "a plan as allocate, compute, deallocate",
-        "Prints the statements that execute a plan (keep-all without one), with the memory in use at each.",
-        "lower model.json.gz plan.json\n"
-        "lower zoo:resnet50 | less",
-        1, 2, cmd_lower},
-    [CMD_GEN] = {
-        "gen", "MODEL", "write an embedded model to a file",
-        "MODEL is NAME or zoo:NAME with parameters: zoo:NAME?key=value&key=value. Quote it: ? and & mean something to the "
-        "shell.",
-        "gen --list\n"
-        "gen zoo:resnet50 -o resnet50.json.gz\n"
-        "gen 'zoo:resnet50?batch=64' --cost-model roofline:h100 -o r.json",
-        1, 1, cmd_gen},
-    [CMD_IMPORT] = {
-        "import", "FILE", "rewrite any readable graph in our format, or as DOT",
-        "Reads remat-graph, remat-chain, networkx node-link JSON or DOT, plain or gzip, by content. Graph flags are applied "
-        "to what is written.",
-        "import nx.json -o model.json.gz\n"
-        "import model.json.gz --format dot | dot -Tsvg > model.svg",
-        1, 1, cmd_import},
-    [CMD_COMPLETION] = {
-        "completion", "SHELL", "print completions for bash, zsh or fish",
-        "Prints a completion script; source it, or put it where the shell looks.",
-        "completion bash > ~/.local/share/bash-completion/completions/remat\n"
-        "completion fish | source",
-        1, 1, cmd_completion},
+    [CMD_INFO] =
+        {"info", "FILE", "what a graph holds and where its memory goes",
+         "Counts, the memory of keep-all step by step, and the largest values at its peak. A chain file shows its stages, a "
+         "plan file its summary.",
+         "info zoo:resnet50\n"
+         "info model.json.gz --dce --fold-identity\n"
+         "info - --json < model.json",
+         1, 1, cmd_info},
+    [CMD_PLAN] =
+        {"plan", "GRAPH", "make a plan that fits a budget",
+         "Decides which ops run again so that the peak stays within the budget, and shows memory before and after. With a "
+         "budget the default strategy is " DEFAULT_STRATEGY ", without one keep-all. A plan that misses the budget is still "
+         "shown and written; the exit code is 10 (proved impossible) or 11 (not found).",
+         "plan zoo:resnet50 --budget 50%\n"
+         "plan model.json.gz --budget 8GiB -o plan.json.gz\n"
+         "plan model.json.gz --budget min --strategy chen-sqrt --json",
+         1, 1, cmd_plan},
+    [CMD_VERIFY] =
+        {"verify", "GRAPH PLAN", "check a plan against its graph, independently",
+         "Replays the plan with exact integers: every step must run, and the peak and cost it carries must be true. The "
+         "options recorded in the plan apply unless flags are given. Exit code 5: invalid, with the first bad step.",
+         "verify model.json.gz plan.json\n"
+         "verify model.json.gz plan.json --budget 8GiB --json",
+         2, 2, cmd_verify},
+    [CMD_COMPARE] =
+        {"compare", "GRAPH", "all strategies at one budget, side by side",
+         "One row a strategy: peak, overhead, whether it fits. Strategies that do not apply say why. Exit code 0 if one fits.",
+         "compare zoo:resnet50 --budget 50%\n"
+         "compare model.json.gz --budget 8GiB --strategy periodic,chen-sqrt --csv",
+         1, 1, cmd_compare},
+    [CMD_CURVE] =
+        {"curve", "GRAPH", "what each budget costs, as a table and a plot",
+         "Plans at budgets from the least that the strategy finds up to keep-all. A cheaper plan of a smaller budget is "
+         "carried forward, so the curve never rises.",
+         "curve zoo:resnet50\n"
+         "curve model.json.gz --from 30 --to 80 --points 6\n"
+         "curve model.json.gz --csv > curve.csv",
+         1, 1, cmd_curve},
+    [CMD_LOWER] = {"lower", "GRAPH [PLAN]", "a plan as allocate, compute, deallocate",
+                   "Prints the statements that execute a plan (keep-all without one), with the memory in use at each.",
+                   "lower model.json.gz plan.json\n"
+                   "lower zoo:resnet50 | less",
+                   1, 2, cmd_lower},
+    [CMD_GEN] =
+        {"gen", "MODEL", "write an embedded model to a file",
+         "MODEL is NAME or zoo:NAME with parameters: zoo:NAME?key=value&key=value. Quote it: ? and & mean something to the "
+         "shell.",
+         "gen --list\n"
+         "gen zoo:resnet50 -o resnet50.json.gz\n"
+         "gen 'zoo:resnet50?batch=64' --cost-model roofline:h100 -o r.json",
+         1, 1, cmd_gen},
+    [CMD_IMPORT] =
+        {"import", "FILE", "rewrite any readable graph in our format, or as DOT",
+         "Reads remat-graph, remat-chain, networkx node-link JSON or DOT, plain or gzip, by content. Graph flags are applied "
+         "to what is written.",
+         "import nx.json -o model.json.gz\n"
+         "import model.json.gz --format dot | dot -Tsvg > model.svg",
+         1, 1, cmd_import},
+    [CMD_COMPLETION] = {"completion", "SHELL", "print completions for bash, zsh or fish",
+                        "Prints a completion script; source it, or put it where the shell looks.",
+                        "completion bash > ~/.local/share/bash-completion/completions/remat\n"
+                        "completion fish | source",
+                        1, 1, cmd_completion},
     [CMD_HELP] = {"help", "[COMMAND]", "the same as COMMAND --help", "Prints help.", "help\nhelp plan", 0, 1, NULL},
 };
 

@@ -247,7 +247,4 @@ amount human_percent(double share)
     return result;
 }
 
-double share_of(int64_t part, int64_t whole)
-{
-    return whole == 0 ? 0 : (double)part / (double)whole;
-}
+double share_of(int64_t part, int64_t whole) { return whole == 0 ? 0 : (double)part / (double)whole; }

@@ -26,14 +26,16 @@ typedef struct out {
     int error; /* errno of the first failed write, or 0 */
 } out;
 
-typedef struct label { char text[272]; } label; /* a short string by value: use `.text` within one statement */
+typedef struct label {
+    char text[272];
+} label; /* a short string by value: use `.text` within one statement */
 
 void out_open(out *o, FILE *file, const char *name, bool json);
 remat_status out_close(out *o); /* flushes; REMAT_E_IO after one line on stderr (none for a closed pipe) */
 void out_print(out *o, const char *format, ...) CLI_PRINTF(2, 3);
-const char *out_style(const out *o, style s); /* escape sequence, "" where colours are off */
+const char *out_style(const out *o, style s);                    /* escape sequence, "" where colours are off */
 void out_wrap(out *o, int indent, int column, const char *text); /* text from `column` on, wrapped at `indent` */
-int out_sink(void *user, const void *bytes, size_t n_bytes); /* a remat_sink; user is an out */
+int out_sink(void *user, const void *bytes, size_t n_bytes);     /* a remat_sink; user is an out */
 
 /* `text` with control characters and broken UTF-8 replaced, cut to `width` columns (at most 64). */
 label out_clean(const out *o, const char *text, int width);
@@ -42,18 +44,23 @@ int out_columns(const out *o, const char *text); /* how many columns clean text 
 /* One line on stderr, or the error object on stdout with --json; returns `status`. */
 int out_fail(out *o, remat_status status, const char *file, const char *place, const char *format, ...) CLI_PRINTF(5, 6);
 void out_message(out *o, const char *format, ...) CLI_PRINTF(2, 3); /* "remat: ..." on stderr after what is printed so far */
-void *out_resize(void *p, size_t n, size_t size);                         /* realloc or exit with REMAT_E_MEMORY */
+void *out_resize(void *p, size_t n, size_t size);                   /* realloc or exit with REMAT_E_MEMORY */
 
-typedef struct amount { char text[48]; } amount;
-amount human_bytes(int64_t bytes);                     /* "12.3 GiB" */
-amount human_exact(int64_t bytes);                     /* "12.3 GiB (13207024435 bytes)" */
+typedef struct amount {
+    char text[48];
+} amount;
+amount human_bytes(int64_t bytes);                      /* "12.3 GiB" */
+amount human_exact(int64_t bytes);                      /* "12.3 GiB (13207024435 bytes)" */
 amount human_cost(int64_t cost, const char *cost_unit); /* "88.1 ms", "540 unit"; not clean: the unit is the file's */
-amount human_percent(double share);                    /* 0.123: "12.3%" */
-double share_of(int64_t part, int64_t whole);          /* part / whole, 0 where whole is 0 */
+amount human_percent(double share);                     /* 0.123: "12.3%" */
+double share_of(int64_t part, int64_t whole);           /* part / whole, 0 where whole is 0 */
 
 /* ---- tables: cells row by row, the first row is the heading ---- */
 
-typedef struct cell { label text; style style; } cell;
+typedef struct cell {
+    label text;
+    style style;
+} cell;
 typedef struct table {
     out *out;
     const char *align; /* one letter a column: l, r, or L: left and cut where the row is too wide */
@@ -73,7 +80,7 @@ typedef struct emitter {
 } emitter;
 
 void emit_open(emitter *j, const char *key, char bracket);
-void emit_close(emitter *j, char bracket); /* ends the line when it closes the outermost */
+void emit_close(emitter *j, char bracket);                     /* ends the line when it closes the outermost */
 void emit_text(emitter *j, const char *key, const char *text); /* NULL: null */
 void emit_int(emitter *j, const char *key, int64_t x);
 void emit_int_or_null(emitter *j, const char *key, int64_t x); /* negative: null */

@@ -51,16 +51,23 @@ int report_make(session *s, const char *strategy, int64_t budget_bytes, report *
                                      .graph = remat_graph_name(s->graph),
                                      .cost_unit = remat_graph_cost_unit(s->graph),
                                      .cost_model = remat_graph_cost_model(s->graph),
-                                     .digest = "", .bound_scope = "", .bound_method = "",
+                                     .digest = "",
+                                     .bound_scope = "",
+                                     .bound_method = "",
                                      .budget_bytes = budget_bytes,
                                      .keep_all_peak_bytes = s->info.keep_all_peak_bytes,
                                      .resident_bytes = s->info.resident_bytes,
                                      .need_bytes = s->info.need_bytes,
                                      .keep_all_cost = s->info.keep_all_cost,
                                      .ops = s->info.ops,
-                                     .peak_bytes = REMAT_ABSENT, .cost = REMAT_ABSENT, .bound_cost = REMAT_ABSENT,
-                                     .offloaded_bytes = REMAT_ABSENT, .saved_bytes = REMAT_ABSENT,
-                                     .traffic_bytes = REMAT_ABSENT, .seed = REMAT_ABSENT, .work = REMAT_ABSENT,
+                                     .peak_bytes = REMAT_ABSENT,
+                                     .cost = REMAT_ABSENT,
+                                     .bound_cost = REMAT_ABSENT,
+                                     .offloaded_bytes = REMAT_ABSENT,
+                                     .saved_bytes = REMAT_ABSENT,
+                                     .traffic_bytes = REMAT_ABSENT,
+                                     .seed = REMAT_ABSENT,
+                                     .work = REMAT_ABSENT,
                                      .need_op = REMAT_NONE};
         if (s->info.need_op != REMAT_NONE) r->need_op = remat_graph_op_name(s->graph, s->info.need_op);
         return REMAT_OK;
@@ -140,12 +147,16 @@ void report_table(out *o, const report *r)
     const bool limited = m->budget_bytes >= 0;
     table_cell(&t, PLAIN, "peak");
     table_cell(&t, PLAIN, "%s", m->keep_all_peak_bytes >= 0 ? human_bytes(m->keep_all_peak_bytes).text : "?");
-    table_cell(&t, !limited ? PLAIN : m->within_budget ? GOOD : BAD, "%s",
-               m->peak_bytes >= 0 ? human_bytes(m->peak_bytes).text : "?");
-    if (m->peak_bytes >= 0 && m->keep_all_peak_bytes > 0)
-        note = human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes));
+    table_cell(&t,
+               !limited           ? PLAIN
+               : m->within_budget ? GOOD
+                                  : BAD,
+               "%s", m->peak_bytes >= 0 ? human_bytes(m->peak_bytes).text : "?");
+    if (m->peak_bytes >= 0 && m->keep_all_peak_bytes > 0) note = human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes));
     table_cell(&t, PLAIN, "%s%s%s%s", note.text, *note.text ? " of keep-all" : "",
-               !limited ? "" : m->within_budget ? ", fits " : ", over the budget of ",
+               !limited           ? ""
+               : m->within_budget ? ", fits "
+                                  : ", over the budget of ",
                limited ? human_bytes(m->budget_bytes).text : "");
 
     table_cell(&t, PLAIN, "cost");
@@ -215,9 +226,9 @@ int report_status(session *s, const report *r, out *o)
         for (uint32_t i = 0; i < n && used < sizeof names; i++) {
             const int64_t bytes = remat_graph_value_get(s->graph, values[i], REMAT_VALUE_STORAGE);
             if (i > 0 && bytes < m->need_bytes / 100) break; /* the rest is small change */
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s %s %s", used ? "," : ":",
-                                     out_clean(o, remat_graph_value_name(s->graph, values[i]), 24).text,
-                                     human_bytes(bytes).text);
+            used +=
+                (size_t)snprintf(names + used, sizeof names - used, "%s %s %s", used ? "," : ":",
+                                 out_clean(o, remat_graph_value_name(s->graph, values[i]), 24).text, human_bytes(bytes).text);
         }
         out_message(o, "no plan fits %s: op %s needs %s%s", human_exact(m->budget_bytes).text,
                     r->need_op ? out_clean(o, r->need_op, 40).text : "?", human_exact(m->need_bytes).text, names);

@@ -16,8 +16,8 @@ typedef struct report {
 
 /* Plans. REMAT_OK also where the strategy does not apply (r->status says so); else an exit code, error printed. */
 int report_make(session *s, const char *strategy, int64_t budget_bytes, report *r);
-void report_json(emitter *j, const report *r);   /* DESIGN.md section 7: the object of `plan` */
-void report_table(out *o, const report *r);   /* before and after */
+void report_json(emitter *j, const report *r); /* DESIGN.md section 7: the object of `plan` */
+void report_table(out *o, const report *r);    /* before and after */
 void report_csv_head(out *o);
 void report_csv(out *o, const report *r);
 double report_overhead(const remat_summary *m);

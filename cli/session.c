@@ -27,10 +27,7 @@ static void on_interrupt(int signal_number)
     if (running) remat_ctx_stop(running);
 }
 
-bool session_interrupted(void)
-{
-    return interrupted != 0;
-}
+bool session_interrupted(void) { return interrupted != 0; }
 
 static int64_t now_ms(void)
 {
@@ -66,10 +63,7 @@ static void on_progress(void *user, const remat_progress *p)
     b->drawn = true, b->drawn_ms = now;
 }
 
-static void on_warning(void *user, const char *line)
-{
-    out_message(user, "warning: %s", line);
-}
+static void on_warning(void *user, const char *line) { out_message(user, "warning: %s", line); }
 
 int session_open(session *s, const args *a, out *o)
 {

@@ -10,7 +10,7 @@
 
 struct session {
     const args *args;
-    out *out;                      /* standard output */
+    out *out; /* standard output */
     remat_ctx *ctx;
     remat_graph *original, *graph; /* as read: names of ops and values in plans; as prepared: planned, numbered by itself */
     remat_info info;               /* of the prepared graph */
@@ -28,7 +28,7 @@ int session_graph(session *s, const char *source, const remat_summary *recorded)
 int session_read_graph(session *s, const remat_input *input, const remat_summary *recorded);
 int session_read_plan(session *s, const char *source, const remat_plan **plan);
 int session_budget(session *s, const char *text, int64_t *budget_bytes); /* NULL text: no budget */
-int session_strategy(session *s, const char *name); /* is there such a strategy? */
+int session_strategy(session *s, const char *name);                      /* is there such a strategy? */
 
 /* Plans with progress and Ctrl-C in place. Unlike the others it prints nothing: the caller may want to go on. */
 remat_status session_plan(session *s, const char *strategy, int64_t budget_bytes, const remat_plan **plan);

@@ -8,7 +8,8 @@
 
 #define LIST(...) (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
 
-static void add(remat_builder *b, const char *name, remat_phase phase, int64_t cost, const uint32_t *in, uint32_t n_in, const uint32_t *out, uint32_t n_out)
+static void add(remat_builder *b, const char *name, remat_phase phase, int64_t cost, const uint32_t *in, uint32_t n_in,
+                const uint32_t *out, uint32_t n_out)
 {
     const uint32_t op = remat_builder_op(b, name, in, n_in, out, n_out);
     remat_builder_op_set(b, op, REMAT_OP_PHASE, phase);
@@ -20,9 +21,12 @@ static remat_status build(remat_ctx *ctx, remat_graph **out)
 {
     remat_builder *b = remat_builder_new(ctx, "two layers");
     if (!b) return REMAT_E_MEMORY;
-    const uint32_t x = remat_builder_value(b, "x", 4096), w1 = remat_builder_value(b, "w1", 1024), w2 = remat_builder_value(b, "w2", 1024);
-    const uint32_t h = remat_builder_value(b, "h", 8192), y = remat_builder_value(b, "y", 2048), dy = remat_builder_value(b, "dy", 2048);
-    const uint32_t dh = remat_builder_value(b, "dh", 8192), dw2 = remat_builder_value(b, "dw2", 1024), dw1 = remat_builder_value(b, "dw1", 1024);
+    const uint32_t x = remat_builder_value(b, "x", 4096), w1 = remat_builder_value(b, "w1", 1024),
+                   w2 = remat_builder_value(b, "w2", 1024);
+    const uint32_t h = remat_builder_value(b, "h", 8192), y = remat_builder_value(b, "y", 2048),
+                   dy = remat_builder_value(b, "dy", 2048);
+    const uint32_t dh = remat_builder_value(b, "dh", 8192), dw2 = remat_builder_value(b, "dw2", 1024),
+                   dw1 = remat_builder_value(b, "dw1", 1024);
     add(b, "layer1", REMAT_FORWARD, 40, LIST(x, w1), LIST(h));
     add(b, "layer2", REMAT_FORWARD, 20, LIST(h, w2), LIST(y));
     add(b, "loss", REMAT_BACKWARD, 5, LIST(y), LIST(dy));
@@ -41,8 +45,12 @@ static void print_program(const remat_graph *graph, const remat_program *program
     const remat_statement *s = remat_program_statements(program, &n);
     for (size_t i = 0; i < n; i++) {
         const bool compute = s[i].kind == REMAT_COMPUTE;
-        printf("%-9s %-12s %6" PRId64 " bytes in use\n", compute ? "compute" : s[i].kind == REMAT_ALLOCATE ? "allocate" : "free",
-               compute ? remat_graph_op_name(graph, s[i].step.index) : remat_graph_value_name(graph, s[i].value), s[i].memory_bytes);
+        printf("%-9s %-12s %6" PRId64 " bytes in use\n",
+               compute                       ? "compute"
+               : s[i].kind == REMAT_ALLOCATE ? "allocate"
+                                             : "free",
+               compute ? remat_graph_op_name(graph, s[i].step.index) : remat_graph_value_name(graph, s[i].value),
+               s[i].memory_bytes);
     }
 }
 

@@ -22,12 +22,14 @@ static remat_status print_plan(remat_ctx *ctx, const remat_graph *graph, const c
     size_t n_steps;
     const remat_step *steps = remat_plan_steps(plan, &n_steps);
     for (size_t i = 0; i < n_steps; i++) {
-        const char *name = steps[i].kind == REMAT_RUN ? remat_graph_op_name(graph, steps[i].index) : remat_graph_value_name(graph, steps[i].index);
+        const char *name = steps[i].kind == REMAT_RUN ? remat_graph_op_name(graph, steps[i].index)
+                                                      : remat_graph_value_name(graph, steps[i].index);
         printf("%s %s\n", verbs[steps[i].kind], name);
     }
     const remat_summary *s = remat_plan_summary(plan);
-    printf("%s: %zu steps, peak %" PRId64 " of %" PRId64 " bytes (keep-all %" PRId64 "), cost %" PRId64 " (keep-all %" PRId64 ") %s\n", s->graph, n_steps,
-           s->peak_bytes, s->budget_bytes, s->keep_all_peak_bytes, s->cost, s->keep_all_cost, s->cost_unit);
+    printf("%s: %zu steps, peak %" PRId64 " of %" PRId64 " bytes (keep-all %" PRId64 "), cost %" PRId64 " (keep-all %" PRId64
+           ") %s\n",
+           s->graph, n_steps, s->peak_bytes, s->budget_bytes, s->keep_all_peak_bytes, s->cost, s->keep_all_cost, s->cost_unit);
     if (!s->within_budget) printf("over the budget: this is the best that %s found\n", s->strategy);
     remat_plan_free(plan);
     return REMAT_OK;

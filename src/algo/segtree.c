@@ -30,10 +30,7 @@ static void add_at(rm_segtree *t, uint32_t v, int64_t delta)
     t->max[v] += delta;
 }
 
-static void repair(rm_segtree *t, uint32_t v)
-{
-    t->max[v] = t->add[v] + larger(t->max[2 * v], t->max[2 * v + 1]);
-}
+static void repair(rm_segtree *t, uint32_t v) { t->max[v] = t->add[v] + larger(t->max[2 * v], t->max[2 * v + 1]); }
 
 void rm_segtree_add(rm_segtree *t, uint32_t first, uint32_t last, int64_t delta)
 {

@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 typedef struct rm_segtree {
-    uint32_t n;        /* leaves: a power of two */
+    uint32_t n;         /* leaves: a power of two */
     int64_t *add, *max; /* by node; 1 is the root, n + i is position i */
 } rm_segtree;
 

@@ -28,10 +28,22 @@ static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
 
 remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes, int64_t *out)
 {
-    static const struct { const char *name; int64_t bytes; } units[] = {
-        {"", 1}, {"B", 1},
-        {"kB", 1000}, {"KB", 1000}, {"MB", 1000000}, {"GB", 1000000000}, {"TB", INT64_C(1000000000000)}, {"PB", INT64_C(1000000000000000)},
-        {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", INT64_C(1) << 40}, {"PiB", INT64_C(1) << 50}};
+    static const struct {
+        const char *name;
+        int64_t bytes;
+    } units[] = {{"", 1},
+                 {"B", 1},
+                 {"kB", 1000},
+                 {"KB", 1000},
+                 {"MB", 1000000},
+                 {"GB", 1000000000},
+                 {"TB", INT64_C(1000000000000)},
+                 {"PB", INT64_C(1000000000000000)},
+                 {"KiB", 1 << 10},
+                 {"MiB", 1 << 20},
+                 {"GiB", 1 << 30},
+                 {"TiB", INT64_C(1) << 40},
+                 {"PiB", INT64_C(1) << 50}};
     if (strcmp(text, "min") == 0) return *out = REMAT_BUDGET_MIN, REMAT_OK;
     if (*text == '-') return bad(ctx, text, "is negative");
     int64_t value, scale;
@@ -45,7 +57,8 @@ remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_a
     }
     for (size_t i = 0; i < RM_LEN(units) && !unit; i++)
         if (strcmp(rest, units[i].name) == 0) unit = units[i].bytes;
-    if (!unit && strcmp(rest, "%") != 0) return bad(ctx, text, "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
+    if (!unit && strcmp(rest, "%") != 0)
+        return bad(ctx, text, "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
     if (scale > 1 && unit == 1 && strcmp(rest, "%") != 0) return bad(ctx, text, "is not a whole number of bytes");
     const rm_uint128 bytes = (rm_uint128)value * (rm_uint128)unit / (rm_uint128)scale;
     if (bytes >= (rm_uint128)RM_MAX_BYTES) return bad(ctx, text, "is 2^62 bytes or more");

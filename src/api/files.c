@@ -17,7 +17,8 @@ static remat_status read_stream(remat_ctx *ctx, FILE *file, byte_vec *bytes)
         errno = 0;
         got = fread(bytes->items + bytes->n, 1, bytes->room - bytes->n, file);
         bytes->n += got;
-        if ((int64_t)bytes->n > limit) return rm_fail(ctx, REMAT_E_INPUT, "larger than %lld bytes (option max_input_bytes)", (long long)limit);
+        if ((int64_t)bytes->n > limit)
+            return rm_fail(ctx, REMAT_E_INPUT, "larger than %lld bytes (option max_input_bytes)", (long long)limit);
     }
     return ferror(file) ? rm_fail(ctx, REMAT_E_IO, "cannot read it: %s", strerror(errno)) : REMAT_OK;
 }
@@ -78,7 +79,8 @@ remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *byt
 static remat_status check_kind(remat_ctx *ctx, const remat_input *input, remat_kind wanted)
 {
     static const char *const names[] = {"a graph", "a chain", "a plan"};
-    return input->kind == wanted ? REMAT_OK : rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed", names[input->kind], names[wanted]);
+    return input->kind == wanted ? REMAT_OK
+                                 : rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed", names[input->kind], names[wanted]);
 }
 
 static remat_status read_graph(remat_ctx *ctx, const remat_input *input, remat_graph **out)
@@ -87,7 +89,9 @@ static remat_status read_graph(remat_ctx *ctx, const remat_input *input, remat_g
     if (input->dialect == RM_ZOO) return rm_zoo_build(ctx, input->text, out);
     remat_builder *b = remat_builder_new(ctx, "");
     if (!b) return REMAT_E_MEMORY;
-    remat_status status = (input->dialect == RM_DOT ? rm_read_dot : input->dialect == RM_NETWORKX ? rm_read_networkx : rm_read_graph)(ctx, input, b);
+    remat_status status = (input->dialect == RM_DOT        ? rm_read_dot
+                           : input->dialect == RM_NETWORKX ? rm_read_networkx
+                                                           : rm_read_graph)(ctx, input, b);
     if (status == REMAT_OK) status = remat_builder_finish(b, out);
     remat_builder_free(b);
     return status;

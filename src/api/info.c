@@ -13,9 +13,15 @@ static remat_status count(remat_ctx *ctx, const remat_graph *g, remat_info *info
     TRY(rm_cuts_find(ctx, g, &cuts));
     TRY(RM_SCRATCH(ctx, live, g->n_ops));
     TRY(rm_mark_live_ops(ctx, g, 0, live));
-    *info = (remat_info){.ops = g->n_ops, .values = g->n_values, .cut_values = cuts.n_cuts, .resident_bytes = g->resident_bytes,
-                         .keep_all_peak_bytes = l.peak_bytes, .keep_all_cost = l.cost, .keep_all_peak_step = l.peak_step,
-                         .need_bytes = need.bytes, .need_op = need.op};
+    *info = (remat_info){.ops = g->n_ops,
+                         .values = g->n_values,
+                         .cut_values = cuts.n_cuts,
+                         .resident_bytes = g->resident_bytes,
+                         .keep_all_peak_bytes = l.peak_bytes,
+                         .keep_all_cost = l.cost,
+                         .keep_all_peak_step = l.peak_step,
+                         .need_bytes = need.bytes,
+                         .need_op = need.op};
     for (uint32_t v = 0; v < g->n_values; v++) info->storages += rm_owns_storage(g, v);
     for (uint32_t op = 0; op < g->n_ops; op++) {
         info->views += rm_is_view_op(g, op);
@@ -55,7 +61,8 @@ static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *
     return REMAT_OK;
 }
 
-remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values, uint32_t capacity, uint32_t *n_values)
+remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values, uint32_t capacity,
+                                     uint32_t *n_values)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = need_values(ctx, graph, values, capacity, n_values);

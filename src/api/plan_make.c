@@ -8,7 +8,8 @@
 
 #include <inttypes.h>
 
-/* Bytes that the forward pass leaves for the backward pass: made before the last forward op has run for the first time, read after. */
+/* Bytes that the forward pass leaves for the backward pass: made before the last forward op has run for the first time, read
+ * after. */
 static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t *out)
 {
     rm_liveness l;
@@ -27,7 +28,8 @@ static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const rema
     if (forward_end == REMAT_NONE || !any_backward) return REMAT_OK;
     *out = 0;
     for (size_t i = 0; i < l.n_instances; i++)
-        if (l.instances[i].birth <= forward_end && l.instances[i].last_read > forward_end) *out += g->storage[l.instances[i].root];
+        if (l.instances[i].birth <= forward_end && l.instances[i].last_read > forward_end)
+            *out += g->storage[l.instances[i].root];
     return REMAT_OK;
 }
 
@@ -56,13 +58,30 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     remat_verdict verdict;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     TRY(rm_need_find(ctx, g, &need));
-    remat_summary s = {.strategy = planner->entry.name, .graph = rm_text(g, g->name), .digest = g->digest, .cost_model = g->cost_model,
-                       .cost_unit = g->cost_unit, .bound_scope = "any-order", .bound_method = "first-runs", .flags = g->flags,
-                       .peak_bytes = best->peak_bytes, .cost = best->cost, .keep_all_peak_bytes = keep_all.peak_bytes,
-                       .keep_all_cost = keep_all.cost, .resident_bytes = g->resident_bytes, .need_bytes = need.bytes,
-                       .bound_cost = g->total_cost, .traffic_bytes = REMAT_ABSENT, .seed = ctx->options.seed, .work = ctx->work,
-                       .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op], .steps = (uint32_t)best->steps.n, .ops = g->n_ops,
-                       .stopped = ctx->stopped, .kind = REMAT_KIND_GRAPH, .bandwidth = ctx->options.bandwidth};
+    remat_summary s = {.strategy = planner->entry.name,
+                       .graph = rm_text(g, g->name),
+                       .digest = g->digest,
+                       .cost_model = g->cost_model,
+                       .cost_unit = g->cost_unit,
+                       .bound_scope = "any-order",
+                       .bound_method = "first-runs",
+                       .flags = g->flags,
+                       .peak_bytes = best->peak_bytes,
+                       .cost = best->cost,
+                       .keep_all_peak_bytes = keep_all.peak_bytes,
+                       .keep_all_cost = keep_all.cost,
+                       .resident_bytes = g->resident_bytes,
+                       .need_bytes = need.bytes,
+                       .bound_cost = g->total_cost,
+                       .traffic_bytes = REMAT_ABSENT,
+                       .seed = ctx->options.seed,
+                       .work = ctx->work,
+                       .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
+                       .steps = (uint32_t)best->steps.n,
+                       .ops = g->n_ops,
+                       .stopped = ctx->stopped,
+                       .kind = REMAT_KIND_GRAPH,
+                       .bandwidth = ctx->options.bandwidth};
     s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
     s.within_budget = rm_fits(p, best->peak_bytes);
     s.outcome = judge(&s);
@@ -72,8 +91,9 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, &verdict));
     if (!verdict.valid) return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s.strategy, verdict.reason);
     if (verdict.peak_bytes != s.peak_bytes || verdict.cost != s.cost)
-        return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' says peak %" PRId64 " and cost %" PRId64 ", the verifier %" PRId64 " and %" PRId64, s.strategy,
-                       s.peak_bytes, s.cost, verdict.peak_bytes, verdict.cost);
+        return rm_fail(ctx, REMAT_E_BUG,
+                       "strategy '%s' says peak %" PRId64 " and cost %" PRId64 ", the verifier %" PRId64 " and %" PRId64,
+                       s.strategy, s.peak_bytes, s.cost, verdict.peak_bytes, verdict.cost);
     s.peak_step = verdict.peak_step;
     s.offloaded_bytes = verdict.host_bytes;
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, out));
@@ -82,7 +102,8 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     return REMAT_OK;
 }
 
-remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget_bytes, remat_plan **out)
+remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget_bytes,
+                             remat_plan **out)
 {
     if (budget_bytes < REMAT_BUDGET_MIN) return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budget_bytes);
     const rm_planner *planner = rm_planner_find(ctx, strategy);

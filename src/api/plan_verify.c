@@ -39,13 +39,20 @@ static remat_verdict refuse(const remat_verdict *found, const char *what, int64_
 static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan, remat_verdict *out)
 {
     const remat_summary *s = &plan->summary;
-    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT, .cost = REMAT_ABSENT, .peak_step = REMAT_NONE, .peak_op = REMAT_NONE, .first_bad_step = REMAT_NONE};
+    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
+                           .cost = REMAT_ABSENT,
+                           .peak_step = REMAT_NONE,
+                           .peak_op = REMAT_NONE,
+                           .first_bad_step = REMAT_NONE};
     if (strcmp(s->digest, g->digest) != 0) {
-        snprintf(out->reason, sizeof out->reason, "the plan is for another graph: its digest is %.40s..., the graph's %.40s...", s->digest, g->digest);
+        snprintf(out->reason, sizeof out->reason, "the plan is for another graph: its digest is %.40s..., the graph's %.40s...",
+                 s->digest, g->digest);
         return REMAT_OK;
     }
-    if (plan->graph_ops != REMAT_NONE && plan->graph_ops != g->n_original_ops) return *out = refuse(out, "n_ops", plan->graph_ops, g->n_original_ops), REMAT_OK;
-    if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values) return *out = refuse(out, "n_values", plan->graph_values, g->n_original_values), REMAT_OK;
+    if (plan->graph_ops != REMAT_NONE && plan->graph_ops != g->n_original_ops)
+        return *out = refuse(out, "n_ops", plan->graph_ops, g->n_original_ops), REMAT_OK;
+    if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values)
+        return *out = refuse(out, "n_values", plan->graph_values, g->n_original_values), REMAT_OK;
     const int64_t bandwidth = ctx->options.bandwidth;
     ctx->options.bandwidth = s->bandwidth;
     const remat_status status = rm_verify(ctx, g, plan->steps, plan->n_steps, out);
@@ -54,16 +61,22 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     rm_liveness keep_all;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     const bool same_cost = strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
-    const struct { const char *what; int64_t says, is; } claims[] = {
+    const struct {
+        const char *what;
+        int64_t says, is;
+    } claims[] = {
         {"peak_bytes", s->peak_bytes, out->peak_bytes},
-        {"peak_step", s->peak_step == REMAT_NONE ? REMAT_ABSENT : s->peak_step, out->peak_step == REMAT_NONE ? REMAT_ABSENT : out->peak_step},
+        {"peak_step", s->peak_step == REMAT_NONE ? REMAT_ABSENT : s->peak_step,
+         out->peak_step == REMAT_NONE ? REMAT_ABSENT : out->peak_step},
         {"cost", same_cost ? s->cost : REMAT_ABSENT, out->cost},
         {"keep_all_peak_bytes", s->keep_all_peak_bytes, keep_all.peak_bytes},
         {"keep_all_cost", same_cost ? s->keep_all_cost : REMAT_ABSENT, keep_all.cost},
-        {"within_budget", plan->says_within ? s->within_budget : REMAT_ABSENT, s->budget_bytes < 0 || out->peak_bytes <= s->budget_bytes},
+        {"within_budget", plan->says_within ? s->within_budget : REMAT_ABSENT,
+         s->budget_bytes < 0 || out->peak_bytes <= s->budget_bytes},
     };
     for (size_t i = 0; i < RM_LEN(claims); i++)
-        if (claims[i].says != REMAT_ABSENT && claims[i].says != claims[i].is) return *out = refuse(out, claims[i].what, claims[i].says, claims[i].is), REMAT_OK;
+        if (claims[i].says != REMAT_ABSENT && claims[i].says != claims[i].is)
+            return *out = refuse(out, claims[i].what, claims[i].says, claims[i].is), REMAT_OK;
     return REMAT_OK;
 }
 

@@ -2,8 +2,8 @@
  *
  * Memory has three lifetimes. *Frozen* objects (graph, plan, chain, program) are one block each, made by rm_alloc and
  * released by rm_release. *Scratch* is an arena in the context: the API boundary takes a mark and releases to it, so code
- * in between may return early without leaks (a parsed file has an arena of its own). *Vectors* (vec.h) grow on the heap hook and belong to one struct.
- * The heap itself is touched in mem.c only. */
+ * in between may return early without leaks (a parsed file has an arena of its own). *Vectors* (vec.h) grow on the heap hook
+ * and belong to one struct. The heap itself is touched in mem.c only. */
 #ifndef RM_BASE_H
 #define RM_BASE_H
 
@@ -26,8 +26,13 @@
     } while (0)
 
 typedef struct rm_block rm_block;
-typedef struct rm_arena { rm_block *top; } rm_arena; /* {NULL}: empty */
-typedef struct rm_mark { rm_block *block; size_t used; } rm_mark;
+typedef struct rm_arena {
+    rm_block *top;
+} rm_arena; /* {NULL}: empty */
+typedef struct rm_mark {
+    rm_block *block;
+    size_t used;
+} rm_mark;
 
 typedef struct rm_error { /* file, place and reason are cut to fit; `line` is what a person reads */
     remat_status status;

@@ -41,10 +41,7 @@ remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, 
     return status;
 }
 
-remat_status rm_no_memory(remat_ctx *ctx)
-{
-    return rm_fail(ctx, REMAT_E_MEMORY, "out of memory");
-}
+remat_status rm_no_memory(remat_ctx *ctx) { return rm_fail(ctx, REMAT_E_MEMORY, "out of memory"); }
 
 void rm_warn(remat_ctx *ctx, const char *format, ...)
 {

@@ -84,15 +84,9 @@ static void release_to(const remat_alloc *heap, rm_arena *arena, rm_mark mark)
     if (mark.block) mark.block->used = mark.used;
 }
 
-void rm_arena_free(const remat_alloc *heap, rm_arena *arena)
-{
-    release_to(heap, arena, (rm_mark){NULL, 0});
-}
+void rm_arena_free(const remat_alloc *heap, rm_arena *arena) { release_to(heap, arena, (rm_mark){NULL, 0}); }
 
-void *rm_scratch(remat_ctx *ctx, size_t n, size_t size)
-{
-    return rm_arena_get(ctx, &ctx->scratch, n, size);
-}
+void *rm_scratch(remat_ctx *ctx, size_t n, size_t size) { return rm_arena_get(ctx, &ctx->scratch, n, size); }
 
 char *rm_scratch_copy(remat_ctx *ctx, const char *text)
 {
@@ -106,7 +100,4 @@ rm_mark rm_scratch_mark(const remat_ctx *ctx)
     return (rm_mark){ctx->scratch.top, ctx->scratch.top ? ctx->scratch.top->used : 0};
 }
 
-void rm_scratch_release(remat_ctx *ctx, rm_mark mark)
-{
-    release_to(&ctx->heap, &ctx->scratch, mark);
-}
+void rm_scratch_release(remat_ctx *ctx, rm_mark mark) { release_to(&ctx->heap, &ctx->scratch, mark); }

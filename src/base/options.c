@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-typedef struct option_row { remat_option shown; size_t offset; } option_row;
+typedef struct option_row {
+    remat_option shown;
+    size_t offset;
+} option_row;
 
 static const option_row rows[] = {
 #define OPT(name, initial, low, high, help) {{#name, help, initial, low, high}, offsetof(rm_options, name)},
@@ -30,8 +33,8 @@ remat_status remat_ctx_set(remat_ctx *ctx, const char *option, int64_t value)
     const option_row *row = find(ctx, option);
     if (!row) return REMAT_E_USAGE;
     if (value < row->shown.low || value > row->shown.high)
-        return rm_fail(ctx, REMAT_E_USAGE, "%s=%lld is not in [%lld, %lld]", option, (long long)value, (long long)row->shown.low,
-                       (long long)row->shown.high);
+        return rm_fail(ctx, REMAT_E_USAGE, "%s=%lld is not in [%lld, %lld]", option, (long long)value,
+                       (long long)row->shown.low, (long long)row->shown.high);
     *(int64_t *)(void *)((char *)&ctx->options + row->offset) = value;
     return REMAT_OK;
 }
@@ -44,12 +47,6 @@ remat_status remat_ctx_get(remat_ctx *ctx, const char *option, int64_t *out)
     return REMAT_OK;
 }
 
-size_t remat_option_count(void)
-{
-    return RM_LEN(rows);
-}
+size_t remat_option_count(void) { return RM_LEN(rows); }
 
-const remat_option *remat_option_at(size_t index)
-{
-    return index < RM_LEN(rows) ? &rows[index].shown : NULL;
-}
+const remat_option *remat_option_at(size_t index) { return index < RM_LEN(rows) ? &rows[index].shown : NULL; }

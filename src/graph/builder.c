@@ -67,8 +67,12 @@ uint32_t remat_builder_value(remat_builder *b, const char *name, int64_t size_by
     const size_t index = b->values.n;
     if (index >= MAX_INDEX) CHECK(b, rm_fail(b->ctx, REMAT_E_INPUT, "more than 4294967293 values"));
     if (b->status != REMAT_OK) return REMAT_NONE;
-    const rm_value_record value = {.size = size_bytes, .storage = REMAT_ABSENT, .alias = REMAT_NONE, .name = rm_builder_text(b, name),
-                                   .dims_begin = (uint32_t)b->dims.n, .original = (uint32_t)index};
+    const rm_value_record value = {.size = size_bytes,
+                                   .storage = REMAT_ABSENT,
+                                   .alias = REMAT_NONE,
+                                   .name = rm_builder_text(b, name),
+                                   .dims_begin = (uint32_t)b->dims.n,
+                                   .original = (uint32_t)index};
     CHECK(b, RM_PUSH(b->ctx, b->values, value));
     return b->status == REMAT_OK ? (uint32_t)index : REMAT_NONE;
 }
@@ -97,7 +101,8 @@ void remat_builder_value_set(remat_builder *b, uint32_t value, remat_value_attr 
         else CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: alias %lld is not a value", value, (long long)x));
         return;
     case REMAT_VALUE_KIND:
-        if (x < REMAT_TEMPORARY || x > REMAT_CONST) CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: there is no kind %lld", value, (long long)x));
+        if (x < REMAT_TEMPORARY || x > REMAT_CONST)
+            CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: there is no kind %lld", value, (long long)x));
         else v->kind = (uint32_t)x;
         return;
     case REMAT_VALUE_ROOT:
@@ -134,13 +139,20 @@ static uint32_t push_list(remat_builder *b, const uint32_t *list, uint32_t n)
     return begin;
 }
 
-uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in, uint32_t n_in, const uint32_t *out, uint32_t n_out)
+uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in, uint32_t n_in, const uint32_t *out,
+                          uint32_t n_out)
 {
     const size_t index = b->ops.n;
     if (index >= MAX_INDEX) CHECK(b, rm_fail(b->ctx, REMAT_E_INPUT, "more than 4294967293 ops"));
     if (b->status != REMAT_OK) return REMAT_NONE;
-    const rm_op_record op = {.cost = REMAT_ABSENT, .flops = REMAT_ABSENT, .in_begin = push_list(b, in, n_in), .n_in = n_in,
-                             .out_begin = push_list(b, out, n_out), .n_out = n_out, .name = rm_builder_text(b, name), .original = (uint32_t)index};
+    const rm_op_record op = {.cost = REMAT_ABSENT,
+                             .flops = REMAT_ABSENT,
+                             .in_begin = push_list(b, in, n_in),
+                             .n_in = n_in,
+                             .out_begin = push_list(b, out, n_out),
+                             .n_out = n_out,
+                             .name = rm_builder_text(b, name),
+                             .original = (uint32_t)index};
     CHECK(b, RM_PUSH(b->ctx, b->ops, op));
     return b->status == REMAT_OK ? (uint32_t)index : REMAT_NONE;
 }
@@ -153,7 +165,8 @@ void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int
         return;
     }
     rm_op_record *o = &b->ops.items[op];
-    const int64_t most[] = {[REMAT_OP_PHASE] = REMAT_BACKWARD, [REMAT_OP_CLASS] = REMAT_CLASS_RANDOM, [REMAT_OP_PINNED] = 1, [REMAT_OP_REPLAY] = 1};
+    const int64_t most[] = {
+        [REMAT_OP_PHASE] = REMAT_BACKWARD, [REMAT_OP_CLASS] = REMAT_CLASS_RANDOM, [REMAT_OP_PINNED] = 1, [REMAT_OP_REPLAY] = 1};
     if ((unsigned)attr > REMAT_OP_REPLAY || ((unsigned)attr >= REMAT_OP_PHASE && (x < 0 || x > most[attr]))) {
         CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "op %u: attribute %d cannot be %lld", op, (int)attr, (long long)x));
         return;
@@ -191,7 +204,8 @@ static remat_status bad(remat_ctx *ctx, const char *list, size_t i, const char *
     return rm_fail_at(ctx, REMAT_E_INPUT, place, "%s", reason);
 }
 
-static remat_status bad_item(remat_ctx *ctx, size_t op, const char *field, uint32_t item, const char *format, uint32_t value, size_t n)
+static remat_status bad_item(remat_ctx *ctx, size_t op, const char *field, uint32_t item, const char *format, uint32_t value,
+                             size_t n)
 {
     char place[80];
     snprintf(place, sizeof place, "nodes[%zu].%s[%u]", op, field, item);
@@ -210,7 +224,8 @@ static remat_status check_values(remat_builder *b, uint32_t *root)
     for (size_t i = 0; i < b->values.n; i++) {
         const rm_value_record *v = &b->values.items[i];
         if (v->size < 0) return bad(ctx, "values", i, "size", "must not be negative");
-        if (v->size >= RM_MAX_BYTES || (sizes += v->size) >= RM_MAX_BYTES) return bad(ctx, "values", i, "size", "the sizes add up to 2^62 or more");
+        if (v->size >= RM_MAX_BYTES || (sizes += v->size) >= RM_MAX_BYTES)
+            return bad(ctx, "values", i, "size", "the sizes add up to 2^62 or more");
         root[i] = (uint32_t)i;
         if (v->alias != REMAT_NONE) {
             if (v->storage != REMAT_ABSENT) return bad(ctx, "values", i, "storage", "an alias has no storage of its own");
@@ -240,7 +255,10 @@ static remat_status check_op_numbers(remat_builder *b, size_t i, int64_t *costs,
 }
 
 /* Which value of the op at hand hands its storage instance to an alias output: by root, the first input, else the first output. */
-typedef struct holder { size_t op_plus_1; uint32_t value; } holder;
+typedef struct holder {
+    size_t op_plus_1;
+    uint32_t value;
+} holder;
 
 static void offer(holder *holders, uint32_t root, size_t op, uint32_t value)
 {
@@ -261,7 +279,8 @@ static remat_status check_ops(remat_builder *b, const uint32_t *root, uint32_t *
         for (uint32_t k = 0; k < o->n_out; k++) {
             const uint32_t v = b->lists.items[o->out_begin + k];
             if (v >= n_values) return bad_item(ctx, i, "out", k, "value %u does not exist: there are %zu", v, n_values);
-            if (producer[v] != REMAT_NONE) return bad_item(ctx, i, "out", k, "value %u has two producers: nodes[%zu] makes it too", v, producer[v]);
+            if (producer[v] != REMAT_NONE)
+                return bad_item(ctx, i, "out", k, "value %u has two producers: nodes[%zu] makes it too", v, producer[v]);
             producer[v] = (uint32_t)i;
         }
     }
@@ -280,7 +299,9 @@ static remat_status check_ops(remat_builder *b, const uint32_t *root, uint32_t *
             source[n_out] = REMAT_NONE;
             if (root[v] != v) {
                 if (holders[root[v]].op_plus_1 == i + 1) source[n_out] = holders[root[v]].value;
-                else return bad_item(ctx, i, "out", k, "value %u is an alias, but no input of the op shares its storage (value %zu)", v, root[v]);
+                else
+                    return bad_item(ctx, i, "out", k,
+                                    "value %u is an alias, but no input of the op shares its storage (value %zu)", v, root[v]);
             }
             offer(holders, root[v], i, v);
         }
@@ -305,15 +326,40 @@ static size_t carve(remat_graph *g, unsigned char *base)
         used += ((size_t)(n) * sizeof *g->field + 15) / 16 * 16;                                                               \
     } while (0)
     const size_t v = g->n_values, o = g->n_ops;
-    ARRAY(size, v); ARRAY(storage, v); ARRAY(alias, v); ARRAY(root, v); ARRAY(producer, v); ARRAY(dims_begin, v + 1);
-    ARRAY(value_name, v); ARRAY(value_dtype, v); ARRAY(value_extra, v); ARRAY(value_original, v); ARRAY(value_kind, v); ARRAY(is_output, v);
+    ARRAY(size, v);
+    ARRAY(storage, v);
+    ARRAY(alias, v);
+    ARRAY(root, v);
+    ARRAY(producer, v);
+    ARRAY(dims_begin, v + 1);
+    ARRAY(value_name, v);
+    ARRAY(value_dtype, v);
+    ARRAY(value_extra, v);
+    ARRAY(value_original, v);
+    ARRAY(value_kind, v);
+    ARRAY(is_output, v);
     ARRAY(dims, g->n_dims);
-    ARRAY(in_begin, o + 1); ARRAY(in, g->n_in); ARRAY(out_begin, o + 1); ARRAY(out, g->n_out); ARRAY(out_source, g->n_out);
-    ARRAY(cost, o); ARRAY(given_cost, o); ARRAY(flops, o); ARRAY(workspace, o);
-    ARRAY(op_name, o); ARRAY(op_target, o); ARRAY(op_extra, o); ARRAY(op_original, o);
-    ARRAY(phase, o); ARRAY(op_class, o); ARRAY(pinned, o); ARRAY(replay, o); ARRAY(says_pinned, o);
+    ARRAY(in_begin, o + 1);
+    ARRAY(in, g->n_in);
+    ARRAY(out_begin, o + 1);
+    ARRAY(out, g->n_out);
+    ARRAY(out_source, g->n_out);
+    ARRAY(cost, o);
+    ARRAY(given_cost, o);
+    ARRAY(flops, o);
+    ARRAY(workspace, o);
+    ARRAY(op_name, o);
+    ARRAY(op_target, o);
+    ARRAY(op_extra, o);
+    ARRAY(op_original, o);
+    ARRAY(phase, o);
+    ARRAY(op_class, o);
+    ARRAY(pinned, o);
+    ARRAY(replay, o);
+    ARRAY(says_pinned, o);
     ARRAY(outputs, g->n_outputs);
-    ARRAY(op_now, g->n_original_ops); ARRAY(value_now, g->n_original_values);
+    ARRAY(op_now, g->n_original_ops);
+    ARRAY(value_now, g->n_original_values);
     ARRAY(text, g->n_text);
 #undef ARRAY
     return used;
@@ -385,11 +431,20 @@ static remat_status freeze(remat_builder *b, remat_graph **out)
     TRY(check_values(b, root));
     TRY(check_ops(b, root, producer, source));
 
-    remat_graph head = {.heap = ctx->heap, .n_ops = (uint32_t)b->ops.n, .n_values = (uint32_t)b->values.n, .n_outputs = (uint32_t)b->outputs.n,
-                        .n_in = (uint32_t)n_in, .n_out = (uint32_t)n_out, .n_dims = (uint32_t)b->dims.n, .n_text = (uint32_t)b->text.n,
+    remat_graph head = {.heap = ctx->heap,
+                        .n_ops = (uint32_t)b->ops.n,
+                        .n_values = (uint32_t)b->values.n,
+                        .n_outputs = (uint32_t)b->outputs.n,
+                        .n_in = (uint32_t)n_in,
+                        .n_out = (uint32_t)n_out,
+                        .n_dims = (uint32_t)b->dims.n,
+                        .n_text = (uint32_t)b->text.n,
                         .n_original_ops = b->original ? b->original->n_original_ops : (uint32_t)b->ops.n,
                         .n_original_values = b->original ? b->original->n_original_values : (uint32_t)b->values.n,
-                        .flags = b->flags, .name = b->name, .given_unit = b->cost_unit, .extra = b->extra};
+                        .flags = b->flags,
+                        .name = b->name,
+                        .given_unit = b->cost_unit,
+                        .extra = b->extra};
     head.block_size = carve(&head, NULL);
     remat_graph *g = rm_alloc(ctx, head.block_size);
     if (!g) return REMAT_E_MEMORY;

@@ -19,17 +19,26 @@ static remat_status check(remat_ctx *ctx, const remat_stage *stages, uint32_t n_
     if (n_stages == 0) return rm_fail_at(ctx, REMAT_E_INPUT, "stages", "a chain needs at least one stage");
     for (uint32_t i = 0; i <= n_stages + 1; i++) {
         const remat_stage *s = &stages[i];
-        const struct { const char *name; int64_t x; int64_t *sum; } fields[] = {{"a", s->a, &bytes}, {"abar", s->abar, &bytes}, {"delta", s->delta, &bytes},
-            {"of", s->of, &bytes}, {"ob", s->ob, &bytes}, {"keep", s->keep, &bytes}, {"tf", s->tf, &time}, {"tb", s->tb, &time}};
+        const struct {
+            const char *name;
+            int64_t x;
+            int64_t *sum;
+        } fields[] = {{"a", s->a, &bytes},   {"abar", s->abar, &bytes}, {"delta", s->delta, &bytes}, {"of", s->of, &bytes},
+                      {"ob", s->ob, &bytes}, {"keep", s->keep, &bytes}, {"tf", s->tf, &time},        {"tb", s->tb, &time}};
         for (size_t k = 0; k < RM_LEN(fields); k++) {
-            if (fields[k].x < 0) return rm_fail_at(ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name), "must not be negative");
+            if (fields[k].x < 0)
+                return rm_fail_at(ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name),
+                                  "must not be negative");
             if (fields[k].x >= RM_MAX_BYTES || (*fields[k].sum += fields[k].x) >= RM_MAX_BYTES)
-                return rm_fail_at(ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name), "the %s add up to 2^62 or more", fields[k].sum == &bytes ? "sizes" : "times");
+                return rm_fail_at(ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name),
+                                  "the %s add up to 2^62 or more", fields[k].sum == &bytes ? "sizes" : "times");
         }
     }
     for (uint32_t i = 1; i <= n_stages; i++)
         if (stages[i].abar < stages[i].a) {
-            rm_warn(ctx, "%s: abar is smaller than a, which it contains: the numbers are used as they are, and no plan is called optimal",
+            rm_warn(ctx,
+                    "%s: abar is smaller than a, which it contains: the numbers are used as they are, and no plan is called "
+                    "optimal",
                     place_of(place, sizeof place, i, n_stages, "abar"));
             break;
         }
@@ -48,7 +57,10 @@ remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_s
     *c = (remat_chain){.heap = ctx->heap, .block_size = size, .n_stages = head->n_stages};
     memcpy(c->stages, stages, n * sizeof *stages);
     char *text = (char *)(c->stages + n);
-    const struct { const char **to; const char *from; } heads[] = {{&c->name, head->name}, {&c->size_unit, head->size_unit}, {&c->cost_unit, head->cost_unit}};
+    const struct {
+        const char **to;
+        const char *from;
+    } heads[] = {{&c->name, head->name}, {&c->size_unit, head->size_unit}, {&c->cost_unit, head->cost_unit}};
     for (size_t i = 0; i < RM_LEN(heads) + n; i++) {
         const char **to = i < RM_LEN(heads) ? heads[i].to : &c->stages[i - RM_LEN(heads)].name;
         const char *from = i < RM_LEN(heads) ? heads[i].from : stages[i - RM_LEN(heads)].name;
@@ -71,4 +83,7 @@ const char *remat_chain_name(const remat_chain *chain) { return chain->name; }
 const char *remat_chain_size_unit(const remat_chain *chain) { return chain->size_unit; }
 const char *remat_chain_cost_unit(const remat_chain *chain) { return chain->cost_unit; }
 uint32_t remat_chain_n_stages(const remat_chain *chain) { return chain->n_stages; }
-const remat_stage *remat_chain_stage(const remat_chain *chain, uint32_t stage) { return stage <= chain->n_stages + 1 ? &chain->stages[stage] : NULL; }
+const remat_stage *remat_chain_stage(const remat_chain *chain, uint32_t stage)
+{
+    return stage <= chain->n_stages + 1 ? &chain->stages[stage] : NULL;
+}

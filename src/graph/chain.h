@@ -1,4 +1,5 @@
-/* chain.h: a chain of stages, Rotor's model, as data. Stage 0 is the input (a and delta), stages 1 .. L the network, L + 1 the loss. */
+/* chain.h: a chain of stages, Rotor's model, as data. Stage 0 is the input (a and delta), stages 1 .. L the network, L + 1 the
+ * loss. */
 #ifndef RM_CHAIN_H
 #define RM_CHAIN_H
 
@@ -8,11 +9,12 @@ struct remat_chain {
     remat_alloc heap;
     size_t block_size;
     const char *name, *size_unit, *cost_unit;
-    uint32_t n_stages; /* L */
+    uint32_t n_stages;    /* L */
     remat_stage stages[]; /* L + 2 of them; names and units lie behind them in this block */
 };
 
-/* Copies the L + 2 stages and the strings, and checks the numbers: REMAT_E_INPUT with a place if one is negative or sums pass 2^62. */
+/* Copies the L + 2 stages and the strings, and checks the numbers: REMAT_E_INPUT with a place if one is negative or sums pass
+ * 2^62. */
 remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_stage *stages, remat_chain **out);
 
 #endif

@@ -22,25 +22,25 @@ typedef struct device {
 static const device devices[] = {
     {{"h100", "67 TFLOP/s fp32, 990 half, 3.35 TB/s (NVIDIA H100 SXM data sheet, dense)"}, 67000 * G, 990000 * G, 3350 * G},
     {{"h200", "67 TFLOP/s fp32, 990 half, 4.8 TB/s (NVIDIA H200 SXM data sheet, dense)"}, 67000 * G, 990000 * G, 4800 * G},
-    {{"a100", "19.5 TFLOP/s fp32, 312 half, 1.5 TB/s (the min-cut paper, section 2.1; half: NVIDIA A100 data sheet)"}, 19500 * G, 312000 * G, 1500 * G},
+    {{"a100", "19.5 TFLOP/s fp32, 312 half, 1.5 TB/s (the min-cut paper, section 2.1; half: NVIDIA A100 data sheet)"},
+     19500 * G,
+     312000 * G,
+     1500 * G},
     {{"v100", "15.7 TFLOP/s fp32, 125 half, 0.9 TB/s (NVIDIA V100 SXM2 data sheet)"}, 15700 * G, 125000 * G, 900 * G},
-    {{"cpu", "5.0 TFLOP/s fp32 and half, 0.2048 TB/s (AMD EPYC 7763: 64 cores x 2.45 GHz x 32, 8 channels DDR4-3200)"}, 5017600 * (G / 1000), 5017600 * (G / 1000), 204800 * (G / 1000)},
+    {{"cpu", "5.0 TFLOP/s fp32 and half, 0.2048 TB/s (AMD EPYC 7763: 64 cores x 2.45 GHz x 32, 8 channels DDR4-3200)"},
+     5017600 * (G / 1000),
+     5017600 * (G / 1000),
+     204800 * (G / 1000)},
 };
 
-const remat_entry *remat_device_at(size_t index)
-{
-    return index < RM_LEN(devices) ? &devices[index].entry : NULL;
-}
+const remat_entry *remat_device_at(size_t index) { return index < RM_LEN(devices) ? &devices[index].entry : NULL; }
 
 static bool makes_storage(const remat_graph *g, uint32_t op)
 {
     return g->out_begin[op] < g->out_begin[op + 1] && !rm_is_view_op(g, op);
 }
 
-static bool is_half(const char *dtype)
-{
-    return strcmp(dtype, "float16") == 0 || strcmp(dtype, "bfloat16") == 0;
-}
+static bool is_half(const char *dtype) { return strcmp(dtype, "float16") == 0 || strcmp(dtype, "bfloat16") == 0; }
 
 /* `reader` (by value) holds 1 + the last op that read it, so that a value listed twice counts once. */
 static int64_t bytes_moved(const remat_graph *g, uint32_t op, uint32_t *reader)
@@ -125,8 +125,11 @@ static remat_status apply(remat_ctx *ctx, remat_graph *g, const char *model)
     int64_t total = 0;
     for (uint32_t op = 0; op < g->n_ops; op++) {
         g->cost[op] = cost_of(g, op, k, d, reader);
-        if (g->cost[op] == REMAT_ABSENT) return rm_fail(ctx, REMAT_E_USAGE, "cost model 'given': op %u '%.80s' has no cost in the file", op, remat_graph_op_name(g, op));
-        if (g->cost[op] >= RM_MAX_BYTES || (total += g->cost[op]) >= RM_MAX_BYTES) return rm_fail(ctx, REMAT_E_INPUT, "the costs add up to 2^62 or more under cost model '%s'", model);
+        if (g->cost[op] == REMAT_ABSENT)
+            return rm_fail(ctx, REMAT_E_USAGE, "cost model 'given': op %u '%.80s' has no cost in the file", op,
+                           remat_graph_op_name(g, op));
+        if (g->cost[op] >= RM_MAX_BYTES || (total += g->cost[op]) >= RM_MAX_BYTES)
+            return rm_fail(ctx, REMAT_E_INPUT, "the costs add up to 2^62 or more under cost model '%s'", model);
     }
     g->total_cost = total;
     snprintf(g->cost_model, sizeof g->cost_model, "%s", model);

@@ -7,7 +7,9 @@
  * any vertex one, though values still pass it by. One sweep, O(ops + edges). */
 #include "graph/cuts.h"
 
-typedef struct span { uint32_t first, last; } span; /* positions of the making op and of the last forward reader */
+typedef struct span {
+    uint32_t first, last;
+} span; /* positions of the making op and of the last forward reader */
 
 static uint32_t measure_spans(const remat_graph *g, span *spans, uint32_t *op_at)
 {
@@ -33,7 +35,8 @@ remat_status rm_cuts_find(remat_ctx *ctx, const remat_graph *g, rm_cuts *out)
     span *spans;
     uint32_t *op_at;
     uint8_t *is_cut; /* by root value */
-    int64_t *crossing, *crossing_sum; /* by position: how many storages cross, and the sum of their indices; as differences first */
+    int64_t *crossing,
+        *crossing_sum; /* by position: how many storages cross, and the sum of their indices; as differences first */
     TRY(RM_SCRATCH(ctx, spans, g->n_values));
     TRY(RM_SCRATCH(ctx, op_at, g->n_ops));
     TRY(RM_SCRATCH(ctx, is_cut, g->n_values));

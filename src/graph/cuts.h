@@ -4,10 +4,13 @@
 
 #include "graph/graph.h"
 
-typedef struct rm_cut { uint32_t storage; uint32_t after; } rm_cut; /* the root value; `after`: the forward op before the cut */
+typedef struct rm_cut {
+    uint32_t storage;
+    uint32_t after;
+} rm_cut; /* the root value; `after`: the forward op before the cut */
 
 typedef struct rm_cuts { /* arrays live in scratch */
-    rm_cut *cuts; /* in forward order; each storage at most once */
+    rm_cut *cuts;        /* in forward order; each storage at most once */
     uint32_t n_cuts;
     uint8_t *global; /* by root value: its forward span exceeds a third of the forward ops */
 } rm_cuts;

@@ -22,8 +22,14 @@ const char *remat_graph_cost_unit(const remat_graph *g) { return g->cost_unit; }
 uint32_t remat_graph_n_ops(const remat_graph *g) { return g->n_ops; }
 uint32_t remat_graph_n_values(const remat_graph *g) { return g->n_values; }
 const char *remat_graph_op_name(const remat_graph *g, uint32_t op) { return op < g->n_ops ? rm_text(g, g->op_name[op]) : ""; }
-const char *remat_graph_op_target(const remat_graph *g, uint32_t op) { return op < g->n_ops ? rm_text(g, g->op_target[op]) : ""; }
-const char *remat_graph_value_name(const remat_graph *g, uint32_t v) { return v < g->n_values ? rm_text(g, g->value_name[v]) : ""; }
+const char *remat_graph_op_target(const remat_graph *g, uint32_t op)
+{
+    return op < g->n_ops ? rm_text(g, g->op_target[op]) : "";
+}
+const char *remat_graph_value_name(const remat_graph *g, uint32_t v)
+{
+    return v < g->n_values ? rm_text(g, g->value_name[v]) : "";
+}
 
 int64_t remat_graph_op_get(const remat_graph *g, uint32_t op, remat_op_attr attr)
 {
@@ -60,8 +66,14 @@ static const uint32_t *list(const uint32_t *items, const uint32_t *begin, uint32
     return op < n_ops ? items + begin[op] : items;
 }
 
-const uint32_t *remat_graph_op_in(const remat_graph *g, uint32_t op, uint32_t *n) { return list(g->in, g->in_begin, op, g->n_ops, n); }
-const uint32_t *remat_graph_op_out(const remat_graph *g, uint32_t op, uint32_t *n) { return list(g->out, g->out_begin, op, g->n_ops, n); }
+const uint32_t *remat_graph_op_in(const remat_graph *g, uint32_t op, uint32_t *n)
+{
+    return list(g->in, g->in_begin, op, g->n_ops, n);
+}
+const uint32_t *remat_graph_op_out(const remat_graph *g, uint32_t op, uint32_t *n)
+{
+    return list(g->out, g->out_begin, op, g->n_ops, n);
+}
 
 const uint32_t *remat_graph_outputs(const remat_graph *g, uint32_t *n)
 {

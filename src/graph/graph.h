@@ -33,7 +33,8 @@ struct remat_graph {
     int64_t *dims;
 
     uint32_t *in_begin, *in, *out_begin, *out;
-    uint32_t *out_source; /* parallel to out: the input (or earlier output) whose storage instance an alias output takes; REMAT_NONE: a new storage */
+    uint32_t *out_source; /* parallel to out: the input (or earlier output) whose storage instance an alias output takes;
+                             REMAT_NONE: a new storage */
     int64_t *cost, *given_cost, *flops, *workspace; /* given_cost, flops: REMAT_ABSENT where the file has none */
     uint32_t *op_name, *op_target, *op_extra;
     uint32_t *op_original;
@@ -83,12 +84,16 @@ void rm_builder_fail(remat_builder *b, remat_status status);  /* remembers ctx->
 
 /* ---- passes over a graph ---- */
 
-void rm_graph_digest(const remat_graph *g, char digest[80]);                      /* digest.c */
-remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *model);    /* cost.c: sets the costs; NULL: the default model */
+void rm_graph_digest(const remat_graph *g, char digest[80]); /* digest.c */
+remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g,
+                           const char *model); /* cost.c: sets the costs; NULL: the default model */
 /* prepare.c: marks the ops that REMAT_DCE keeps, given the other flags; `live` is zeroed. */
 remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live);
 
-typedef struct rm_need { int64_t bytes; uint32_t op; } rm_need;
+typedef struct rm_need {
+    int64_t bytes;
+    uint32_t op;
+} rm_need;
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out); /* need.c */
 /* Marks the storages (by root value; `marked` is zeroed) that are in memory at `op` whatever the schedule. */
 remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, uint8_t *marked);

@@ -16,7 +16,8 @@ static remat_status count_instances(remat_ctx *ctx, const remat_graph *g, const 
     for (size_t t = 0; t < n_steps; t++) {
         if (steps[t].kind == REMAT_FETCH) ++*n;
         if (steps[t].kind != REMAT_RUN) continue;
-        for (uint32_t k = g->out_begin[steps[t].index]; k < g->out_begin[steps[t].index + 1]; k++) *n += g->out_source[k] == REMAT_NONE;
+        for (uint32_t k = g->out_begin[steps[t].index]; k < g->out_begin[steps[t].index + 1]; k++)
+            *n += g->out_source[k] == REMAT_NONE;
     }
     return REMAT_OK;
 }
@@ -44,7 +45,8 @@ static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat
     l->peak_bytes = g->resident_bytes;
     l->peak_step = REMAT_NONE;
     for (size_t t = 0; t < n_steps; t++) {
-        if (rm_add_overflows(live, l->memory[t], &live) || live >= RM_MAX_BYTES) return rm_fail(ctx, REMAT_E_PLAN, "step %zu: memory passes 2^62 bytes", t);
+        if (rm_add_overflows(live, l->memory[t], &live) || live >= RM_MAX_BYTES)
+            return rm_fail(ctx, REMAT_E_PLAN, "step %zu: memory passes 2^62 bytes", t);
         l->memory[t] = live + (steps[t].kind == REMAT_RUN ? g->workspace[steps[t].index] : 0);
         if (l->peak_step != REMAT_NONE && l->memory[t] <= l->peak_bytes) continue;
         l->peak_bytes = l->memory[t];
@@ -59,7 +61,8 @@ remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t *out)
     const int64_t bandwidth = ctx->options.bandwidth;
     if (bandwidth == 0) return REMAT_OK;
     const rm_uint128 cost = ((rm_uint128)bytes * 1000000000 + (rm_uint128)bandwidth - 1) / (rm_uint128)bandwidth;
-    if (cost >= (rm_uint128)RM_MAX_BYTES) return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 ": a transfer costs 2^62 or more", bandwidth);
+    if (cost >= (rm_uint128)RM_MAX_BYTES)
+        return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 ": a transfer costs 2^62 or more", bandwidth);
     *out = (int64_t)cost;
     return REMAT_OK;
 }
@@ -86,7 +89,8 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
             if (steps[t].kind == REMAT_FETCH) now[index] = make(&l, index, t);
             else read_value(g, index, t, now, l.instances);
         }
-        if (rm_add_overflows(l.cost, cost, &l.cost) || l.cost >= RM_MAX_BYTES) return rm_fail(ctx, REMAT_E_PLAN, "step %" PRIu32 ": the cost passes 2^62", t);
+        if (rm_add_overflows(l.cost, cost, &l.cost) || l.cost >= RM_MAX_BYTES)
+            return rm_fail(ctx, REMAT_E_PLAN, "step %" PRIu32 ": the cost passes 2^62", t);
     }
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (n_steps && !rm_is_resident(g, g->outputs[i])) l.instances[now[g->outputs[i]]].death = (uint32_t)n_steps;
@@ -109,7 +113,8 @@ remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step 
         const bool run = steps[t].kind == REMAT_RUN;
         const uint32_t index = steps[t].index, n = run ? g->n_original_ops : g->n_original_values;
         const uint32_t now = index >= n ? REMAT_NONE : run ? g->op_now[index] : g->value_now[index];
-        if (now == REMAT_NONE) return rm_fail(ctx, REMAT_E_PLAN, "step %zu: there is no %s %" PRIu32, t, run ? "op" : "value", index);
+        if (now == REMAT_NONE)
+            return rm_fail(ctx, REMAT_E_PLAN, "step %zu: there is no %s %" PRIu32, t, run ? "op" : "value", index);
         steps[t].index = now;
     }
     return REMAT_OK;

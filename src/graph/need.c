@@ -41,7 +41,8 @@ static void propagate(const remat_graph *g, batch *b)
     for (uint32_t op = 0; op < g->n_ops; op++)
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t p = g->producer[g->in[k]];
-            if (p != REMAT_NONE) b->below[op] |= b->below[p] | (g->pinned[p] ? bits_of(g, b, g->out, g->out_begin[p], g->out_begin[p + 1]) : 0);
+            if (p != REMAT_NONE)
+                b->below[op] |= b->below[p] | (g->pinned[p] ? bits_of(g, b, g->out, g->out_begin[p], g->out_begin[p + 1]) : 0);
         }
     for (uint32_t op = g->n_ops; op-- > 0;) {
         const uint64_t from_here = b->above[op] | bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]);
@@ -76,7 +77,9 @@ static bool batch_next(const remat_graph *g, batch *b, uint32_t *v)
 static uint64_t held_across(const remat_graph *g, const batch *b, uint32_t op)
 {
     const uint64_t bits = b->below[op] & b->above[op];
-    return bits ? bits & ~(bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]) | bits_of(g, b, g->out, g->out_begin[op], g->out_begin[op + 1])) : 0;
+    return bits ? bits & ~(bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]) |
+                           bits_of(g, b, g->out, g->out_begin[op], g->out_begin[op + 1]))
+                : 0;
 }
 
 static void add_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
@@ -106,7 +109,8 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
     add_own_needs(g, need, seen);
     for (uint32_t v = 0; batch_next(g, &b, &v);)
         for (uint32_t op = 0; op < g->n_ops; op++)
-            for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1) need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];
+            for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
+                need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];
     *out = (rm_need){g->resident_bytes, REMAT_NONE};
     for (uint32_t op = 0; op < g->n_ops; op++)
         if (out->op == REMAT_NONE || need[op] > out->bytes) *out = (rm_need){need[op], op};
@@ -118,7 +122,8 @@ remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op,
     batch b;
     TRY(batch_new(ctx, g, &b));
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) marked[g->root[g->in[k]]] = !rm_is_resident(g, g->in[k]);
-    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
     for (uint32_t v = 0; batch_next(g, &b, &v);)
         for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1) marked[b.storage[rm_lowest_bit(bits)]] = 1;
     return REMAT_OK;

@@ -3,9 +3,13 @@
 
 #include <string.h>
 
-#define STRINGS(s) {&(s).strategy, &(s).graph, &(s).digest, &(s).cost_model, &(s).cost_unit, &(s).bound_scope, &(s).bound_method}
+#define STRINGS(s)                                                                                                             \
+    {                                                                                                                          \
+        &(s).strategy, &(s).graph, &(s).digest, &(s).cost_model, &(s).cost_unit, &(s).bound_scope, &(s).bound_method           \
+    }
 
-remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps, remat_plan **out)
+remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
+                         remat_plan **out)
 {
     remat_summary copied = *summary;
     const char **strings[] = STRINGS(copied);
@@ -38,10 +42,7 @@ void remat_plan_free(remat_plan *plan)
     rm_release(&heap, plan, plan->block_size);
 }
 
-const remat_summary *remat_plan_summary(const remat_plan *plan)
-{
-    return &plan->summary;
-}
+const remat_summary *remat_plan_summary(const remat_plan *plan) { return &plan->summary; }
 
 const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps)
 {
@@ -55,12 +56,10 @@ remat_status remat_plan_status(const remat_plan *plan)
     return plan->summary.within_budget ? REMAT_OK : REMAT_E_NOT_FOUND;
 }
 
-static const char *const outcomes[] = {[REMAT_UNKNOWN] = "unknown", [REMAT_FEASIBLE] = "feasible", [REMAT_OPTIMAL] = "optimal", [REMAT_INFEASIBLE] = "infeasible"};
+static const char *const outcomes[] = {
+    [REMAT_UNKNOWN] = "unknown", [REMAT_FEASIBLE] = "feasible", [REMAT_OPTIMAL] = "optimal", [REMAT_INFEASIBLE] = "infeasible"};
 
-const char *rm_outcome_name(remat_outcome outcome)
-{
-    return outcomes[outcome];
-}
+const char *rm_outcome_name(remat_outcome outcome) { return outcomes[outcome]; }
 
 bool rm_outcome_parse(const char *name, remat_outcome *out)
 {

@@ -16,7 +16,8 @@ struct remat_plan {
 };
 
 /* Copies `summary`, with its strings, and `steps`. */
-remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps, remat_plan **out);
+remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
+                         remat_plan **out);
 
 /* The names that files and the program use. */
 const char *rm_outcome_name(remat_outcome outcome);

@@ -13,7 +13,10 @@
 
 /* ---- dead code ---- */
 
-typedef struct op_stack { uint32_t *ops; uint32_t n; } op_stack;
+typedef struct op_stack {
+    uint32_t *ops;
+    uint32_t n;
+} op_stack;
 
 static void visit(uint32_t op, uint8_t *live, op_stack *stack)
 {
@@ -57,8 +60,8 @@ static bool calls(const char *target, const char *name)
 static bool is_identity(const remat_graph *g, uint32_t op)
 {
     const char *target = rm_text(g, g->op_target[op]);
-    return !g->pinned[op] && g->in_begin[op + 1] - g->in_begin[op] == 1 && g->out_begin[op + 1] - g->out_begin[op] == 1 && rm_is_view_op(g, op) &&
-           (calls(target, "detach") || calls(target, "alias") || calls(target, "lift_fresh"));
+    return !g->pinned[op] && g->in_begin[op + 1] - g->in_begin[op] == 1 && g->out_begin[op + 1] - g->out_begin[op] == 1 &&
+           rm_is_view_op(g, op) && (calls(target, "detach") || calls(target, "alias") || calls(target, "lift_fresh"));
 }
 
 /* ---- copying what is left ---- */
@@ -77,7 +80,8 @@ static void copy_value(copy *c, uint32_t v)
     const remat_graph *g = c->from;
     remat_builder *b = c->to;
     const uint32_t value = remat_builder_value(b, rm_text(g, g->value_name[v]), g->size[v]);
-    remat_builder_value_tensor(b, value, rm_text(g, g->value_dtype[v]), g->dims + g->dims_begin[v], g->dims_begin[v + 1] - g->dims_begin[v]);
+    remat_builder_value_tensor(b, value, rm_text(g, g->value_dtype[v]), g->dims + g->dims_begin[v],
+                               g->dims_begin[v + 1] - g->dims_begin[v]);
     remat_builder_value_set(b, value, REMAT_VALUE_KIND, g->value_kind[v]);
     const uint32_t extra = rm_builder_text(b, rm_text(g, g->value_extra[v]));
     if (b->status != REMAT_OK) return;
@@ -154,7 +158,8 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     return status;
 }
 
-remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model, remat_graph **out)
+remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model,
+                                 remat_graph **out)
 {
     if (flags & ~(unsigned)(REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS | REMAT_REPLAY_RANDOM))
         return rm_fail(ctx, REMAT_E_USAGE, "unknown flags %#x", flags);

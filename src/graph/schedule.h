@@ -15,10 +15,12 @@ static inline remat_status rm_schedule_run(remat_ctx *ctx, rm_schedule *s, uint3
 }
 
 /* One storage instance: made at step `birth`, in memory through step `death`, which is n_steps if a graph output keeps it. */
-typedef struct rm_instance { uint32_t root, birth, last_read, death; } rm_instance;
+typedef struct rm_instance {
+    uint32_t root, birth, last_read, death;
+} rm_instance;
 
 typedef struct rm_liveness { /* arrays live in scratch */
-    rm_instance *instances; /* by birth */
+    rm_instance *instances;  /* by birth */
     size_t n_instances;
     int64_t *memory; /* by step: resident + live instances + workspace */
     int64_t peak_bytes, cost;
@@ -27,7 +29,8 @@ typedef struct rm_liveness { /* arrays live in scratch */
 
 /* The schedule must be valid: it is ours, or verify has passed it. REMAT_E_PLAN if its memory or cost passes 2^62. */
 remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_liveness *out);
-remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g, rm_liveness *out); /* of every op once, in graph order */
+remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g,
+                                  rm_liveness *out);                        /* of every op once, in graph order */
 remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t *out); /* of one offload or fetch */
 
 /* Changes steps between the original's indices and the graph's own, in place; to_graph fails on ops that prepare dropped. */

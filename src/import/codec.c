@@ -9,7 +9,10 @@
 
 /* ---- zlib's memory: each block remembers its size in front, because zlib does not pass it back ---- */
 
-typedef union block_head { size_t size; max_align_t align; } block_head;
+typedef union block_head {
+    size_t size;
+    max_align_t align;
+} block_head;
 
 void *rm_zlib_alloc(void *opaque, unsigned n, unsigned size)
 {
@@ -30,7 +33,8 @@ void rm_zlib_free(void *opaque, void *p)
 
 static void send(rm_out *out, const void *bytes, size_t n)
 {
-    if (out->status == REMAT_OK && n && out->sink(out->user, bytes, n) != 0) out->status = rm_fail(out->ctx, REMAT_E_IO, "writing failed");
+    if (out->status == REMAT_OK && n && out->sink(out->user, bytes, n) != 0)
+        out->status = rm_fail(out->ctx, REMAT_E_IO, "writing failed");
 }
 
 static void deflate_all(rm_out *out, int flush)
@@ -89,10 +93,7 @@ remat_status rm_out_end(rm_out *out)
     return out->status;
 }
 
-void rm_out_text(rm_out *out, const char *text)
-{
-    put(out, text, strlen(text));
-}
+void rm_out_text(rm_out *out, const char *text) { put(out, text, strlen(text)); }
 
 void rm_out_format(rm_out *out, const char *format, ...)
 {

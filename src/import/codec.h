@@ -22,7 +22,7 @@ typedef struct rm_out {
 void rm_out_begin(rm_out *out, remat_ctx *ctx, bool gzip, remat_sink *sink, void *user);
 void rm_out_text(rm_out *out, const char *text);
 void rm_out_format(rm_out *out, const char *format, ...) RM_PRINTF(2, 3); /* at most 500 bytes a call */
-void rm_out_string(rm_out *out, const char *text);                        /* a JSON string, quotes included; bad UTF-8 is replaced */
+void rm_out_string(rm_out *out, const char *text); /* a JSON string, quotes included; bad UTF-8 is replaced */
 remat_status rm_out_end(rm_out *out);
 
 /* zlib's allocator on the heap hook; `opaque` is a remat_alloc. */

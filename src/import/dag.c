@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-typedef struct ready_heap { uint32_t *items; size_t n; } ready_heap;
+typedef struct ready_heap {
+    uint32_t *items;
+    size_t n;
+} ready_heap;
 
 static void heap_push(ready_heap *h, uint32_t x)
 {
@@ -28,7 +31,10 @@ static uint32_t heap_pop(ready_heap *h)
     return top;
 }
 
-typedef struct adjacency { size_t *begin; uint32_t *list; } adjacency; /* CSR, neighbours in edge order */
+typedef struct adjacency {
+    size_t *begin;
+    uint32_t *list;
+} adjacency; /* CSR, neighbours in edge order */
 
 static remat_status group_edges(remat_ctx *ctx, const rm_dag *dag, bool by_source, adjacency *a)
 {
@@ -63,7 +69,8 @@ static remat_status sort(remat_ctx *ctx, const rm_dag *dag, uint32_t *order)
             if (--waiting[after.list[k]] == 0) heap_push(&ready, after.list[k]);
     }
     for (uint32_t i = 0; i < dag->n_nodes && n < dag->n_nodes; i++)
-        if (waiting[i]) return rm_fail(ctx, REMAT_E_INPUT, "the graph has a cycle: node '%.60s' lies on or behind it", dag->nodes[i].name);
+        if (waiting[i])
+            return rm_fail(ctx, REMAT_E_INPUT, "the graph has a cycle: node '%.60s' lies on or behind it", dag->nodes[i].name);
     return REMAT_OK;
 }
 
@@ -83,7 +90,8 @@ remat_status rm_dag_build(remat_ctx *ctx, const rm_dag *dag, remat_builder *b)
     for (uint32_t i = 0; i < dag->n_nodes; i++) position[order[i]] = i;
     const rm_dag_edge *wrong = first_backward_edge(dag, position);
     if (wrong && dag->order)
-        return rm_fail_at(ctx, REMAT_E_INPUT, "graph.order", "'%.60s' must come after '%.60s', which it reads", dag->nodes[wrong->to].name, dag->nodes[wrong->from].name);
+        return rm_fail_at(ctx, REMAT_E_INPUT, "graph.order", "'%.60s' must come after '%.60s', which it reads",
+                          dag->nodes[wrong->to].name, dag->nodes[wrong->from].name);
     if (wrong) TRY(sort(ctx, dag, order));
     for (uint32_t i = 0; i < dag->n_nodes; i++) position[order[i]] = i;
 

@@ -6,10 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const rm_value_kinds[] = {[REMAT_TEMPORARY] = "temporary", [REMAT_PARAM] = "param", [REMAT_BUFFER] = "buffer", [REMAT_INPUT] = "input", [REMAT_CONST] = "const"};
+const char *const rm_value_kinds[] = {[REMAT_TEMPORARY] = "temporary",
+                                      [REMAT_PARAM] = "param",
+                                      [REMAT_BUFFER] = "buffer",
+                                      [REMAT_INPUT] = "input",
+                                      [REMAT_CONST] = "const"};
 const char *const rm_phases[] = {[REMAT_PHASE_NONE] = "none", [REMAT_FORWARD] = "forward", [REMAT_BACKWARD] = "backward"};
-const char *const rm_classes[] = {[REMAT_CLASS_OTHER] = "other", [REMAT_CLASS_COMPUTE] = "compute", [REMAT_CLASS_FUSIBLE] = "fusible",
-                                  [REMAT_CLASS_VIEW] = "view", [REMAT_CLASS_RANDOM] = "random"};
+const char *const rm_classes[] = {[REMAT_CLASS_OTHER] = "other",
+                                  [REMAT_CLASS_COMPUTE] = "compute",
+                                  [REMAT_CLASS_FUSIBLE] = "fusible",
+                                  [REMAT_CLASS_VIEW] = "view",
+                                  [REMAT_CLASS_RANDOM] = "random"};
 
 remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...)
 {
@@ -28,7 +35,9 @@ remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...)
 static remat_status int_of(remat_ctx *ctx, const rm_json *x, rm_place place, int64_t low, int64_t *out)
 {
     if (x->kind != RM_JSON_INTEGER) return rm_bad(ctx, place, "must be an integer");
-    if (x->integer < low) return low == 0 ? rm_bad(ctx, place, "must not be negative: %" PRId64, x->integer) : rm_bad(ctx, place, "must be at least %" PRId64 ": %" PRId64, low, x->integer);
+    if (x->integer < low)
+        return low == 0 ? rm_bad(ctx, place, "must not be negative: %" PRId64, x->integer)
+                        : rm_bad(ctx, place, "must be at least %" PRId64 ": %" PRId64, low, x->integer);
     *out = x->integer;
     return REMAT_OK;
 }
@@ -57,7 +66,8 @@ remat_status rm_get_string(remat_ctx *ctx, const rm_json *object, rm_place place
     return REMAT_OK;
 }
 
-remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place, const char *const *names, size_t n_names, uint32_t *out)
+remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place, const char *const *names, size_t n_names,
+                           uint32_t *out)
 {
     const char *text = NULL;
     TRY(rm_get_string(ctx, object, place, &text));
@@ -65,7 +75,8 @@ remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place
     for (uint32_t i = 0; i < n_names; i++)
         if (strcmp(text, names[i]) == 0) return *out = i, REMAT_OK;
     char known[120] = "";
-    for (size_t i = 0, n = 0; i < n_names && n < sizeof known; i++) n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", names[i]);
+    for (size_t i = 0, n = 0; i < n_names && n < sizeof known; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", names[i]);
     return rm_bad(ctx, place, "'%.40s' is none of %s", text, known);
 }
 
@@ -113,7 +124,8 @@ remat_status rm_check_version(remat_ctx *ctx, const rm_json *object)
     const rm_place place = {.key = "version", .item = RM_NO_ITEM};
     TRY(rm_require(ctx, object, place));
     TRY(rm_get_int(ctx, object, place, 0, &version));
-    return version == 1 ? REMAT_OK : rm_bad(ctx, place, "version %" PRId64 " is not known: this library reads version 1", version);
+    return version == 1 ? REMAT_OK
+                        : rm_bad(ctx, place, "version %" PRId64 " is not known: this library reads version 1", version);
 }
 
 static bool is_known(const char *key, const char *const *known)

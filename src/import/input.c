@@ -24,7 +24,8 @@ static remat_status inflate_all(remat_ctx *ctx, z_stream *z, byte_vec *out)
         const int rc = inflate(z, Z_NO_FLUSH);
         out->n += before - z->avail_out;
         if ((int64_t)out->n > ctx->options.max_input_bytes)
-            return rm_fail(ctx, REMAT_E_INPUT, "expands to more than %lld bytes (option max_input_bytes)", (long long)ctx->options.max_input_bytes);
+            return rm_fail(ctx, REMAT_E_INPUT, "expands to more than %lld bytes (option max_input_bytes)",
+                           (long long)ctx->options.max_input_bytes);
         if (rc == Z_MEM_ERROR) return rm_no_memory(ctx);
         if (rc == Z_STREAM_END) {
             if (z->avail_in == 0) return REMAT_OK;
@@ -32,7 +33,8 @@ static remat_status inflate_all(remat_ctx *ctx, z_stream *z, byte_vec *out)
             continue;
         }
         if (rc == Z_BUF_ERROR && z->avail_in == 0) return rm_fail(ctx, REMAT_E_INPUT, "truncated gzip data");
-        if (rc != Z_OK && rc != Z_BUF_ERROR) return rm_fail(ctx, REMAT_E_INPUT, "damaged gzip data: %s", z->msg ? z->msg : "unknown fault");
+        if (rc != Z_OK && rc != Z_BUF_ERROR)
+            return rm_fail(ctx, REMAT_E_INPUT, "damaged gzip data: %s", z->msg ? z->msg : "unknown fault");
     }
 }
 
@@ -52,13 +54,15 @@ static remat_status gunzip(remat_ctx *ctx, const unsigned char *bytes, size_t n_
 
 static remat_status classify_json(remat_ctx *ctx, remat_input *input)
 {
-    static const char *const formats[] = {[REMAT_KIND_GRAPH] = "remat-graph", [REMAT_KIND_CHAIN] = "remat-chain", [REMAT_KIND_PLAN] = "remat-plan"};
+    static const char *const formats[] = {
+        [REMAT_KIND_GRAPH] = "remat-graph", [REMAT_KIND_CHAIN] = "remat-chain", [REMAT_KIND_PLAN] = "remat-plan"};
     const rm_json *root = input->json;
     if (root->kind != RM_JSON_OBJECT) return rm_fail(ctx, REMAT_E_INPUT, "the file is a JSON array, not an object");
     const rm_json *format = rm_json_get(root, "format");
     if (!format) {
         if (!rm_json_get(root, "nodes") || !(rm_json_get(root, "links") || rm_json_get(root, "edges")))
-            return rm_fail(ctx, REMAT_E_INPUT, "neither a remat file (no \"format\") nor networkx node-link JSON (no \"nodes\" and \"links\")");
+            return rm_fail(ctx, REMAT_E_INPUT,
+                           "neither a remat file (no \"format\") nor networkx node-link JSON (no \"nodes\" and \"links\")");
         input->dialect = RM_NETWORKX;
         input->kind = REMAT_KIND_GRAPH;
         return REMAT_OK;
@@ -113,7 +117,8 @@ remat_status rm_input_fill(remat_ctx *ctx, remat_input *input, const void *bytes
 {
     const unsigned char *p = bytes;
     if ((int64_t)n_bytes > ctx->options.max_input_bytes)
-        return rm_fail(ctx, REMAT_E_INPUT, "larger than %lld bytes (option max_input_bytes)", (long long)ctx->options.max_input_bytes);
+        return rm_fail(ctx, REMAT_E_INPUT, "larger than %lld bytes (option max_input_bytes)",
+                       (long long)ctx->options.max_input_bytes);
     if (n_bytes < 2 || p[0] != 0x1f || p[1] != 0x8b) return parse_text(ctx, input, bytes, n_bytes);
     byte_vec text = {0};
     remat_status status = gunzip(ctx, bytes, n_bytes, &text);
@@ -122,10 +127,7 @@ remat_status rm_input_fill(remat_ctx *ctx, remat_input *input, const void *bytes
     return status;
 }
 
-remat_kind remat_input_kind(const remat_input *input)
-{
-    return input->kind;
-}
+remat_kind remat_input_kind(const remat_input *input) { return input->kind; }
 
 void remat_input_free(remat_input *input)
 {

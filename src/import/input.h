@@ -25,7 +25,12 @@ remat_status rm_input_fill(remat_ctx *ctx, remat_input *input, const void *bytes
 remat_status rm_input_set_text(remat_ctx *ctx, remat_input *input, const char *text, size_t n);
 
 /* Where in a JSON file: list[index].key[item]; NULL and REMAT_NONE leave parts out. */
-typedef struct rm_place { const char *list; size_t index; const char *key; size_t item; } rm_place;
+typedef struct rm_place {
+    const char *list;
+    size_t index;
+    const char *key;
+    size_t item;
+} rm_place;
 #define RM_NO_ITEM SIZE_MAX
 
 remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...) RM_PRINTF(3, 4); /* REMAT_E_INPUT */
@@ -34,7 +39,8 @@ remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...) RM_
 remat_status rm_get_int(remat_ctx *ctx, const rm_json *object, rm_place place, int64_t low, int64_t *out);
 remat_status rm_get_bool(remat_ctx *ctx, const rm_json *object, rm_place place, bool *out);
 remat_status rm_get_string(remat_ctx *ctx, const rm_json *object, rm_place place, const char **out);
-remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place, const char *const *names, size_t n_names, uint32_t *out);
+remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place, const char *const *names, size_t n_names,
+                           uint32_t *out);
 remat_status rm_get_array(remat_ctx *ctx, const rm_json *object, rm_place place, const rm_json **out);
 /* A list of indices, in scratch. */
 remat_status rm_get_indices(remat_ctx *ctx, const rm_json *object, rm_place place, const uint32_t **items, uint32_t *n);
@@ -52,8 +58,14 @@ remat_status rm_read_networkx(remat_ctx *ctx, const remat_input *input, remat_bu
 remat_status rm_read_dot(remat_ctx *ctx, const remat_input *input, remat_builder *b);
 
 /* networkx and DOT: ops with one value each, and edges between them (dag.c). */
-typedef struct rm_dag_node { const char *name; int64_t size, cost; uint8_t phase; } rm_dag_node; /* cost: REMAT_ABSENT: none */
-typedef struct rm_dag_edge { uint32_t from, to; } rm_dag_edge;
+typedef struct rm_dag_node {
+    const char *name;
+    int64_t size, cost;
+    uint8_t phase;
+} rm_dag_node; /* cost: REMAT_ABSENT: none */
+typedef struct rm_dag_edge {
+    uint32_t from, to;
+} rm_dag_edge;
 typedef struct rm_dag {
     rm_dag_node *nodes;
     rm_dag_edge *edges;

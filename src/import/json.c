@@ -1,5 +1,5 @@
-/* json.c: a recursive descent parser for RFC 8259, strict: no comments, no trailing commas, no NaN, no duplicate keys, valid UTF-8
- * only, no zero bytes, numbers that fit (integers into 64 bits; reals below 1e309), nesting of at most 512.
+/* json.c: a recursive descent parser for RFC 8259, strict: no comments, no trailing commas, no NaN, no duplicate keys, valid
+ * UTF-8 only, no zero bytes, numbers that fit (integers into 64 bits; reals below 1e309), nesting of at most 512.
  *
  * Children are collected on one stack and copied to the arena when their parent closes, so every array is contiguous. Strings
  * are decoded into the arena; reals stay text, because nothing here needs their value. Time is linear, duplicate keys included.
@@ -72,8 +72,11 @@ static char *put_utf8(char *to, uint32_t c)
 {
     if (c < 0x80) *to++ = (char)c;
     else if (c < 0x800) *to++ = (char)(0xc0 | c >> 6), *to++ = (char)(0x80 | (c & 0x3f));
-    else if (c < 0x10000) *to++ = (char)(0xe0 | c >> 12), *to++ = (char)(0x80 | (c >> 6 & 0x3f)), *to++ = (char)(0x80 | (c & 0x3f));
-    else *to++ = (char)(0xf0 | c >> 18), *to++ = (char)(0x80 | (c >> 12 & 0x3f)), *to++ = (char)(0x80 | (c >> 6 & 0x3f)), *to++ = (char)(0x80 | (c & 0x3f));
+    else if (c < 0x10000)
+        *to++ = (char)(0xe0 | c >> 12), *to++ = (char)(0x80 | (c >> 6 & 0x3f)), *to++ = (char)(0x80 | (c & 0x3f));
+    else
+        *to++ = (char)(0xf0 | c >> 18), *to++ = (char)(0x80 | (c >> 12 & 0x3f)), *to++ = (char)(0x80 | (c >> 6 & 0x3f)),
+        *to++ = (char)(0x80 | (c & 0x3f));
     return to;
 }
 
@@ -90,7 +93,9 @@ static remat_status parse_escape(parser *p, char **to)
     if (c != 'u' || !hex4(p, p->at, &code)) return fail(p, begin, "unknown escape sequence");
     p->at += 4;
     if (code >= 0xd800 && code < 0xdc00) {
-        if (p->end - p->at < 6 || p->at[0] != '\\' || p->at[1] != 'u' || !hex4(p, p->at + 2, &low) || low < 0xdc00 || low > 0xdfff) return fail(p, begin, "half a surrogate pair");
+        if (p->end - p->at < 6 || p->at[0] != '\\' || p->at[1] != 'u' || !hex4(p, p->at + 2, &low) || low < 0xdc00 ||
+            low > 0xdfff)
+            return fail(p, begin, "half a surrogate pair");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
         p->at += 6;
     } else if (code >= 0xdc00 && code < 0xe000) return fail(p, begin, "half a surrogate pair");
@@ -161,7 +166,9 @@ static remat_status parse_number(parser *p, rm_json *out)
     if (out->kind == RM_JSON_REAL) return *first != '0' && exponent > 309 ? fail(p, begin, "a number is too large") : REMAT_OK;
     int64_t x = 0;
     for (const char *c = first; c < p->at; c++)
-        if (rm_mul_overflows(x, (int64_t)10, &x) || rm_add_overflows(x, negative ? -(int64_t)(*c - '0') : (int64_t)(*c - '0'), &x)) return fail(p, begin, "an integer does not fit into 64 bits");
+        if (rm_mul_overflows(x, (int64_t)10, &x) ||
+            rm_add_overflows(x, negative ? -(int64_t)(*c - '0') : (int64_t)(*c - '0'), &x))
+            return fail(p, begin, "an integer does not fit into 64 bits");
     out->integer = x;
     return REMAT_OK;
 }
@@ -180,7 +187,8 @@ bool rm_json_whole(const rm_json *number, int64_t *out)
     bool point = false, down = false;
     for (c += negative; c < end && *c != 'e' && *c != 'E'; c++) {
         if (*c == '.') point = true;
-        else if (rm_mul_overflows(value, (int64_t)10, &value) || rm_add_overflows(value, (int64_t)(*c - '0'), &value)) return false;
+        else if (rm_mul_overflows(value, (int64_t)10, &value) || rm_add_overflows(value, (int64_t)(*c - '0'), &value))
+            return false;
         else shift += point;
     }
     if (c < end) c++;
@@ -240,10 +248,13 @@ static remat_status parse_children(parser *p, rm_json *out, char close)
     skip_blanks(p);
     for (bool first = true; !next_is(p, close); first = false) {
         rm_json child = {.raw = p->at};
-        if (!first && !next_is(p, ',')) return p->at == p->end ? fail(p, begin, "the file ends inside this array or object") : fail(p, p->at, "expected ',' or the end of the array or object");
+        if (!first && !next_is(p, ','))
+            return p->at == p->end ? fail(p, begin, "the file ends inside this array or object")
+                                   : fail(p, p->at, "expected ',' or the end of the array or object");
         if (!first) p->at++, skip_blanks(p), child.raw = p->at;
         if (close == '}') {
-            if (!next_is(p, '"')) return p->at == p->end ? fail(p, begin, "the file ends inside this object") : fail(p, p->at, "expected a key");
+            if (!next_is(p, '"'))
+                return p->at == p->end ? fail(p, begin, "the file ends inside this object") : fail(p, p->at, "expected a key");
             TRY(parse_string(p, &child.key));
             skip_blanks(p);
             if (!next_is(p, ':')) return fail(p, p->at, "expected ':'");
@@ -263,7 +274,10 @@ static remat_status parse_children(parser *p, rm_json *out, char close)
 
 static remat_status parse_value(parser *p, rm_json *out)
 {
-    static const struct { const char *text; rm_json_kind kind; } words[] = {{"null", RM_JSON_NULL}, {"false", RM_JSON_FALSE}, {"true", RM_JSON_TRUE}};
+    static const struct {
+        const char *text;
+        rm_json_kind kind;
+    } words[] = {{"null", RM_JSON_NULL}, {"false", RM_JSON_FALSE}, {"true", RM_JSON_TRUE}};
     if (p->at == p->end) return fail(p, p->at, "the file ends where a value should be");
     switch (*p->at) {
     case '{': out->kind = RM_JSON_OBJECT; return parse_children(p, out, '}');
@@ -272,7 +286,8 @@ static remat_status parse_value(parser *p, rm_json *out)
     }
     for (size_t i = 0; i < RM_LEN(words); i++) {
         const size_t n = strlen(words[i].text);
-        if ((size_t)(p->end - p->at) >= n && memcmp(p->at, words[i].text, n) == 0) return p->at += n, out->kind = words[i].kind, REMAT_OK;
+        if ((size_t)(p->end - p->at) >= n && memcmp(p->at, words[i].text, n) == 0)
+            return p->at += n, out->kind = words[i].kind, REMAT_OK;
     }
     return parse_number(p, out);
 }

@@ -5,7 +5,16 @@
 
 #include "base/base.h"
 
-typedef enum rm_json_kind { RM_JSON_NULL, RM_JSON_FALSE, RM_JSON_TRUE, RM_JSON_INTEGER, RM_JSON_REAL, RM_JSON_STRING, RM_JSON_ARRAY, RM_JSON_OBJECT } rm_json_kind;
+typedef enum rm_json_kind {
+    RM_JSON_NULL,
+    RM_JSON_FALSE,
+    RM_JSON_TRUE,
+    RM_JSON_INTEGER,
+    RM_JSON_REAL,
+    RM_JSON_STRING,
+    RM_JSON_ARRAY,
+    RM_JSON_OBJECT
+} rm_json_kind;
 
 typedef struct rm_json {
     rm_json_kind kind;
@@ -15,15 +24,15 @@ typedef struct rm_json {
         const char *string; /* decoded; no zero byte inside */
         const struct rm_json *items;
     };
-    const char *key;  /* of a member; else NULL */
-    const char *raw;  /* in the parsed text: the value, or, of a member, key and value */
+    const char *key; /* of a member; else NULL */
+    const char *raw; /* in the parsed text: the value, or, of a member, key and value */
     size_t raw_length;
 } rm_json;
 
 /* `text` must outlive the tree. Errors are REMAT_E_INPUT at "line L column C". */
 remat_status rm_json_parse(remat_ctx *ctx, rm_arena *arena, const char *text, size_t n, const rm_json **out);
 const rm_json *rm_json_get(const rm_json *object, const char *key); /* NULL: no object, no such member, or null */
-bool rm_json_whole(const rm_json *number, int64_t *out); /* an integer, or a real such as 3.0 or 2e6 that is one */
+bool rm_json_whole(const rm_json *number, int64_t *out);            /* an integer, or a real such as 3.0 or 2e6 that is one */
 
 size_t rm_utf8_length(const unsigned char *p, const unsigned char *end); /* of the valid sequence at p, or 0 */
 

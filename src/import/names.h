@@ -5,9 +5,12 @@
 #include "base/base.h"
 
 typedef struct rm_name_node rm_name_node;
-typedef struct rm_names { rm_name_node *root; } rm_names; /* {NULL}: empty; its memory is scratch */
+typedef struct rm_names {
+    rm_name_node *root;
+} rm_names; /* {NULL}: empty; its memory is scratch */
 
 uint32_t rm_names_find(const rm_names *names, const char *name); /* REMAT_NONE: not there */
-remat_status rm_names_add(remat_ctx *ctx, rm_names *names, const char *name, uint32_t index); /* `name` is not there yet, and outlives the map */
+remat_status rm_names_add(remat_ctx *ctx, rm_names *names, const char *name,
+                          uint32_t index); /* `name` is not there yet, and outlives the map */
 
 #endif

@@ -5,8 +5,12 @@
 static remat_status read_stage(remat_ctx *ctx, const rm_json *object, rm_place place, bool full, remat_stage *s)
 {
     *s = (remat_stage){.name = "", .delta = REMAT_ABSENT};
-    const struct { const char *key; int64_t *to; bool required; } fields[] = {{"a", &s->a, full}, {"abar", &s->abar, full}, {"delta", &s->delta, false},
-        {"tf", &s->tf, full}, {"tb", &s->tb, full}, {"of", &s->of, false}, {"ob", &s->ob, false}, {"keep", &s->keep, false}};
+    const struct {
+        const char *key;
+        int64_t *to;
+        bool required;
+    } fields[] = {{"a", &s->a, full},   {"abar", &s->abar, full}, {"delta", &s->delta, false}, {"tf", &s->tf, full},
+                  {"tb", &s->tb, full}, {"of", &s->of, false},    {"ob", &s->ob, false},       {"keep", &s->keep, false}};
     if (!object) return s->delta = 0, REMAT_OK;
     TRY(rm_check_object(ctx, object, place));
     char key[40];

@@ -13,9 +13,18 @@
 enum { MAX_DEPTH = 100 };
 
 typedef enum token_kind { END, WORD, ARROW, LINE, PUNCT } token_kind; /* LINE: --, an undirected edge */
-typedef struct token { token_kind kind; const char *text; char punct; bool bare; size_t line; } token; /* bare: not quoted, so it may be a keyword */
+typedef struct token {
+    token_kind kind;
+    const char *text;
+    char punct;
+    bool bare;
+    size_t line;
+} token; /* bare: not quoted, so it may be a keyword */
 
-typedef struct attributes { int64_t size, cost; uint8_t phase; } attributes;
+typedef struct attributes {
+    int64_t size, cost;
+    uint8_t phase;
+} attributes;
 
 typedef struct parser {
     remat_ctx *ctx;
@@ -103,7 +112,8 @@ static remat_status html(parser *p)
 
 static bool is_word_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || (unsigned char)c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           (unsigned char)c >= 0x80;
 }
 
 static remat_status advance(parser *p)
@@ -229,7 +239,8 @@ static remat_status statements(parser *p);
 static remat_status endpoint(parser *p, uint32_t *node)
 {
     const char *name = "";
-    if (is_punct(p, '{') || is_keyword(&p->next, "subgraph")) return fail(p, p->next.line, "an edge to or from a subgraph is not supported", "");
+    if (is_punct(p, '{') || is_keyword(&p->next, "subgraph"))
+        return fail(p, p->next.line, "an edge to or from a subgraph is not supported", "");
     TRY(word(p, &name));
     TRY(node_named(p, name, node));
     while (is_punct(p, ':')) { /* port, compass point */
@@ -307,7 +318,8 @@ static remat_status file(parser *p, remat_builder *b)
     TRY(advance(p));
     if (is_keyword(&p->next, "strict")) TRY(advance(p));
     if (is_keyword(&p->next, "graph")) return fail(p, p->next.line, "an undirected graph: a digraph is needed", "");
-    if (!is_keyword(&p->next, "digraph")) return fail(p, p->next.line, "neither JSON nor DOT: expected 'digraph' before", p->next.text);
+    if (!is_keyword(&p->next, "digraph"))
+        return fail(p, p->next.line, "neither JSON nor DOT: expected 'digraph' before", p->next.text);
     TRY(advance(p));
     if (p->next.kind == WORD) {
         b->name = rm_builder_text(b, p->next.text);
@@ -319,7 +331,8 @@ static remat_status file(parser *p, remat_builder *b)
     if (p->next.kind != END) return fail(p, p->next.line, "text after the graph:", p->next.text);
     size_t with_cost = 0;
     for (size_t i = 0; i < p->nodes.n; i++) {
-        if (p->nodes.items[i].size == REMAT_ABSENT) return rm_fail(p->ctx, REMAT_E_INPUT, "node '%.60s' has no size", p->nodes.items[i].name);
+        if (p->nodes.items[i].size == REMAT_ABSENT)
+            return rm_fail(p->ctx, REMAT_E_INPUT, "node '%.60s' has no size", p->nodes.items[i].name);
         with_cost += p->nodes.items[i].cost != REMAT_ABSENT;
     }
     b->cost_unit = rm_builder_text(b, with_cost ? "given" : "");

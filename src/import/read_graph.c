@@ -18,7 +18,8 @@ static remat_status read_shape(remat_ctx *ctx, const rm_json *object, rm_place p
     TRY(RM_SCRATCH(ctx, list, *rank));
     for (uint32_t i = 0; i < *rank; i++) {
         place.item = i;
-        if (array->items[i].kind != RM_JSON_INTEGER || array->items[i].integer < 0) return rm_bad(ctx, place, "must be an integer that is not negative");
+        if (array->items[i].kind != RM_JSON_INTEGER || array->items[i].integer < 0)
+            return rm_bad(ctx, place, "must be an integer that is not negative");
         list[i] = array->items[i].integer;
     }
     *dims = list;
@@ -56,7 +57,8 @@ static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t ind
 
 static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index, remat_builder *b)
 {
-    static const char *const known[] = {"name", "op", "in", "out", "cost", "flops", "workspace", "phase", "class", "pinned", "replay", NULL};
+    static const char *const known[] = {"name",      "op",    "in",    "out",    "cost",   "flops",
+                                        "workspace", "phase", "class", "pinned", "replay", NULL};
     rm_place place = {"nodes", index, NULL, RM_NO_ITEM};
     const char *name = "", *target = "", *extra;
     const uint32_t *in, *out;

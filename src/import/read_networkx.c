@@ -1,5 +1,5 @@
-/* read_networkx.c: networkx node-link JSON, in its spellings: `links` or `edges`; an edge as source/target, "0"/"1", from/to or a
- * pair; a node known by its `id`, else its `name`, else its index; sizes as cost_ram, out_cost or size, costs as cost_cpu,
+/* read_networkx.c: networkx node-link JSON, in its spellings: `links` or `edges`; an edge as source/target, "0"/"1", from/to or
+ * a pair; a node known by its `id`, else its `name`, else its index; sizes as cost_ram, out_cost or size, costs as cost_cpu,
  * duration or cost; `backward` becomes the phase; `graph.order` the order. */
 #include "import/input.h"
 #include "import/names.h"
@@ -19,7 +19,8 @@ static remat_status key_of(reader *r, const rm_json *id, rm_place place, const c
 {
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, id->kind == RM_JSON_INTEGER ? id->integer : 0);
-    if (id->kind != RM_JSON_INTEGER && id->kind != RM_JSON_STRING) return rm_bad(r->ctx, place, "a node is known by an integer or a string");
+    if (id->kind != RM_JSON_INTEGER && id->kind != RM_JSON_STRING)
+        return rm_bad(r->ctx, place, "a node is known by an integer or a string");
     const char *text = id->kind == RM_JSON_INTEGER ? number : id->string;
     char *key = rm_scratch(r->ctx, strlen(text) + 2, 1);
     if (!key) return REMAT_E_MEMORY;
@@ -34,7 +35,8 @@ static remat_status get_number(remat_ctx *ctx, const rm_json *object, size_t ind
     for (; *keys; keys++) {
         const rm_json *x = rm_json_get(object, *keys);
         if (!x) continue;
-        if (!rm_json_whole(x, out) || *out < 0) return rm_bad(ctx, (rm_place){"nodes", index, *keys, RM_NO_ITEM}, "must be a whole number that is not negative");
+        if (!rm_json_whole(x, out) || *out < 0)
+            return rm_bad(ctx, (rm_place){"nodes", index, *keys, RM_NO_ITEM}, "must be a whole number that is not negative");
         return REMAT_OK;
     }
     return REMAT_OK;
@@ -42,7 +44,8 @@ static remat_status get_number(remat_ctx *ctx, const rm_json *object, size_t ind
 
 static remat_status read_node(reader *r, const rm_json *object, size_t index)
 {
-    static const char *const sizes[] = {"cost_ram", "out_cost", "size", NULL}, *const costs[] = {"cost_cpu", "duration", "cost", NULL};
+    static const char *const sizes[] = {"cost_ram", "out_cost", "size", NULL}, *const costs[] = {"cost_cpu", "duration", "cost",
+                                                                                                 NULL};
     remat_ctx *ctx = r->ctx;
     rm_place place = {"nodes", index, NULL, RM_NO_ITEM};
     rm_dag_node *node = &r->dag.nodes[index];
@@ -102,7 +105,8 @@ static remat_status read_order(reader *r, const rm_json *order)
     uint32_t *list;
     uint8_t *seen;
     rm_place place = {.key = "graph.order", .item = RM_NO_ITEM};
-    if (order->kind != RM_JSON_ARRAY || order->n != r->dag.n_nodes) return rm_bad(r->ctx, place, "must list each of the %zu nodes once", r->dag.n_nodes);
+    if (order->kind != RM_JSON_ARRAY || order->n != r->dag.n_nodes)
+        return rm_bad(r->ctx, place, "must list each of the %zu nodes once", r->dag.n_nodes);
     TRY(RM_SCRATCH(r->ctx, list, r->dag.n_nodes));
     TRY(RM_SCRATCH(r->ctx, seen, r->dag.n_nodes));
     for (size_t i = 0; i < r->dag.n_nodes; i++) {

@@ -1,5 +1,5 @@
-/* read_plan.c: remat-plan version 1 (docs/format.md). Only the shape of the file is checked here: whether its steps are valid and
- * its numbers true is for the verifier to say. */
+/* read_plan.c: remat-plan version 1 (docs/format.md). Only the shape of the file is checked here: whether its steps are valid
+ * and its numbers true is for the verifier to say. */
 #include "graph/plan.h"
 #include "import/formats.h"
 
@@ -9,7 +9,8 @@ const char *const rm_chain_operations[] = {"Fall", "Fck", "Fnone", "B"}; /* REMA
 
 static remat_status read_index(remat_ctx *ctx, const rm_json *x, rm_place place, uint32_t *out)
 {
-    if (!x || x->kind != RM_JSON_INTEGER || x->integer < 0 || x->integer >= REMAT_NONE) return rm_bad(ctx, place, "must be the index of an op, a value or a stage");
+    if (!x || x->kind != RM_JSON_INTEGER || x->integer < 0 || x->integer >= REMAT_NONE)
+        return rm_bad(ctx, place, "must be the index of an op, a value or a stage");
     *out = (uint32_t)x->integer;
     return REMAT_OK;
 }
@@ -18,7 +19,8 @@ static remat_status read_graph_step(remat_ctx *ctx, const rm_json *x, rm_place p
 {
     if (x->kind != RM_JSON_OBJECT) return step->kind = REMAT_RUN, read_index(ctx, x, place, &step->index);
     const rm_json *offload = rm_json_get(x, "offload"), *fetch = rm_json_get(x, "fetch");
-    if (x->n != 1 || (!offload && !fetch)) return rm_bad(ctx, place, "must be an op, {\"offload\": value} or {\"fetch\": value}");
+    if (x->n != 1 || (!offload && !fetch))
+        return rm_bad(ctx, place, "must be an op, {\"offload\": value} or {\"fetch\": value}");
     step->kind = offload ? REMAT_OFFLOAD : REMAT_FETCH;
     return read_index(ctx, offload ? offload : fetch, place, &step->index);
 }
@@ -27,7 +29,8 @@ static remat_status read_chain_step(remat_ctx *ctx, const rm_json *x, rm_place p
 {
     const bool pair = x->kind == RM_JSON_ARRAY && x->n == 2 && x->items[0].kind == RM_JSON_STRING;
     for (uint32_t i = 0; i < 4 && pair; i++)
-        if (strcmp(x->items[0].string, rm_chain_operations[i]) == 0) return step->kind = REMAT_F_ALL + i, read_index(ctx, &x->items[1], place, &step->index);
+        if (strcmp(x->items[0].string, rm_chain_operations[i]) == 0)
+            return step->kind = REMAT_F_ALL + i, read_index(ctx, &x->items[1], place, &step->index);
     return rm_bad(ctx, place, "must be [\"Fall\", \"Fck\", \"Fnone\" or \"B\", stage]");
 }
 
@@ -57,7 +60,13 @@ static remat_status read_header(remat_ctx *ctx, const rm_json *root, remat_summa
 
 static remat_status read_options(remat_ctx *ctx, const rm_json *root, remat_summary *s)
 {
-    static const struct { const char *key; unsigned flag; } flags[] = {{"dce", REMAT_DCE}, {"fold_identity", REMAT_FOLD_IDENTITY}, {"no_alias", REMAT_NO_ALIAS}, {"replay_random", REMAT_REPLAY_RANDOM}};
+    static const struct {
+        const char *key;
+        unsigned flag;
+    } flags[] = {{"dce", REMAT_DCE},
+                 {"fold_identity", REMAT_FOLD_IDENTITY},
+                 {"no_alias", REMAT_NO_ALIAS},
+                 {"replay_random", REMAT_REPLAY_RANDOM}};
     const rm_json *options = rm_json_get(root, "options");
     if (!options) return REMAT_OK;
     rm_place place = {.key = "options", .item = RM_NO_ITEM};
@@ -75,9 +84,16 @@ static remat_status read_options(remat_ctx *ctx, const rm_json *root, remat_summ
 static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summary *s, remat_plan *head)
 {
     rm_place place = {.item = RM_NO_ITEM};
-    const struct { const char *key; int64_t *to; } numbers[] = {{"budget_bytes", &s->budget_bytes}, {"peak_bytes", &s->peak_bytes}, {"cost", &s->cost},
-        {"keep_all_peak_bytes", &s->keep_all_peak_bytes}, {"keep_all_cost", &s->keep_all_cost}};
-    for (size_t i = 0; i < RM_LEN(numbers); i++) TRY((place.key = numbers[i].key, rm_get_int(ctx, root, place, 0, numbers[i].to)));
+    const struct {
+        const char *key;
+        int64_t *to;
+    } numbers[] = {{"budget_bytes", &s->budget_bytes},
+                   {"peak_bytes", &s->peak_bytes},
+                   {"cost", &s->cost},
+                   {"keep_all_peak_bytes", &s->keep_all_peak_bytes},
+                   {"keep_all_cost", &s->keep_all_cost}};
+    for (size_t i = 0; i < RM_LEN(numbers); i++)
+        TRY((place.key = numbers[i].key, rm_get_int(ctx, root, place, 0, numbers[i].to)));
     int64_t peak_step = REMAT_NONE;
     TRY((place.key = "peak_step", rm_get_int(ctx, root, place, 0, &peak_step)));
     s->peak_step = peak_step < REMAT_NONE ? (uint32_t)peak_step : REMAT_NONE;
@@ -86,7 +102,8 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
     TRY((place.key = "cost_model", rm_get_string(ctx, root, place, &s->cost_model)));
     const char *outcome = "unknown";
     TRY((place.key = "outcome", rm_get_string(ctx, root, place, &outcome)));
-    if (!rm_outcome_parse(outcome, &s->outcome)) return rm_bad(ctx, place, "'%.40s' is none of optimal, feasible, infeasible, unknown", outcome);
+    if (!rm_outcome_parse(outcome, &s->outcome))
+        return rm_bad(ctx, place, "'%.40s' is none of optimal, feasible, infeasible, unknown", outcome);
     const rm_json *within = rm_json_get(root, "within_budget");
     TRY((place.key = "within_budget", rm_get_bool(ctx, root, place, &s->within_budget)));
     head->says_within = within != NULL;
@@ -101,11 +118,28 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
 remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan **out)
 {
     const rm_json *root = input->json, *schedule;
-    remat_summary s = {.strategy = "", .graph = "", .digest = "", .cost_model = "", .cost_unit = "", .bound_scope = "", .bound_method = "",
-                       .budget_bytes = REMAT_BUDGET_NONE, .peak_bytes = REMAT_ABSENT, .keep_all_peak_bytes = REMAT_ABSENT, .resident_bytes = REMAT_ABSENT,
-                       .need_bytes = REMAT_ABSENT, .cost = REMAT_ABSENT, .keep_all_cost = REMAT_ABSENT, .bound_cost = REMAT_ABSENT,
-                       .offloaded_bytes = REMAT_ABSENT, .saved_bytes = REMAT_ABSENT, .traffic_bytes = REMAT_ABSENT, .seed = REMAT_ABSENT,
-                       .work = REMAT_ABSENT, .need_op = REMAT_NONE, .within_budget = true};
+    remat_summary s = {.strategy = "",
+                       .graph = "",
+                       .digest = "",
+                       .cost_model = "",
+                       .cost_unit = "",
+                       .bound_scope = "",
+                       .bound_method = "",
+                       .budget_bytes = REMAT_BUDGET_NONE,
+                       .peak_bytes = REMAT_ABSENT,
+                       .keep_all_peak_bytes = REMAT_ABSENT,
+                       .resident_bytes = REMAT_ABSENT,
+                       .need_bytes = REMAT_ABSENT,
+                       .cost = REMAT_ABSENT,
+                       .keep_all_cost = REMAT_ABSENT,
+                       .bound_cost = REMAT_ABSENT,
+                       .offloaded_bytes = REMAT_ABSENT,
+                       .saved_bytes = REMAT_ABSENT,
+                       .traffic_bytes = REMAT_ABSENT,
+                       .seed = REMAT_ABSENT,
+                       .work = REMAT_ABSENT,
+                       .need_op = REMAT_NONE,
+                       .within_budget = true};
     remat_plan head = {0};
     remat_step *steps;
     TRY(read_header(ctx, root, &s, &head));

@@ -144,13 +144,17 @@ void rm_write_chain(rm_out *out, const remat_chain *c)
         const remat_stage *s = &c->stages[i];
         rm_out_text(out, i > 1 ? ",\n{\"name\":" : "\n{\"name\":");
         rm_out_string(out, s->name);
-        rm_out_format(out, ",\"a\":%" PRId64 ",\"abar\":%" PRId64 ",\"delta\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64, s->a, s->abar, s->delta, s->tf, s->tb);
+        rm_out_format(out, ",\"a\":%" PRId64 ",\"abar\":%" PRId64 ",\"delta\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64,
+                      s->a, s->abar, s->delta, s->tf, s->tb);
         member_int(out, "of", s->of, 0);
         member_int(out, "ob", s->ob, 0);
         member_int(out, "keep", s->keep, 0);
         rm_out_text(out, "}");
     }
-    rm_out_format(out, "],\n\"loss\":{\"abar\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64 ",\"of\":%" PRId64 ",\"ob\":%" PRId64 "}}\n", loss->abar, loss->tf, loss->tb, loss->of, loss->ob);
+    rm_out_format(out,
+                  "],\n\"loss\":{\"abar\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64 ",\"of\":%" PRId64 ",\"ob\":%" PRId64
+                  "}}\n",
+                  loss->abar, loss->tf, loss->tb, loss->of, loss->ob);
 }
 
 /* ---- remat-plan ---- */
@@ -162,7 +166,8 @@ static void write_steps(rm_out *out, const remat_plan *plan)
         const remat_step s = plan->steps[t];
         rm_out_text(out, t == 0 ? "" : t % 20 ? "," : ",\n");
         if (s.kind == REMAT_RUN) rm_out_format(out, "%" PRIu32, s.index);
-        else if (s.kind < REMAT_F_ALL) rm_out_format(out, "{\"%s\":%" PRIu32 "}", s.kind == REMAT_OFFLOAD ? "offload" : "fetch", s.index);
+        else if (s.kind < REMAT_F_ALL)
+            rm_out_format(out, "{\"%s\":%" PRIu32 "}", s.kind == REMAT_OFFLOAD ? "offload" : "fetch", s.index);
         else rm_out_format(out, "[\"%s\",%" PRIu32 "]", rm_chain_operations[s.kind - REMAT_F_ALL], s.index);
     }
     rm_out_text(out, "]");
@@ -171,7 +176,8 @@ static void write_steps(rm_out *out, const remat_plan *plan)
 void rm_write_plan(rm_out *out, const remat_plan *plan)
 {
     const remat_summary *s = &plan->summary;
-    rm_out_format(out, "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"library\":\"%s\",\n\"graph\":{\"name\":", s->kind == REMAT_KIND_CHAIN ? "chain" : "graph", remat_version());
+    rm_out_format(out, "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"library\":\"%s\",\n\"graph\":{\"name\":",
+                  s->kind == REMAT_KIND_CHAIN ? "chain" : "graph", remat_version());
     rm_out_string(out, s->graph);
     rm_out_text(out, ",\"digest\":");
     rm_out_string(out, s->digest);
@@ -182,8 +188,15 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
     else rm_out_format(out, "%" PRId64, s->budget_bytes);
     member_string(out, "strategy", s->strategy);
     rm_out_format(out, ",\"options\":{\"seed\":%" PRId64, s->seed < 0 ? 0 : s->seed);
-    static const struct { const char *key; unsigned flag; } flags[] = {{"dce", REMAT_DCE}, {"fold_identity", REMAT_FOLD_IDENTITY}, {"no_alias", REMAT_NO_ALIAS}, {"replay_random", REMAT_REPLAY_RANDOM}};
-    for (size_t i = 0; i < RM_LEN(flags); i++) rm_out_format(out, ",\"%s\":%s", flags[i].key, s->flags & flags[i].flag ? "true" : "false");
+    static const struct {
+        const char *key;
+        unsigned flag;
+    } flags[] = {{"dce", REMAT_DCE},
+                 {"fold_identity", REMAT_FOLD_IDENTITY},
+                 {"no_alias", REMAT_NO_ALIAS},
+                 {"replay_random", REMAT_REPLAY_RANDOM}};
+    for (size_t i = 0; i < RM_LEN(flags); i++)
+        rm_out_format(out, ",\"%s\":%s", flags[i].key, s->flags & flags[i].flag ? "true" : "false");
     member_int(out, "bandwidth", s->bandwidth, 0);
     rm_out_text(out, "}");
     member_string(out, "cost_unit", s->cost_unit);

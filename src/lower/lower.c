@@ -40,7 +40,8 @@ static remat_status sort_by_death(remat_ctx *ctx, const rm_liveness *l, size_t n
 }
 
 /* `own` and `steps` are the same schedule, in the graph's own and in the original's indices. */
-static remat_status lower(remat_ctx *ctx, const remat_graph *g, const remat_step *own, const remat_step *steps, size_t n_steps, remat_program **out)
+static remat_status lower(remat_ctx *ctx, const remat_graph *g, const remat_step *own, const remat_step *steps, size_t n_steps,
+                          remat_program **out)
 {
     rm_liveness l;
     size_t *begin;
@@ -66,7 +67,8 @@ static remat_status lower(remat_ctx *ctx, const remat_graph *g, const remat_step
         for (size_t i = begin[t]; i < begin[t + 1]; i++) {
             const rm_instance *x = &l.instances[by_death[i]];
             memory -= g->storage[x->root];
-            *s++ = (remat_statement){REMAT_DEALLOCATE, steps[t], t, g->value_original[x->root], by_death[i], g->storage[x->root], memory};
+            *s++ = (remat_statement){REMAT_DEALLOCATE,    steps[t], t, g->value_original[x->root], by_death[i],
+                                     g->storage[x->root], memory};
         }
     }
     program->n_statements = (size_t)(s - program->statements);

@@ -18,7 +18,8 @@ typedef struct rm_incumbent {
     bool any;
 } rm_incumbent;
 
-remat_status rm_offer(const rm_problem *p, rm_incumbent *best, const rm_schedule *candidate); /* measures it; copies it if it is better */
+remat_status rm_offer(const rm_problem *p, rm_incumbent *best,
+                      const rm_schedule *candidate); /* measures it; copies it if it is better */
 bool rm_fits(const rm_problem *p, int64_t peak_bytes);
 
 typedef struct rm_planner {

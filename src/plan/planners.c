@@ -5,10 +5,7 @@
 
 static const rm_planner *const planners[] = {&rm_keep_all, &rm_periodic, &rm_chen_sqrt, &rm_chen_greedy};
 
-const remat_entry *remat_strategy_at(size_t index)
-{
-    return index < RM_LEN(planners) ? &planners[index]->entry : NULL;
-}
+const remat_entry *remat_strategy_at(size_t index) { return index < RM_LEN(planners) ? &planners[index]->entry : NULL; }
 
 const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name)
 {
@@ -22,17 +19,15 @@ const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name)
     return NULL;
 }
 
-bool rm_fits(const rm_problem *p, int64_t peak_bytes)
-{
-    return p->budget_bytes < 0 || peak_bytes <= p->budget_bytes;
-}
+bool rm_fits(const rm_problem *p, int64_t peak_bytes) { return p->budget_bytes < 0 || peak_bytes <= p->budget_bytes; }
 
 static bool is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost, const rm_incumbent *best)
 {
     if (!best->any) return true;
     const bool fits = rm_fits(p, peak_bytes);
     if (fits != rm_fits(p, best->peak_bytes)) return fits;
-    if (fits && p->budget_bytes != REMAT_BUDGET_MIN) return cost != best->cost ? cost < best->cost : peak_bytes < best->peak_bytes;
+    if (fits && p->budget_bytes != REMAT_BUDGET_MIN)
+        return cost != best->cost ? cost < best->cost : peak_bytes < best->peak_bytes;
     return peak_bytes != best->peak_bytes ? peak_bytes < best->peak_bytes : cost < best->cost;
 }
 

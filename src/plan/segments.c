@@ -11,14 +11,16 @@
  * - chen-sqrt (Chen et al. 2016, as in Checkmate, section 5.1): every floor(sqrt(n))-th of n candidates.
  * - chen-greedy: walk the forward ops and add up the bytes they make; at a candidate where the sum exceeds b, checkpoint and
  *   start again from 0. The papers do not say which b: we try 64, from the sum of all bytes down by a fifth each time, then 0.
- * - periodic (Rotor, section 5.4): s segments of floor(L/s) of the L = n + 1 stages, the last takes the rest; s = 2 .. 2 sqrt(L).
- * One candidate set costs O(ops + edges). */
+ * - periodic (Rotor, section 5.4): s segments of floor(L/s) of the L = n + 1 stages, the last takes the rest; s = 2 .. 2
+ * sqrt(L). One candidate set costs O(ops + edges). */
 #include "graph/cuts.h"
 #include "plan/planner.h"
 
 #include <string.h>
 
-typedef struct frame { uint32_t op, next_input; } frame;
+typedef struct frame {
+    uint32_t op, next_input;
+} frame;
 
 typedef struct segments {
     const rm_problem *p;
@@ -51,8 +53,9 @@ static remat_status begin(segments *s, const rm_problem *p, rm_incumbent *best, 
         bool any[3] = {false};
         for (uint32_t op = 0; op < g->n_ops; op++) any[g->phase[op]] = true;
         return rm_fail(ctx, REMAT_E_APPLIES, "strategy '%s' does not apply: %s", strategy,
-                       any[REMAT_FORWARD] && any[REMAT_BACKWARD] ? "no position of the forward pass is crossed by one storage only"
-                                                                 : "the graph has no forward and backward phases");
+                       any[REMAT_FORWARD] && any[REMAT_BACKWARD]
+                           ? "no position of the forward pass is crossed by one storage only"
+                           : "the graph has no forward and backward phases");
     }
     TRY(RM_SCRATCH(ctx, s->chosen, s->cuts.n_cuts));
     TRY(RM_SCRATCH(ctx, s->always_kept, g->n_values));
@@ -188,9 +191,15 @@ static remat_status run(const rm_problem *p, rm_incumbent *best, const char *nam
 
 static remat_status run_periodic(const rm_problem *p, rm_incumbent *best) { return run(p, best, "periodic", periodic); }
 static remat_status run_chen_sqrt(const rm_problem *p, rm_incumbent *best) { return run(p, best, "chen-sqrt", chen_sqrt); }
-static remat_status run_chen_greedy(const rm_problem *p, rm_incumbent *best) { return run(p, best, "chen-greedy", chen_greedy); }
+static remat_status run_chen_greedy(const rm_problem *p, rm_incumbent *best)
+{
+    return run(p, best, "chen-greedy", chen_greedy);
+}
 
 enum { STEPS_A_SECOND = 20000000 };
-const rm_planner rm_periodic = {{"periodic", "checkpoints at equal distances along the forward pass"}, STEPS_A_SECOND, run_periodic};
-const rm_planner rm_chen_sqrt = {{"chen-sqrt", "every sqrt(n)-th cut of the forward pass is a checkpoint"}, STEPS_A_SECOND, run_chen_sqrt};
-const rm_planner rm_chen_greedy = {{"chen-greedy", "checkpoints at equal bytes along the forward pass, size searched"}, STEPS_A_SECOND, run_chen_greedy};
+const rm_planner rm_periodic = {
+    {"periodic", "checkpoints at equal distances along the forward pass"}, STEPS_A_SECOND, run_periodic};
+const rm_planner rm_chen_sqrt = {
+    {"chen-sqrt", "every sqrt(n)-th cut of the forward pass is a checkpoint"}, STEPS_A_SECOND, run_chen_sqrt};
+const rm_planner rm_chen_greedy = {
+    {"chen-greedy", "checkpoints at equal bytes along the forward pass, size searched"}, STEPS_A_SECOND, run_chen_greedy};

@@ -20,7 +20,9 @@
 enum { EMPTY = UINT32_MAX };
 
 typedef RM_VEC(uint32_t) slot_vec;
-typedef struct instance { uint32_t root, slot; } instance;
+typedef struct instance {
+    uint32_t root, slot;
+} instance;
 
 struct rm_sim {
     remat_ctx *ctx;
@@ -28,12 +30,12 @@ struct rm_sim {
     uint32_t n_slots;
     remat_step *at; /* by slot; kind EMPTY: none */
     rm_segtree memory;
-    slot_vec *makes, *reads; /* by value */
-    slot_vec *offloads;      /* by value */
-    uint32_t *source;        /* by value: whose instance it takes when its op runs; REMAT_NONE: a new storage */
-    uint8_t *has_views;      /* by value: is it the source of another? */
-    uint32_t *runs;          /* by op */
-    slot_vec pinned;         /* slots that hold pinned ops */
+    slot_vec *makes, *reads;  /* by value */
+    slot_vec *offloads;       /* by value */
+    uint32_t *source;         /* by value: whose instance it takes when its op runs; REMAT_NONE: a new storage */
+    uint8_t *has_views;       /* by value: is it the source of another? */
+    uint32_t *runs;           /* by op */
+    slot_vec pinned;          /* slots that hold pinned ops */
     RM_VEC(instance) touched; /* scratch of an edit */
     int64_t cost, host_bytes;
     size_t n_steps;
@@ -132,7 +134,8 @@ static uint32_t end_of_views(const rm_sim *s, uint32_t value, uint32_t slot, uin
     return end;
 }
 
-/* The last slot that needs the instance of `value` made by `slot`, itself or through views. Recursion is as deep as views of views. */
+/* The last slot that needs the instance of `value` made by `slot`, itself or through views. Recursion is as deep as views of
+ * views. */
 static uint32_t end_of(const rm_sim *s, uint32_t value, uint32_t slot)
 {
     const uint32_t next = next_after(s, &s->makes[value], slot);
@@ -157,14 +160,18 @@ static void touch(rm_sim *s, instance x)
 }
 
 /* The values that a step reads and makes. */
-typedef struct effect { const uint32_t *in, *out; uint32_t n_in, n_out; } effect;
+typedef struct effect {
+    const uint32_t *in, *out;
+    uint32_t n_in, n_out;
+} effect;
 
 static effect effect_of(const remat_graph *g, const remat_step *step)
 {
     const uint32_t x = step->index;
     if (step->kind == REMAT_OFFLOAD) return (effect){&step->index, NULL, 1, 0};
     if (step->kind == REMAT_FETCH) return (effect){NULL, &step->index, 0, 1};
-    return (effect){g->in + g->in_begin[x], g->out + g->out_begin[x], g->in_begin[x + 1] - g->in_begin[x], g->out_begin[x + 1] - g->out_begin[x]};
+    return (effect){g->in + g->in_begin[x], g->out + g->out_begin[x], g->in_begin[x + 1] - g->in_begin[x],
+                    g->out_begin[x + 1] - g->out_begin[x]};
 }
 
 static void collect(rm_sim *s, const effect *e, uint32_t slot)
@@ -181,7 +188,8 @@ static void add_lives(rm_sim *s, int64_t sign)
 {
     for (size_t i = 0; i < s->touched.n; i++) {
         const instance x = s->touched.items[i];
-        if (has_slot(&s->makes[x.root], x.slot)) rm_segtree_add(&s->memory, x.slot, end_of(s, x.root, x.slot), sign * s->g->storage[x.root]);
+        if (has_slot(&s->makes[x.root], x.slot))
+            rm_segtree_add(&s->memory, x.slot, end_of(s, x.root, x.slot), sign * s->g->storage[x.root]);
     }
 }
 
@@ -195,7 +203,8 @@ static int64_t bad_fetches(const rm_sim *s, uint32_t value)
 {
     const uint32_t from = s->offloads[value].n ? s->offloads[value].items[0] : s->n_slots;
     int64_t n = 0;
-    for (size_t i = 0; i < s->makes[value].n && s->makes[value].items[i] < from; i++) n += s->at[s->makes[value].items[i]].kind == REMAT_FETCH;
+    for (size_t i = 0; i < s->makes[value].n && s->makes[value].items[i] < from; i++)
+        n += s->at[s->makes[value].items[i]].kind == REMAT_FETCH;
     return n;
 }
 
@@ -228,14 +237,16 @@ static void toggle_run(rm_sim *s, uint32_t slot, uint32_t op, bool in)
     const size_t i = first_at_least(&s->pinned, slot);
     if (in) {
         if (s->runs[op] > 1) s->n_pinned_again++;
-        if (i > 0 && i < s->pinned.n) s->n_pinned_swaps -= s->at[s->pinned.items[i - 1]].index > s->at[s->pinned.items[i]].index;
+        if (i > 0 && i < s->pinned.n)
+            s->n_pinned_swaps -= s->at[s->pinned.items[i - 1]].index > s->at[s->pinned.items[i]].index;
         put_slot(&s->pinned, slot);
         s->n_pinned_swaps += pinned_swaps_near(s, i);
     } else {
         if (s->runs[op] > 0) s->n_pinned_again--;
         s->n_pinned_swaps -= pinned_swaps_near(s, i);
         drop_slot(&s->pinned, slot);
-        if (i > 0 && i < s->pinned.n) s->n_pinned_swaps += s->at[s->pinned.items[i - 1]].index > s->at[s->pinned.items[i]].index;
+        if (i > 0 && i < s->pinned.n)
+            s->n_pinned_swaps += s->at[s->pinned.items[i - 1]].index > s->at[s->pinned.items[i]].index;
     }
 }
 
@@ -255,7 +266,8 @@ static void toggle(rm_sim *s, uint32_t slot, remat_step step, int64_t transfer_c
     collect(s, &e, slot);
     add_lives(s, -1);
     count_faults(s, &step, &e, -1);
-    if (!in && step.kind == REMAT_RUN) toggle_run(s, slot, step.index, false); /* looks at pinned neighbours, this slot included */
+    if (!in && step.kind == REMAT_RUN)
+        toggle_run(s, slot, step.index, false); /* looks at pinned neighbours, this slot included */
     if (in) s->at[slot] = step;
     for (uint32_t k = 0; k < e.n_in; k++)
         if (s->g->producer[e.in[k]] != REMAT_NONE) (in ? put_slot : drop_slot)(&s->reads[e.in[k]], slot);
@@ -272,10 +284,13 @@ remat_status rm_sim_insert(rm_sim *s, uint32_t slot, remat_step step)
 {
     const remat_graph *g = s->g;
     int64_t transfer_cost = 0;
-    if (slot >= s->n_slots || s->at[slot].kind != EMPTY) return rm_fail(s->ctx, REMAT_E_USAGE, "slot %u is taken or past the end", slot);
-    if (step.kind > REMAT_FETCH || step.index >= (step.kind == REMAT_RUN ? g->n_ops : g->n_values)) return rm_fail(s->ctx, REMAT_E_USAGE, "there is no such step");
+    if (slot >= s->n_slots || s->at[slot].kind != EMPTY)
+        return rm_fail(s->ctx, REMAT_E_USAGE, "slot %u is taken or past the end", slot);
+    if (step.kind > REMAT_FETCH || step.index >= (step.kind == REMAT_RUN ? g->n_ops : g->n_values))
+        return rm_fail(s->ctx, REMAT_E_USAGE, "there is no such step");
     if (step.kind != REMAT_RUN) {
-        if (g->root[step.index] != step.index || rm_is_resident(g, step.index)) return rm_fail(s->ctx, REMAT_E_USAGE, "value %u cannot be moved: it is a view or resident", step.index);
+        if (g->root[step.index] != step.index || rm_is_resident(g, step.index))
+            return rm_fail(s->ctx, REMAT_E_USAGE, "value %u cannot be moved: it is a view or resident", step.index);
         TRY(rm_transfer_cost(s->ctx, g->storage[step.index], &transfer_cost));
         TRY(RM_RESERVE(s->ctx, s->offloads[step.index], 1));
     }
@@ -293,14 +308,16 @@ void rm_sim_remove(rm_sim *s, uint32_t slot)
 {
     const remat_step step = s->at[slot];
     int64_t transfer_cost = 0;
-    if (step.kind != REMAT_RUN) (void)rm_transfer_cost(s->ctx, s->g->storage[step.index], &transfer_cost); /* it succeeded when inserted */
-    toggle(s, slot, step, transfer_cost, false); /* room in `touched` was made for it then */
+    if (step.kind != REMAT_RUN)
+        (void)rm_transfer_cost(s->ctx, s->g->storage[step.index], &transfer_cost); /* it succeeded when inserted */
+    toggle(s, slot, step, transfer_cost, false);                                   /* room in `touched` was made for it then */
 }
 
 remat_status rm_sim_move(rm_sim *s, uint32_t from, uint32_t to)
 {
     const remat_step step = s->at[from];
-    if (to >= s->n_slots || s->at[to].kind != EMPTY) return rm_fail(s->ctx, REMAT_E_USAGE, "slot %u is taken or past the end", to);
+    if (to >= s->n_slots || s->at[to].kind != EMPTY)
+        return rm_fail(s->ctx, REMAT_E_USAGE, "slot %u is taken or past the end", to);
     rm_sim_remove(s, from);
     return rm_sim_insert(s, to, step); /* cannot fail: every list has had this step before */
 }
@@ -326,10 +343,14 @@ remat_status rm_sim_steps(const rm_sim *s, rm_schedule *out)
 static remat_status allocate(rm_sim *s)
 {
     const remat_graph *g = s->g;
-    const struct { void **to; size_t n, size; } arrays[] = {
-        {(void **)&s->at, s->n_slots, sizeof *s->at}, {(void **)&s->makes, g->n_values, sizeof *s->makes}, {(void **)&s->reads, g->n_values, sizeof *s->reads},
-        {(void **)&s->offloads, g->n_values, sizeof *s->offloads}, {(void **)&s->source, g->n_values, sizeof *s->source},
-        {(void **)&s->has_views, g->n_values, sizeof *s->has_views}, {(void **)&s->runs, g->n_ops, sizeof *s->runs}};
+    const struct {
+        void **to;
+        size_t n, size;
+    } arrays[] = {
+        {(void **)&s->at, s->n_slots, sizeof *s->at},          {(void **)&s->makes, g->n_values, sizeof *s->makes},
+        {(void **)&s->reads, g->n_values, sizeof *s->reads},   {(void **)&s->offloads, g->n_values, sizeof *s->offloads},
+        {(void **)&s->source, g->n_values, sizeof *s->source}, {(void **)&s->has_views, g->n_values, sizeof *s->has_views},
+        {(void **)&s->runs, g->n_ops, sizeof *s->runs}};
     for (size_t i = 0; i < RM_LEN(arrays); i++)
         if (!(*arrays[i].to = rm_alloc(s->ctx, arrays[i].n * arrays[i].size))) return REMAT_E_MEMORY;
     return rm_segtree_new(s->ctx, s->n_slots, &s->memory);
@@ -385,4 +406,7 @@ remat_step rm_sim_at(const rm_sim *s, uint32_t slot) { return s->at[slot]; }
 int64_t rm_sim_peak(const rm_sim *s) { return s->g->resident_bytes + rm_segtree_max(&s->memory); }
 int64_t rm_sim_cost(const rm_sim *s) { return s->cost; }
 int64_t rm_sim_host_bytes(const rm_sim *s) { return s->host_bytes; }
-bool rm_sim_is_valid(const rm_sim *s) { return !(s->n_missing || s->n_unrun || s->n_pinned_again || s->n_pinned_swaps || s->n_bad_fetches); }
+bool rm_sim_is_valid(const rm_sim *s)
+{
+    return !(s->n_missing || s->n_unrun || s->n_pinned_again || s->n_pinned_swaps || s->n_bad_fetches);
+}

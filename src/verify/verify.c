@@ -17,8 +17,13 @@
 
 enum { NO_BLOCK = UINT32_MAX, RESIDENT_BLOCK = UINT32_MAX - 1 };
 
-typedef struct block { int64_t bytes; uint32_t touches; } block;
-typedef struct holder { uint32_t step_plus_1, block; } holder; /* whose block an alias output takes in the step at hand */
+typedef struct block {
+    int64_t bytes;
+    uint32_t touches;
+} block;
+typedef struct holder {
+    uint32_t step_plus_1, block;
+} holder; /* whose block an alias output takes in the step at hand */
 
 typedef struct game {
     remat_ctx *ctx;
@@ -79,17 +84,18 @@ static bool run_op(game *x, uint32_t step, uint32_t op)
 {
     const remat_graph *g = x->g;
     if (g->pinned[op]) {
-        if (x->ran[op]) return blame(x, step, "pinned op %" PRIu32 " '%.60s' runs a second time", g->op_original[op], op_name(x, op));
+        if (x->ran[op])
+            return blame(x, step, "pinned op %" PRIu32 " '%.60s' runs a second time", g->op_original[op], op_name(x, op));
         if (x->last_pinned != REMAT_NONE && x->last_pinned > op)
-            return blame(x, step, "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32 " '%.60s'", g->op_original[op], op_name(x, op),
-                         g->op_original[x->last_pinned], op_name(x, x->last_pinned));
+            return blame(x, step, "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32 " '%.60s'", g->op_original[op],
+                         op_name(x, op), g->op_original[x->last_pinned], op_name(x, x->last_pinned));
         x->last_pinned = op;
     }
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
         const uint32_t v = g->in[k];
         if (x->block_of[v] == NO_BLOCK)
-            return blame(x, step, "op %" PRIu32 " '%.60s' reads value %" PRIu32 " '%.60s', which no earlier step has made", g->op_original[op], op_name(x, op),
-                         g->value_original[v], value_name(x, v));
+            return blame(x, step, "op %" PRIu32 " '%.60s' reads value %" PRIu32 " '%.60s', which no earlier step has made",
+                         g->op_original[op], op_name(x, op), g->value_original[v], value_name(x, v));
         touch(x, x->block_of[v]);
         hold(x, step, v);
     }
@@ -106,14 +112,20 @@ static bool move_value(game *x, uint32_t step, remat_step_kind kind, uint32_t v)
 {
     const remat_graph *g = x->g;
     const char *verb = kind == REMAT_OFFLOAD ? "offloads" : "fetches";
-    if (g->root[v] != v) return blame(x, step, "%s value %" PRIu32 " '%.60s', which is a view", verb, g->value_original[v], value_name(x, v));
-    if (x->block_of[v] == RESIDENT_BLOCK) return blame(x, step, "%s value %" PRIu32 " '%.60s', which is resident", verb, g->value_original[v], value_name(x, v));
+    if (g->root[v] != v)
+        return blame(x, step, "%s value %" PRIu32 " '%.60s', which is a view", verb, g->value_original[v], value_name(x, v));
+    if (x->block_of[v] == RESIDENT_BLOCK)
+        return blame(x, step, "%s value %" PRIu32 " '%.60s', which is resident", verb, g->value_original[v], value_name(x, v));
     if (kind == REMAT_FETCH) {
-        if (!x->on_host[v]) return blame(x, step, "fetches value %" PRIu32 " '%.60s', which no earlier step has offloaded", g->value_original[v], value_name(x, v));
+        if (!x->on_host[v])
+            return blame(x, step, "fetches value %" PRIu32 " '%.60s', which no earlier step has offloaded",
+                         g->value_original[v], value_name(x, v));
         x->block_of[v] = new_block(x, v);
         return true;
     }
-    if (x->block_of[v] == NO_BLOCK) return blame(x, step, "offloads value %" PRIu32 " '%.60s', which no earlier step has made", g->value_original[v], value_name(x, v));
+    if (x->block_of[v] == NO_BLOCK)
+        return blame(x, step, "offloads value %" PRIu32 " '%.60s', which no earlier step has made", g->value_original[v],
+                     value_name(x, v));
     touch(x, x->block_of[v]);
     if (!x->on_host[v]) x->verdict->host_bytes += g->storage[v];
     x->on_host[v] = 1;
@@ -136,13 +148,16 @@ static bool resolve(game *x)
         const remat_step *s = &x->steps[t];
         if (s->kind > REMAT_FETCH) return blame(x, t, "there is no step of kind %" PRIu32, s->kind);
         const bool run = s->kind == REMAT_RUN;
-        if (s->index >= (run ? g->n_original_ops : g->n_original_values)) return blame(x, t, "there is no %s %" PRIu32, run ? "op" : "value", s->index);
+        if (s->index >= (run ? g->n_original_ops : g->n_original_values))
+            return blame(x, t, "there is no %s %" PRIu32, run ? "op" : "value", s->index);
         const uint32_t index = run ? g->op_now[s->index] : g->value_now[s->index];
-        if (index == REMAT_NONE) return blame(x, t, "%s %" PRIu32 " was removed when the graph was prepared", run ? "op" : "value", s->index);
+        if (index == REMAT_NONE)
+            return blame(x, t, "%s %" PRIu32 " was removed when the graph was prepared", run ? "op" : "value", s->index);
         if (!(run ? run_op(x, t, index) : move_value(x, t, (remat_step_kind)s->kind, index))) return false;
         x->touched_end[t] = (uint32_t)x->n_touched;
         x->blocks_end[t] = x->n_blocks;
-        if (rm_add_overflows(x->verdict->cost, step_cost(x, (remat_step_kind)s->kind, index), &x->verdict->cost) || x->verdict->cost >= RM_MAX_BYTES)
+        if (rm_add_overflows(x->verdict->cost, step_cost(x, (remat_step_kind)s->kind, index), &x->verdict->cost) ||
+            x->verdict->cost >= RM_MAX_BYTES)
             return blame(x, t, "the cost passes 2^62");
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
@@ -163,7 +178,8 @@ static bool play(game *x)
     for (uint32_t t = 0; t < x->n_steps; t++) {
         const uint32_t first = b;
         for (; b < x->blocks_end[t]; b++)
-            if (rm_add_overflows(held, x->blocks[b].bytes, &held) || held >= RM_MAX_BYTES) return blame(x, t, "memory passes 2^62 bytes");
+            if (rm_add_overflows(held, x->blocks[b].bytes, &held) || held >= RM_MAX_BYTES)
+                return blame(x, t, "memory passes 2^62 bytes");
         const bool run = x->steps[t].kind == REMAT_RUN;
         const uint32_t op = run ? g->op_now[x->steps[t].index] : REMAT_NONE;
         const int64_t memory = held + (run ? g->workspace[op] : 0);
@@ -184,11 +200,16 @@ static bool play(game *x)
 
 remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_verdict *out)
 {
-    remat_verdict verdict = {.valid = true, .peak_bytes = g->resident_bytes, .peak_step = REMAT_NONE, .peak_op = REMAT_NONE, .first_bad_step = REMAT_NONE};
+    remat_verdict verdict = {.valid = true,
+                             .peak_bytes = g->resident_bytes,
+                             .peak_step = REMAT_NONE,
+                             .peak_op = REMAT_NONE,
+                             .first_bad_step = REMAT_NONE};
     game x = {.ctx = ctx, .g = g, .steps = steps, .n_steps = n_steps, .last_pinned = REMAT_NONE, .verdict = &verdict};
     size_t most_touched = 0, most_blocks = 0;
     for (size_t t = 0; t < n_steps; t++) {
-        const uint32_t op = steps[t].kind == REMAT_RUN && steps[t].index < g->n_original_ops ? g->op_now[steps[t].index] : REMAT_NONE;
+        const uint32_t op =
+            steps[t].kind == REMAT_RUN && steps[t].index < g->n_original_ops ? g->op_now[steps[t].index] : REMAT_NONE;
         most_touched += op == REMAT_NONE ? 1 : g->in_begin[op + 1] - g->in_begin[op];
         most_blocks += op == REMAT_NONE ? 1 : g->out_begin[op + 1] - g->out_begin[op];
     }
@@ -202,7 +223,8 @@ remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *s
     TRY(RM_SCRATCH(ctx, x.touched, most_touched));
     TRY(RM_SCRATCH(ctx, x.touched_end, n_steps));
     TRY(RM_SCRATCH(ctx, x.blocks_end, n_steps));
-    if (!resolve(&x) || !play(&x)) verdict.peak_bytes = verdict.cost = REMAT_ABSENT, verdict.peak_step = verdict.peak_op = REMAT_NONE;
+    if (!resolve(&x) || !play(&x))
+        verdict.peak_bytes = verdict.cost = REMAT_ABSENT, verdict.peak_step = verdict.peak_op = REMAT_NONE;
     *out = verdict;
     return REMAT_OK;
 }

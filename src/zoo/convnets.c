@@ -85,9 +85,10 @@ rm_tensor *rm_resnet50(rm_tape *tape, const rm_zoo_args *args) { return resnet(t
 
 rm_tensor *rm_mobilenet(rm_tape *tape, const rm_zoo_args *args)
 {
-    static const struct { int64_t channels, stride; } pairs[] = {
-        {64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2}, {512, 1},
-        {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1}};
+    static const struct {
+        int64_t channels, stride;
+    } pairs[] = {{64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2}, {512, 1},
+                 {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1}};
     rm_tensor *x = conv_bn_relu(tape, "", "1", images(tape, args), (rm_conv_spec){32, 3, .stride = 2, .padding = 1});
     for (size_t i = 0; i < RM_LEN(pairs); i++) {
         const char *prefix = rm_tape_name(tape, "block%zu_", i + 1);

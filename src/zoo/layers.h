@@ -12,7 +12,9 @@ typedef struct rm_conv_spec {
     bool transposed; /* the gradient of a convolution as a layer: enlarges by `stride` */
 } rm_conv_spec;
 
-typedef struct rm_window { int64_t kernel, stride, padding; } rm_window;
+typedef struct rm_window {
+    int64_t kernel, stride, padding;
+} rm_window;
 
 rm_tensor *rm_conv(rm_tape *tape, const char *name, rm_tensor *x, rm_conv_spec spec);
 /* n_convs times: 3x3 convolution that keeps the size, with a bias; batch norm if asked for; relu. */
@@ -22,13 +24,13 @@ rm_tensor *rm_layer_norm(rm_tape *tape, const char *name, rm_tensor *x);
 rm_tensor *rm_linear(rm_tape *tape, const char *name, rm_tensor *x, int64_t features); /* on the last dimension, with a bias */
 rm_tensor *rm_max_pool(rm_tape *tape, const char *name, rm_tensor *x, rm_window window); /* two tensors: result, indices */
 rm_tensor *rm_unpool(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *indices); /* twice the size */
-rm_tensor *rm_avg_pool(rm_tape *tape, const char *name, rm_tensor *x, int64_t size); /* to size x size */
-rm_tensor *rm_mean(rm_tape *tape, const char *name, rm_tensor *x);                   /* over H and W, to [N, C] */
-rm_tensor *rm_upsample(rm_tape *tape, const char *name, rm_tensor *x);               /* nearest, twice the size */
+rm_tensor *rm_avg_pool(rm_tape *tape, const char *name, rm_tensor *x, int64_t size);     /* to size x size */
+rm_tensor *rm_mean(rm_tape *tape, const char *name, rm_tensor *x);                       /* over H and W, to [N, C] */
+rm_tensor *rm_upsample(rm_tape *tape, const char *name, rm_tensor *x);                   /* nearest, twice the size */
 rm_tensor *rm_pointwise(rm_tape *tape, rm_op_kind kind, const char *name, rm_tensor *x); /* an op that keeps the shape */
-rm_tensor *rm_add(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *y);      /* y may be broadcast */
+rm_tensor *rm_add(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *y);          /* y may be broadcast */
 rm_tensor *rm_cat(rm_tape *tape, const char *name, rm_tensor *const *in, uint32_t n_in); /* along dimension 1 */
-rm_tensor *rm_flatten(rm_tape *tape, const char *name, rm_tensor *x);                /* to [N, C * H * W] */
+rm_tensor *rm_flatten(rm_tape *tape, const char *name, rm_tensor *x);                    /* to [N, C * H * W] */
 rm_tensor *rm_embedding(rm_tape *tape, const char *name, rm_tensor *weight, rm_tensor *indices);
 
 typedef struct rm_attention_spec {

@@ -15,8 +15,10 @@
 #include "zoo/models.h"
 
 enum { N_VGG_BLOCKS = 5 };
-static const struct { int64_t channels; int n_convs; } vgg16_blocks[N_VGG_BLOCKS] = {
-    {64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}};
+static const struct {
+    int64_t channels;
+    int n_convs;
+} vgg16_blocks[N_VGG_BLOCKS] = {{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}};
 static const rm_window halve = {2, 2, 0};
 
 static rm_tensor *images(rm_tape *tape, const rm_zoo_args *args, int64_t channels, int64_t divisor)

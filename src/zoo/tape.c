@@ -13,7 +13,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const struct { const char *name; int64_t bytes; } dtypes[] = {[RM_FLOAT32] = {"float32", 4}, [RM_INT64] = {"int64", 8}};
+static const struct {
+    const char *name;
+    int64_t bytes;
+} dtypes[] = {[RM_FLOAT32] = {"float32", 4}, [RM_INT64] = {"int64", 8}};
 
 void rm_tape_begin(rm_tape *tape, remat_ctx *ctx, remat_builder *builder, const char *model)
 {
@@ -71,8 +74,8 @@ static void define(rm_tape *tape, rm_tensor *tensor, const char *name, rm_shape 
     bound(tape, &tape->bytes, bytes, RM_MAX_BYTES, "bytes");
     if (tape->status != REMAT_OK) return;
     *tensor = (rm_tensor){.name = name, .shape = shape};
-    tensor->value = base ? remat_builder_view(tape->builder, name, bytes, base->value)
-                         : remat_builder_value(tape->builder, name, bytes);
+    tensor->value =
+        base ? remat_builder_view(tape->builder, name, bytes, base->value) : remat_builder_value(tape->builder, name, bytes);
     remat_builder_value_tensor(tape->builder, tensor->value, dtypes[shape.dtype].name, shape.dim, shape.rank);
 }
 
@@ -92,10 +95,7 @@ static rm_tensor *resident(rm_tape *tape, const char *name, rm_shape shape, rema
     return tensor;
 }
 
-rm_tensor *rm_tape_input(rm_tape *tape, const char *name, rm_shape shape)
-{
-    return resident(tape, name, shape, REMAT_INPUT);
-}
+rm_tensor *rm_tape_input(rm_tape *tape, const char *name, rm_shape shape) { return resident(tape, name, shape, REMAT_INPUT); }
 
 rm_tensor *rm_tape_buffer(rm_tape *tape, const char *layer, const char *suffix, rm_shape shape)
 {

@@ -21,28 +21,54 @@ typedef struct rm_tensor rm_tensor;
 struct rm_tensor {
     const char *name;
     rm_shape shape;
-    uint32_t value;    /* of the builder */
-    bool wants_grad;   /* a parameter, or computed from one */
-    rm_tensor *grad;   /* the sum of all gradients so far, or NULL */
-    uint32_t n_grads;  /* how many it is the sum of */
-    rm_tensor *next;   /* the parameters are a list */
+    uint32_t value;   /* of the builder */
+    bool wants_grad;  /* a parameter, or computed from one */
+    rm_tensor *grad;  /* the sum of all gradients so far, or NULL */
+    uint32_t n_grads; /* how many it is the sum of */
+    rm_tensor *next;  /* the parameters are a list */
 };
 
 typedef enum rm_op_kind { /* rows of rm_op_types */
-    RM_ADD, RM_ADDMM, RM_AVG_POOL, RM_BATCH_NORM, RM_BMM, RM_CAT, RM_CLONE, RM_CONV, RM_EMBEDDING, RM_EXPAND, RM_GELU,
-    RM_LAYER_NORM, RM_LOG_SOFTMAX, RM_MAX_POOL, RM_MEAN, RM_MM, RM_NLL_LOSS, RM_NLL_LOSS_2D, RM_PERMUTE, RM_RELU, RM_SCALE,
-    RM_SELECT, RM_SOFTMAX, RM_SPLIT, RM_T, RM_TANH, RM_UNPOOL, RM_UPSAMPLE, RM_VIEW,
-    RM_N_OP_KINDS
+                          RM_ADD,
+                          RM_ADDMM,
+                          RM_AVG_POOL,
+                          RM_BATCH_NORM,
+                          RM_BMM,
+                          RM_CAT,
+                          RM_CLONE,
+                          RM_CONV,
+                          RM_EMBEDDING,
+                          RM_EXPAND,
+                          RM_GELU,
+                          RM_LAYER_NORM,
+                          RM_LOG_SOFTMAX,
+                          RM_MAX_POOL,
+                          RM_MEAN,
+                          RM_MM,
+                          RM_NLL_LOSS,
+                          RM_NLL_LOSS_2D,
+                          RM_PERMUTE,
+                          RM_RELU,
+                          RM_SCALE,
+                          RM_SELECT,
+                          RM_SOFTMAX,
+                          RM_SPLIT,
+                          RM_T,
+                          RM_TANH,
+                          RM_UNPOOL,
+                          RM_UPSAMPLE,
+                          RM_VIEW,
+                          RM_N_OP_KINDS
 } rm_op_kind;
 
 /* One op of the backward pass. It reads the gradients of the forward op's outputs, and what torch saves for it. */
 typedef struct rm_derivative {
-    const char *target;    /* NULL: the gradient itself is passed on, summed where the input was broadcast */
-    remat_class op_class;  /* REMAT_CLASS_VIEW: its outputs share the gradient's storage */
-    uint32_t in, out;      /* bit i: reads the forward op's i-th input, output */
-    uint32_t gives;        /* makes the gradients of these inputs, where they are wanted; 0: no such derivative */
-    uint32_t costs;        /* those of `gives` that take as many FLOPs as the forward op */
-    bool one_each;         /* one op per gradient, not one op for all */
+    const char *target;   /* NULL: the gradient itself is passed on, summed where the input was broadcast */
+    remat_class op_class; /* REMAT_CLASS_VIEW: its outputs share the gradient's storage */
+    uint32_t in, out;     /* bit i: reads the forward op's i-th input, output */
+    uint32_t gives;       /* makes the gradients of these inputs, where they are wanted; 0: no such derivative */
+    uint32_t costs;       /* those of `gives` that take as many FLOPs as the forward op */
+    bool one_each;        /* one op per gradient, not one op for all */
 } rm_derivative;
 
 enum { RM_MAX_DERIVATIVES = 3 };
@@ -76,7 +102,7 @@ typedef struct rm_tape {
 } rm_tape;
 
 void rm_tape_begin(rm_tape *tape, remat_ctx *ctx, remat_builder *builder, const char *model);
-void rm_tape_fail(rm_tape *tape, const char *format, ...) RM_PRINTF(2, 3); /* REMAT_E_USAGE with the model's name */
+void rm_tape_fail(rm_tape *tape, const char *format, ...) RM_PRINTF(2, 3);        /* REMAT_E_USAGE with the model's name */
 const char *rm_tape_name(rm_tape *tape, const char *format, ...) RM_PRINTF(2, 3); /* never NULL */
 
 /* Resident values. */

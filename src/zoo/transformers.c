@@ -75,7 +75,11 @@ rm_tensor *rm_bert(rm_tape *tape, const rm_zoo_args *args)
     rm_tensor *tokens = rm_tape_input(tape, "tokens", RM_INDICES(args->batch, args->seq));
     rm_tensor *segments = rm_tape_input(tape, "segment_ids", RM_INDICES(args->batch, args->seq));
     rm_tensor *positions = rm_tape_buffer(tape, "position", "ids", RM_INDICES(1, args->seq));
-    const struct { const char *name; int64_t rows; rm_tensor *indices; } tables[] = {
+    const struct {
+        const char *name;
+        int64_t rows;
+        rm_tensor *indices;
+    } tables[] = {
         {"words", args->vocab, tokens}, {"segments", BERT_SEGMENTS, segments}, {"positions", BERT_POSITIONS, positions}};
     rm_tensor *x = NULL;
     for (size_t i = 0; i < RM_LEN(tables); i++) {

@@ -18,14 +18,14 @@
 #define IMAGES(P, batch_size, resolution, lowest) P(batch, batch_size, 1, 1000000) P(res, resolution, lowest, 65536)
 #define MODELS(M, P)                                                                                                           \
     M("bert", rm_bert, "BERT encoder with pooler and classifier (base: 109,482,240 parameters and 1,538 of the classifier)",   \
-      P(batch, 128, 1, 1000000) P(seq, 512, 1, 512) P(layers, 12, 1, 10000) P(width, 768, 1, 1000000)                          \
-      P(heads, 12, 1, 10000) P(vocab, 30522, 1, 10000000) P(classes, 2, 1, 1000000))                                           \
+      P(batch, 128, 1, 1000000) P(seq, 512, 1, 512) P(layers, 12, 1, 10000) P(width, 768, 1, 1000000) P(heads, 12, 1, 10000)   \
+          P(vocab, 30522, 1, 10000000) P(classes, 2, 1, 1000000))                                                              \
     M("chain", rm_chain, "forward chain, loss, backward chain; all costs 1", P(n, 16, 1, 500000) P(size, 1, 0, 1000000000000)) \
     M("densenet121", rm_densenet121, "DenseNet-121", IMAGES(P, 128, 224, 32) P(classes, 1000, 1, 1000000))                     \
     M("fcn8", rm_fcn8, "FCN-8s on VGG16", IMAGES(P, 16, 512, 32) P(classes, 21, 1, 10000))                                     \
     M("gpt", rm_gpt, "GPT-2, head tied to the embedding (small: 124,439,808 parameters)",                                      \
       P(batch, 8, 1, 1000000) P(seq, 1024, 1, 1000000) P(layers, 12, 1, 10000) P(width, 768, 1, 1000000)                       \
-      P(heads, 12, 1, 10000) P(vocab, 50257, 1, 10000000))                                                                     \
+          P(heads, 12, 1, 10000) P(vocab, 50257, 1, 10000000))                                                                 \
     M("mlp", rm_mlp, "linear layers with relu",                                                                                \
       P(batch, 1024, 1, 1000000000) P(layers, 8, 1, 100000) P(width, 1024, 1, 10000000) P(classes, 10, 1, 10000000))           \
     M("mobilenet", rm_mobilenet, "MobileNet v1", IMAGES(P, 512, 224, 32) P(classes, 1000, 1, 1000000))                         \
@@ -40,7 +40,7 @@
     M("vgg_unet", rm_vgg_unet, "VGG16 encoder, U-Net decoder (Checkmate)", IMAGES(P, 32, 416, 16) P(classes, 50, 1, 10000))    \
     M("vit", rm_vit, "Vision Transformer with 16x16 patches (default: ViT-B/16)",                                              \
       IMAGES(P, 512, 224, 16) P(layers, 12, 1, 10000) P(width, 768, 1, 1000000) P(heads, 12, 1, 10000)                         \
-      P(classes, 1000, 1, 1000000))
+          P(classes, 1000, 1, 1000000))
 
 typedef struct param {
     const char *key;
@@ -55,7 +55,7 @@ typedef struct model_row {
 } model_row;
 
 #define ROW(key, initial, low, high) {#key, offsetof(rm_zoo_args, key), initial, low, high},
-#define MODEL(name, write, about, params) {name, write, {params {0}}},
+#define MODEL(name, write, about, params) {name, write, {params{0}}},
 static const model_row models[] = {MODELS(MODEL, ROW)};
 
 #define HELP(key, initial, low, high) " " #key "=" #initial
