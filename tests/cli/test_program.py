@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 
@@ -84,6 +85,37 @@ def test_round_trips(remat, small):
     dot = remat.ok("import", first, "--format", "dot")
     assert dot.lstrip().startswith("digraph")
     assert remat.json("info", remat.file("g.dot", dot))["ops"] >= 4
+
+
+def random_json(r, depth):
+    """Any JSON value; integers fit into 64 bits."""
+    kind = r.randrange(8 if depth else 5)
+    if kind == 0:
+        return r.choice([None, True, False])
+    if kind == 1:
+        return r.randrange(-2**63, 2**63) >> r.randrange(64)
+    if kind == 2:
+        return r.random() * 10.0 ** r.randrange(-300, 300)
+    if kind <= 4:
+        return "".join(r.choice("aé\u20ac\U0001f600\"\\/\n\t\x7f{}[]:,") for _ in range(r.randrange(20)))
+    if kind <= 6:
+        return [random_json(r, depth - 1) for _ in range(r.randrange(5))]
+    return {random_json(r, 0) if r.random() < 0.1 else f"k{i}": random_json(r, depth - 1) for i in range(r.randrange(20))}
+
+
+def test_unknown_keys_survive(remat, small):
+    """Python's JSON module against ours, both ways of writing characters."""
+    r = random.Random(1)
+    for round in range(20):
+        small["mine"] = json.loads(json.dumps([random_json(r, 4) for _ in range(20)]))
+        small["nodes"][1]["note"] = small["values"][1]["note"] = json.loads(json.dumps({"x": random_json(r, 3)}))
+        small["nodes"][0]["name"] = name = "n\u00e9\n\U0001f600\"" + str(round)
+        path, written = remat.folder / "g.json", remat.folder / "h.json"
+        path.write_text(json.dumps(small, ensure_ascii=bool(round % 2), indent=round % 3 or None))
+        remat.ok("import", path, "-o", written)
+        read = json.loads(written.read_text())
+        assert read["mine"] == small["mine"] and read["nodes"][1]["note"] == small["nodes"][1]["note"] == read["values"][1]["note"]
+        assert read["nodes"][0]["name"] == name
 
 
 def test_digest_ignores_names_and_costs(remat, small):
