@@ -260,9 +260,21 @@ void remat_program_free(remat_program *program);
 
 typedef struct remat_stage { const char *name; int64_t a, abar, delta, tf, tb, of, ob, keep; } remat_stage;
 
+/* `stages` has n_stages + 2 entries: the input (a, delta), stages 1 .. n_stages, the loss. */
+remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages, uint32_t n_stages, remat_chain **out);
+/* A training graph cut where one storage alone crosses its forward pass; REMAT_E_APPLIES if it cannot be. */
+remat_status remat_chain_of_graph(remat_ctx *ctx, const remat_graph *graph, remat_chain **out);
+
 remat_status remat_chain_read(remat_ctx *ctx, const remat_input *input, remat_chain **out);
 remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_format format, remat_sink *sink, void *user);
 void remat_chain_free(remat_chain *chain);
+/* As for graphs; need_op and peak_op are stages. One table answers all budgets (ascending; REMAT_BUDGET_MIN and _NONE not among
+ * them): out has room for n_budgets plans, and either all are made or none. */
+remat_status remat_chain_plan(remat_ctx *ctx, const remat_chain *chain, const char *strategy, int64_t budget_bytes, remat_plan **out);
+remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const char *strategy, const int64_t *budgets, uint32_t n_budgets, remat_plan **out);
+remat_status remat_chain_verify(remat_ctx *ctx, const remat_chain *chain, const remat_step *steps, size_t n_steps, remat_verdict *out);
+remat_status remat_chain_plan_verify(remat_ctx *ctx, const remat_chain *chain, const remat_plan *plan, remat_verdict *out);
+const char *remat_chain_digest(const remat_chain *chain);
 const char *remat_chain_name(const remat_chain *chain);
 const char *remat_chain_size_unit(const remat_chain *chain); /* "bytes" unless the file says otherwise */
 const char *remat_chain_cost_unit(const remat_chain *chain); /* "ns" unless the file says otherwise */

@@ -113,6 +113,10 @@ remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const cha
     rm_incumbent best = {.any = false};
     rm_limits_begin(ctx, planner->default_work);
     remat_status status = planner->run(&p, &best);
+    rm_need need;
+    if (status == REMAT_E_APPLIES && budget_bytes >= 0 && rm_need_find(ctx, graph, &need) == REMAT_OK &&
+        budget_bytes < need.bytes)
+        status = rm_keep_all.run(&p, &best); /* a proof that nothing fits goes before a strategy's excuse */
     if (status == REMAT_OK) status = finish(&p, planner, &best, out);
     RM_VEC_FREE(&ctx->heap, best.steps);
     rm_scratch_release(ctx, mark);

@@ -28,14 +28,6 @@ remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_s
 
 /* ---- a plan that was given ---- */
 
-static remat_verdict refuse(const remat_verdict *found, const char *what, int64_t says, int64_t is)
-{
-    remat_verdict v = *found;
-    v.valid = false;
-    snprintf(v.reason, sizeof v.reason, "the plan says %s %" PRId64 ", but it is %" PRId64, what, says, is);
-    return v;
-}
-
 static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan, remat_verdict *out)
 {
     const remat_summary *s = &plan->summary;
@@ -50,9 +42,9 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
         return REMAT_OK;
     }
     if (plan->graph_ops != REMAT_NONE && plan->graph_ops != g->n_original_ops)
-        return *out = refuse(out, "n_ops", plan->graph_ops, g->n_original_ops), REMAT_OK;
+        return rm_verdict_refuse(out, "n_ops", plan->graph_ops, g->n_original_ops), REMAT_OK;
     if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values)
-        return *out = refuse(out, "n_values", plan->graph_values, g->n_original_values), REMAT_OK;
+        return rm_verdict_refuse(out, "n_values", plan->graph_values, g->n_original_values), REMAT_OK;
     const int64_t bandwidth = ctx->options.bandwidth;
     ctx->options.bandwidth = s->bandwidth;
     const remat_status status = rm_verify(ctx, g, plan->steps, plan->n_steps, out);
@@ -61,22 +53,7 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     rm_liveness keep_all;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     const bool same_cost = strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
-    const struct {
-        const char *what;
-        int64_t says, is;
-    } claims[] = {
-        {"peak_bytes", s->peak_bytes, out->peak_bytes},
-        {"peak_step", s->peak_step == REMAT_NONE ? REMAT_ABSENT : s->peak_step,
-         out->peak_step == REMAT_NONE ? REMAT_ABSENT : out->peak_step},
-        {"cost", same_cost ? s->cost : REMAT_ABSENT, out->cost},
-        {"keep_all_peak_bytes", s->keep_all_peak_bytes, keep_all.peak_bytes},
-        {"keep_all_cost", same_cost ? s->keep_all_cost : REMAT_ABSENT, keep_all.cost},
-        {"within_budget", plan->says_within ? s->within_budget : REMAT_ABSENT,
-         s->budget_bytes < 0 || out->peak_bytes <= s->budget_bytes},
-    };
-    for (size_t i = 0; i < RM_LEN(claims); i++)
-        if (claims[i].says != REMAT_ABSENT && claims[i].says != claims[i].is)
-            return *out = refuse(out, claims[i].what, claims[i].says, claims[i].is), REMAT_OK;
+    rm_plan_check_claims(plan, same_cost, keep_all.peak_bytes, keep_all.cost, out);
     return REMAT_OK;
 }
 

@@ -8,7 +8,9 @@
 #define RM_OPTIONS(OPT)                                                                                                        \
     OPT(bandwidth, 0, 0, INT64_MAX, "offload and fetch: bytes per 1e9 cost units (per second where costs are ns); 0: free")    \
     OPT(max_input_bytes, INT64_C(1) << 30, 1, INT64_MAX, "largest file read, after decompression")                             \
+    OPT(max_slots, 20000, 1, 10000000, "rotor-float with slots=0: the most slots it may take to be exact")                     \
     OPT(seed, 0, 0, INT64_MAX, "of every random choice: same seed and work limit, same plan")                                  \
+    OPT(slots, 500, 0, 1000000, "rotor, rotor-float, revolve: slots that memory is cut into; 0: exact")                        \
     OPT(time_ms, 0, 0, INT64_MAX / 1000000, "wall clock limit of a planner; 0: none")                                          \
     OPT(work, 0, 0, INT64_MAX, "work limit of a planner in its own unit; 0: about a second's worth")
 

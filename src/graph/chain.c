@@ -1,6 +1,8 @@
 /* chain.c: making, reading and freeing a chain. */
 #include "graph/chain.h"
 
+#include "graph/digest.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -68,8 +70,41 @@ remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_s
         *to = memcpy(text, from, length);
         text += length;
     }
+    rm_chain_digest(c, c->digest);
     *out = c;
     return REMAT_OK;
+}
+
+/* The same way as graphs (digest.c): sizes only, since re-timing a chain does not void a plan. */
+void rm_chain_digest(const remat_chain *c, char digest[80])
+{
+    static const char head[] = "remat-chain digest 1\n";
+    rm_sha256 s;
+    rm_sha256_begin(&s);
+    rm_sha256_add(&s, head, strlen(head));
+    rm_digest_int(&s, c->n_stages);
+    for (uint32_t i = 0; i <= c->n_stages + 1; i++) {
+        const remat_stage *x = &c->stages[i];
+        const int64_t sizes[] = {x->a, x->abar, x->delta, x->of, x->ob, x->keep};
+        for (size_t k = 0; k < RM_LEN(sizes); k++) rm_digest_int(&s, sizes[k]);
+    }
+    rm_digest_text(&s, digest);
+}
+
+int64_t rm_chain_need(const remat_chain *c, uint32_t *stage)
+{
+    int64_t need = 0, kept = 0;
+    *stage = 1;
+    for (uint32_t l = 1; l <= c->n_stages + 1; l++) {
+        const remat_stage *s = &c->stages[l], *before = s - 1;
+        const int64_t input = l == 1 ? before->a : c->stages[0].a + (before->a < before->abar ? before->a : before->abar);
+        kept += s->keep;
+        const int64_t backward = input + s->delta + s->abar + before->delta + s->ob + kept,
+                      forward = input + s->abar + s->of + kept;
+        const int64_t most = backward > forward ? backward : forward;
+        if (most > need) need = most, *stage = l;
+    }
+    return need;
 }
 
 void remat_chain_free(remat_chain *chain)
@@ -79,6 +114,7 @@ void remat_chain_free(remat_chain *chain)
     rm_release(&heap, chain, chain->block_size);
 }
 
+const char *remat_chain_digest(const remat_chain *chain) { return chain->digest; }
 const char *remat_chain_name(const remat_chain *chain) { return chain->name; }
 const char *remat_chain_size_unit(const remat_chain *chain) { return chain->size_unit; }
 const char *remat_chain_cost_unit(const remat_chain *chain) { return chain->cost_unit; }

@@ -9,6 +9,7 @@ struct remat_chain {
     remat_alloc heap;
     size_t block_size;
     const char *name, *size_unit, *cost_unit;
+    char digest[80];      /* "sha256:..." of its sizes */
     uint32_t n_stages;    /* L */
     remat_stage stages[]; /* L + 2 of them; names and units lie behind them in this block */
 };
@@ -16,5 +17,9 @@ struct remat_chain {
 /* Copies the L + 2 stages and the strings, and checks the numbers: REMAT_E_INPUT with a place if one is negative or sums pass
  * 2^62. */
 remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_stage *stages, remat_chain **out);
+
+void rm_chain_digest(const remat_chain *c, char digest[80]);
+/* No schedule needs less: at B^l and Fall^l, besides what they touch, a^0 is stored. `stage` is where. */
+int64_t rm_chain_need(const remat_chain *c, uint32_t *stage);
 
 #endif

@@ -3,23 +3,31 @@
  * the line "remat-graph digest 1\n", then little-endian 64-bit integers: the number of values and, for each, size, storage (of
  * its own; -1 for an alias) and alias (-1: none); the number of ops and, for each, n_in, in..., n_out, out..., pinned (0 or 1),
  * workspace; the number of outputs and the outputs. */
-#include "base/sha256.h"
+#include "graph/digest.h"
 #include "graph/graph.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void add_int(rm_sha256 *s, int64_t x)
+void rm_digest_int(rm_sha256 *s, int64_t x)
 {
     unsigned char bytes[8];
     for (unsigned i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)x >> 8 * i);
     rm_sha256_add(s, bytes, sizeof bytes);
 }
 
+void rm_digest_text(rm_sha256 *s, char digest[80])
+{
+    unsigned char hash[32];
+    rm_sha256_end(s, hash);
+    char *p = digest + snprintf(digest, 80, "sha256:");
+    for (unsigned i = 0; i < 32; i++) p += snprintf(p, 3, "%02x", hash[i]);
+}
+
 static void add_list(rm_sha256 *s, const uint32_t *items, uint32_t n)
 {
-    add_int(s, n);
-    for (uint32_t i = 0; i < n; i++) add_int(s, items[i]);
+    rm_digest_int(s, n);
+    for (uint32_t i = 0; i < n; i++) rm_digest_int(s, items[i]);
 }
 
 void rm_graph_digest(const remat_graph *g, char digest[80])
@@ -28,23 +36,20 @@ void rm_graph_digest(const remat_graph *g, char digest[80])
     rm_sha256 s;
     rm_sha256_begin(&s);
     rm_sha256_add(&s, head, strlen(head));
-    add_int(&s, g->n_values);
+    rm_digest_int(&s, g->n_values);
     for (uint32_t v = 0; v < g->n_values; v++) {
         const bool alias = g->alias[v] != REMAT_NONE;
-        add_int(&s, g->size[v]);
-        add_int(&s, alias ? -1 : g->storage[v]);
-        add_int(&s, alias ? (int64_t)g->alias[v] : -1);
+        rm_digest_int(&s, g->size[v]);
+        rm_digest_int(&s, alias ? -1 : g->storage[v]);
+        rm_digest_int(&s, alias ? (int64_t)g->alias[v] : -1);
     }
-    add_int(&s, g->n_ops);
+    rm_digest_int(&s, g->n_ops);
     for (uint32_t op = 0; op < g->n_ops; op++) {
         add_list(&s, g->in + g->in_begin[op], g->in_begin[op + 1] - g->in_begin[op]);
         add_list(&s, g->out + g->out_begin[op], g->out_begin[op + 1] - g->out_begin[op]);
-        add_int(&s, g->pinned[op]);
-        add_int(&s, g->workspace[op]);
+        rm_digest_int(&s, g->pinned[op]);
+        rm_digest_int(&s, g->workspace[op]);
     }
     add_list(&s, g->outputs, g->n_outputs);
-    unsigned char hash[32];
-    rm_sha256_end(&s, hash);
-    char *p = digest + snprintf(digest, 80, "sha256:");
-    for (unsigned i = 0; i < 32; i++) p += snprintf(p, 3, "%02x", hash[i]);
+    rm_digest_text(&s, digest);
 }

@@ -76,6 +76,7 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
     TRY(RM_SCRATCH(ctx, l.instances, n_instances));
     TRY(RM_SCRATCH(ctx, l.memory, n_steps + 2));
     TRY(RM_SCRATCH(ctx, now, g->n_values));
+    for (uint32_t v = 0; v < g->n_values; v++) now[v] = REMAT_NONE;
     for (uint32_t t = 0; t < n_steps; t++) {
         const uint32_t index = steps[t].index;
         int64_t cost = 0;
@@ -93,7 +94,8 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
             return rm_fail(ctx, REMAT_E_PLAN, "step %" PRIu32 ": the cost passes 2^62", t);
     }
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (n_steps && !rm_is_resident(g, g->outputs[i])) l.instances[now[g->outputs[i]]].death = (uint32_t)n_steps;
+        if (n_steps && !rm_is_resident(g, g->outputs[i]) && now[g->outputs[i]] != REMAT_NONE)
+            l.instances[now[g->outputs[i]]].death = (uint32_t)n_steps;
     TRY(sum_memory(ctx, g, steps, n_steps, &l));
     *out = l;
     return REMAT_OK;

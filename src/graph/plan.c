@@ -1,6 +1,8 @@
 /* plan.c: making, reading and freeing a plan. */
 #include "graph/plan.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define STRINGS(s)                                                                                                             \
@@ -66,4 +68,35 @@ bool rm_outcome_parse(const char *name, remat_outcome *out)
     for (size_t i = 0; i < RM_LEN(outcomes); i++)
         if (strcmp(outcomes[i], name) == 0) return *out = (remat_outcome)i, true;
     return false;
+}
+
+void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is)
+{
+    v->valid = false;
+    snprintf(v->reason, sizeof v->reason, "the plan says %s %" PRId64 ", but it is %" PRId64, what, says, is);
+}
+
+static int64_t index_or_absent(uint32_t x) { return x == REMAT_NONE ? REMAT_ABSENT : x; }
+
+void rm_plan_check_claims(const remat_plan *plan, bool same_cost_model, int64_t keep_all_peak_bytes, int64_t keep_all_cost,
+                          remat_verdict *v)
+{
+    const remat_summary *s = &plan->summary;
+    const bool fits = s->budget_bytes < 0 || v->peak_bytes <= s->budget_bytes;
+    const struct {
+        const char *what;
+        int64_t says, is;
+    } claims[] = {
+        {"peak_bytes", s->peak_bytes, v->peak_bytes},
+        {"peak_step", index_or_absent(s->peak_step), index_or_absent(v->peak_step)},
+        {"cost", same_cost_model ? s->cost : REMAT_ABSENT, v->cost},
+        {"keep_all_peak_bytes", s->keep_all_peak_bytes, keep_all_peak_bytes},
+        {"keep_all_cost", same_cost_model ? s->keep_all_cost : REMAT_ABSENT, keep_all_cost},
+        {"within_budget", plan->says_within ? s->within_budget : REMAT_ABSENT, fits},
+    };
+    for (size_t i = 0; i < RM_LEN(claims); i++)
+        if (claims[i].says != REMAT_ABSENT && claims[i].says != claims[i].is) {
+            rm_verdict_refuse(v, claims[i].what, claims[i].says, claims[i].is);
+            return;
+        }
 }

@@ -19,6 +19,12 @@ struct remat_plan {
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
                          remat_plan **out);
 
+/* Invalid after all: the plan carries a number that is not true. */
+void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is);
+/* Holds the numbers in the plan against what the verifier found, and against keep-all. */
+void rm_plan_check_claims(const remat_plan *plan, bool same_cost_model, int64_t keep_all_peak_bytes, int64_t keep_all_cost,
+                          remat_verdict *v);
+
 /* The names that files and the program use. */
 const char *rm_outcome_name(remat_outcome outcome);
 bool rm_outcome_parse(const char *name, remat_outcome *out);

@@ -11,4 +11,15 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     return status;
 }
 
-const rm_planner rm_keep_all = {{"keep-all", "nothing recomputed: the graph's own order"}, INT64_MAX, run};
+static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *results)
+{
+    rm_schedule steps = {0};
+    uint8_t *none;
+    TRY(RM_SCRATCH(p->ctx, none, (size_t)p->chain->n_stages + 1));
+    remat_status status = rm_chain_segments(p->ctx, p->chain, none, &steps);
+    if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
+    RM_VEC_FREE(&p->ctx->heap, steps);
+    return status;
+}
+
+const rm_planner rm_keep_all = {{"keep-all", "nothing recomputed: the graph's own order"}, INT64_MAX, run, run_chain};

@@ -2,6 +2,7 @@
 #ifndef RM_PLANNER_H
 #define RM_PLANNER_H
 
+#include "graph/chain.h"
 #include "graph/schedule.h"
 
 typedef struct rm_problem {
@@ -22,15 +23,47 @@ remat_status rm_offer(const rm_problem *p, rm_incumbent *best,
                       const rm_schedule *candidate); /* measures it; copies it if it is better */
 bool rm_fits(const rm_problem *p, int64_t peak_bytes);
 
+/* Chains. One call answers for several budgets, so that a curve costs one table. */
+typedef struct rm_chain_problem {
+    remat_ctx *ctx;
+    const remat_chain *chain;
+    const int64_t *budgets; /* ascending, each >= 0, at least one */
+    uint32_t n_budgets;
+    struct rm_chain_result *least;                                   /* if not NULL: the lowest peak is asked for as well */
+    remat_status (*judge)(void *user, const rm_schedule *candidate); /* if not NULL: sees every candidate */
+    void *user;
+} rm_chain_problem;
+
+typedef struct rm_chain_result { /* by budget */
+    rm_schedule steps;
+    int64_t peak_bytes, cost;
+    bool any, fits;
+    bool infeasible; /* proved, in the planner's model: no schedule fits */
+    bool optimal;    /* proved, in the chain model: none that fits is cheaper */
+} rm_chain_result;
+
+/* Measures the candidate and keeps it for every budget where it is better (as above). */
+remat_status rm_chain_offer(const rm_chain_problem *p, rm_chain_result *results, const rm_schedule *candidate);
+
 typedef struct rm_planner {
     remat_entry entry; /* name and help */
     int64_t default_work;
-    /* Only ever improves the incumbent. REMAT_E_APPLIES, with the reason, where it has nothing to say about this graph. */
+    /* Only ever improve what is there. REMAT_E_APPLIES, with the reason, where there is nothing to say about this graph or chain. */
     remat_status (*run)(const rm_problem *p, rm_incumbent *best);
+    remat_status (*run_chain)(const rm_chain_problem *p, rm_chain_result *results);
 } rm_planner;
 
 const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name); /* NULL: unknown, and the error is set */
 
-extern const rm_planner rm_keep_all, rm_periodic, rm_chen_sqrt, rm_chen_greedy;
+extern const rm_planner rm_keep_all, rm_periodic, rm_chen_sqrt, rm_chen_greedy, rm_revolve, rm_rotor, rm_rotor_float;
+
+/* What chain planners share (chain_steps.c). */
+remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind, uint32_t stage);
+/* One pass: stages whose input is a checkpoint begin a segment; all but the last segment are forwarded twice. checkpoint[l - 1]: is a^l one? */
+remat_status rm_chain_segments(remat_ctx *ctx, const remat_chain *c, const uint8_t *checkpoint, rm_schedule *out);
+/* Everything computed again from the input for every stage: something to show where nothing fits. */
+remat_status rm_chain_offer_least(const rm_chain_problem *p, rm_chain_result *results);
+/* A graph strategy that is a chain strategy: extract the chain, solve it for a sweep of budgets, expand each candidate into ops, offer all. */
+remat_status rm_run_by_chain(const rm_problem *p, rm_incumbent *best, const rm_planner *planner);
 
 #endif

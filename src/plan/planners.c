@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const rm_planner *const planners[] = {&rm_keep_all, &rm_periodic, &rm_chen_sqrt, &rm_chen_greedy};
+static const rm_planner *const planners[] = {&rm_keep_all, &rm_periodic, &rm_chen_sqrt,  &rm_chen_greedy,
+                                             &rm_revolve,  &rm_rotor,    &rm_rotor_float};
 
 const remat_entry *remat_strategy_at(size_t index) { return index < RM_LEN(planners) ? &planners[index]->entry : NULL; }
 

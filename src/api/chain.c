@@ -1,0 +1,226 @@
+/* chain.c: the public side of chains: making them, planning them, judging their plans. As with graphs, no plan leaves without the
+ * verifier's word. Bound: every stage is forwarded and run backward at least once. */
+#include "graph/chain.h"
+#include "graph/plan.h"
+#include "graph/stages.h"
+#include "plan/planner.h"
+#include "verify/verify.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages, uint32_t n_stages, remat_chain **out)
+{
+    if (n_stages >= UINT32_MAX - 2) return rm_fail(ctx, REMAT_E_USAGE, "too many stages");
+    const remat_chain head = {.name = name ? name : "", .size_unit = "bytes", .cost_unit = "ns", .n_stages = n_stages};
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_stage *named;
+    remat_status status = RM_SCRATCH(ctx, named, (size_t)n_stages + 2);
+    for (uint32_t i = 0; i <= n_stages + 1 && status == REMAT_OK; i++) {
+        named[i] = stages[i];
+        if (!named[i].name) named[i].name = "";
+    }
+    if (status == REMAT_OK) status = rm_chain_new(ctx, &head, named, out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+static remat_status of_graph(remat_ctx *ctx, const remat_graph *graph, remat_chain **out)
+{
+    rm_stages stages;
+    TRY(rm_stages_find(ctx, graph, RM_CUTS_READ_BACKWARD, &stages));
+    const remat_chain head = {.name = remat_graph_name(graph),
+                              .size_unit = "bytes",
+                              .cost_unit = remat_graph_cost_unit(graph),
+                              .n_stages = stages.n - 1};
+    return rm_chain_new(ctx, &head, stages.chain, out);
+}
+
+remat_status remat_chain_of_graph(remat_ctx *ctx, const remat_graph *graph, remat_chain **out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = of_graph(ctx, graph, out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+remat_status remat_chain_verify(remat_ctx *ctx, const remat_chain *chain, const remat_step *steps, size_t n_steps,
+                                remat_verdict *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = rm_verify_chain(ctx, chain, steps, n_steps, out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+/* ---- planning ---- */
+
+static remat_status keep_all(remat_ctx *ctx, const remat_chain *c, rm_chain_result *out)
+{
+    const int64_t no_limit = INT64_MAX;
+    return rm_keep_all.run_chain(&(rm_chain_problem){.ctx = ctx, .chain = c, .budgets = &no_limit, .n_budgets = 1}, out);
+}
+
+static uint32_t count_again(const remat_chain *c, const rm_schedule *steps, uint8_t *runs)
+{
+    uint32_t n = 0;
+    memset(runs, 0, (size_t)c->n_stages + 2);
+    for (size_t t = 0; t < steps->n; t++)
+        if (steps->items[t].kind != REMAT_B && runs[steps->items[t].index] < 2 && ++runs[steps->items[t].index] == 2) n++;
+    return n;
+}
+
+static remat_status make_plan(const rm_chain_problem *p, const rm_planner *planner, const rm_chain_result *r,
+                              const rm_chain_result *base, int64_t budget, remat_plan **out)
+{
+    remat_ctx *ctx = p->ctx;
+    const remat_chain *c = p->chain;
+    remat_verdict verdict;
+    uint8_t *runs;
+    remat_summary s = {.strategy = planner->entry.name,
+                       .graph = c->name,
+                       .digest = c->digest,
+                       .cost_model = "given",
+                       .cost_unit = c->cost_unit,
+                       .bound_scope = "chain",
+                       .bound_method = "first-runs",
+                       .budget_bytes = budget,
+                       .peak_bytes = r->peak_bytes,
+                       .cost = r->cost,
+                       .keep_all_peak_bytes = base->peak_bytes,
+                       .keep_all_cost = base->cost,
+                       .bound_cost = base->cost,
+                       .saved_bytes = REMAT_ABSENT,
+                       .traffic_bytes = REMAT_ABSENT,
+                       .seed = ctx->options.seed,
+                       .work = ctx->work,
+                       .steps = (uint32_t)r->steps.n,
+                       .ops = c->n_stages + 1,
+                       .stopped = ctx->stopped,
+                       .kind = REMAT_KIND_CHAIN};
+    s.need_bytes = rm_chain_need(c, &s.need_op);
+    s.within_budget = budget < 0 || r->peak_bytes <= budget;
+    if (r->optimal && s.within_budget) s.bound_cost = r->cost, s.bound_method = "dynamic-program";
+    s.outcome = s.within_budget ? (s.cost == s.bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE)
+                                : (budget < s.need_bytes || r->infeasible ? REMAT_INFEASIBLE : REMAT_UNKNOWN);
+    TRY(RM_SCRATCH(ctx, runs, (size_t)c->n_stages + 2));
+    s.recomputed_ops = count_again(c, &r->steps, runs);
+    TRY(rm_verify_chain(ctx, c, r->steps.items, r->steps.n, &verdict));
+    if (!verdict.valid) return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s.strategy, verdict.reason);
+    if (verdict.peak_bytes != s.peak_bytes || verdict.cost != s.cost)
+        return rm_fail(ctx, REMAT_E_BUG,
+                       "strategy '%s' says peak %" PRId64 " and cost %" PRId64 ", the verifier %" PRId64 " and %" PRId64,
+                       s.strategy, s.peak_bytes, s.cost, verdict.peak_bytes, verdict.cost);
+    s.peak_step = verdict.peak_step;
+    TRY(rm_plan_new(ctx, &s, r->steps.items, r->steps.n, out));
+    (*out)->graph_ops = c->n_stages + 1;
+    return REMAT_OK;
+}
+
+/* The longest schedule of any planner here forwards every stage for every backward: its cost must fit. */
+static remat_status check_times(remat_ctx *ctx, const remat_chain *c)
+{
+    int64_t forward = 0, backward = 0, all; /* below 2^62: rm_chain_new has checked it */
+    for (uint32_t l = 1; l <= c->n_stages + 1; l++) forward += c->stages[l].tf, backward += c->stages[l].tb;
+    if (rm_mul_overflows(forward, (int64_t)c->n_stages + 2, &all) || rm_add_overflows(all, backward, &all) ||
+        all >= RM_MAX_BYTES)
+        return rm_fail(ctx, REMAT_E_INPUT, "the times are so large that a schedule's cost may pass 2^62");
+    return REMAT_OK;
+}
+
+typedef struct answers {
+    rm_chain_result base, least, *results;
+    remat_plan **plans;
+    uint32_t n;
+} answers;
+
+static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner *planner, const int64_t *budgets, answers *x)
+{
+    const bool least = budgets[0] == REMAT_BUDGET_MIN;
+    int64_t *limits;
+    TRY(check_times(ctx, c));
+    TRY(keep_all(ctx, c, &x->base));
+    TRY(RM_SCRATCH(ctx, limits, x->n));
+    TRY(RM_SCRATCH(ctx, x->results, x->n));
+    for (uint32_t i = 0; i < x->n; i++) {
+        limits[i] = budgets[i] < 0 ? x->base.peak_bytes : budgets[i];
+        if (i && limits[i] < limits[i - 1]) return rm_fail(ctx, REMAT_E_USAGE, "budgets must ascend");
+    }
+    const rm_chain_problem p = {
+        .ctx = ctx, .chain = c, .budgets = limits, .n_budgets = x->n, .least = least ? &x->least : NULL};
+    TRY(planner->run_chain(&p, x->results));
+    for (uint32_t i = 0; i < x->n; i++) {
+        if (!x->results[i].any) TRY(rm_chain_offer_least(&p, x->results));
+        const int64_t budget = least ? x->least.peak_bytes : budgets[i];
+        TRY(make_plan(&p, planner, least ? &x->least : &x->results[i], &x->base, budget, &x->plans[i]));
+    }
+    return REMAT_OK;
+}
+
+remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const char *strategy, const int64_t *budgets,
+                               uint32_t n_budgets, remat_plan **out)
+{
+    const rm_planner *planner = rm_planner_find(ctx, strategy);
+    if (!planner) return REMAT_E_USAGE;
+    for (uint32_t i = 0; i < n_budgets; i++)
+        if (budgets[i] < (n_budgets == 1 ? REMAT_BUDGET_MIN : 0))
+            return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budgets[i]);
+    if (n_budgets == 0) return REMAT_OK;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    answers x = {.n = n_budgets};
+    rm_limits_begin(ctx, planner->default_work);
+    remat_status status = RM_SCRATCH(ctx, x.plans, n_budgets);
+    if (status == REMAT_OK) status = solve(ctx, chain, planner, budgets, &x);
+    for (uint32_t i = 0; i < n_budgets && x.plans; i++) {
+        if (status == REMAT_OK) out[i] = x.plans[i];
+        else remat_plan_free(x.plans[i]);
+        if (x.results) RM_VEC_FREE(&ctx->heap, x.results[i].steps);
+    }
+    RM_VEC_FREE(&ctx->heap, x.base.steps);
+    RM_VEC_FREE(&ctx->heap, x.least.steps);
+    rm_scratch_release(ctx, mark);
+    atomic_store_explicit(&ctx->stop, false, memory_order_relaxed);
+    return status;
+}
+
+remat_status remat_chain_plan(remat_ctx *ctx, const remat_chain *chain, const char *strategy, int64_t budget_bytes,
+                              remat_plan **out)
+{
+    return remat_chain_plans(ctx, chain, strategy, &budget_bytes, 1, out);
+}
+
+/* ---- a plan that was given ---- */
+
+static remat_status check_plan(remat_ctx *ctx, const remat_chain *c, const remat_plan *plan, rm_chain_result *base,
+                               remat_verdict *out)
+{
+    const remat_summary *s = &plan->summary;
+    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
+                           .cost = REMAT_ABSENT,
+                           .peak_step = REMAT_NONE,
+                           .peak_op = REMAT_NONE,
+                           .first_bad_step = REMAT_NONE};
+    if (strcmp(s->digest, c->digest) != 0) {
+        snprintf(out->reason, sizeof out->reason, "the plan is for another chain: its digest is %.40s..., the chain's %.40s...",
+                 s->digest, c->digest);
+        return REMAT_OK;
+    }
+    TRY(rm_verify_chain(ctx, c, plan->steps, plan->n_steps, out));
+    if (!out->valid) return REMAT_OK;
+    TRY(keep_all(ctx, c, base));
+    rm_plan_check_claims(plan, true, base->peak_bytes, base->cost, out);
+    return REMAT_OK;
+}
+
+remat_status remat_chain_plan_verify(remat_ctx *ctx, const remat_chain *chain, const remat_plan *plan, remat_verdict *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_chain_result base = {0};
+    remat_verdict verdict;
+    const remat_status status = check_plan(ctx, chain, plan, &base, &verdict);
+    if (status == REMAT_OK) *out = verdict;
+    RM_VEC_FREE(&ctx->heap, base.steps);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
