@@ -1,8 +1,8 @@
 /* args.c: the flag table and the parser.
  *
  * Problem: GNU style flags (`--flag value`, `--flag=value`, `-o value`, `--` ends them), each valid for some commands, with
- * mistakes answered by one line and the nearest right word. Method: one table; the library's own options are flags too
- * (`--max-input-bytes=N`), found by name. Invariants: a value is the next word whatever it looks like, unless it starts
+ * mistakes answered by one line and the nearest right word. Method: one table; the library's own options that no row sets
+ * are flags too (`--max-input-bytes=N`), found by name. Invariants: a value is the next word whatever it looks like, unless it starts
  * with "--"; a repeated flag: the last one counts; nothing is read or written before the whole line is understood. */
 #include "args.h"
 
@@ -13,29 +13,35 @@
 
 #define ON(name) (1u << CMD_##name)
 #define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE))
-#define GRAPHS (PLANS | ON(INFO) | ON(VERIFY) | ON(LOWER) | ON(GEN) | ON(IMPORT))
+#define FILES (PLANS | ON(INFO) | ON(VERIFY) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
+#define GRAPHS (FILES | ON(GEN))
 #define ALL ((1u << CMD_COUNT) - 1)
 
 const flag flags[FLAG_COUNT] = {
-    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(COMPARE) | ON(VERIFY),
+    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(COMPARE),
                      "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
+    [FLAG_LIMIT] = {"budget", 0, TEXT, "B", NULL, COMPLETE_NONE, ON(VERIFY),
+                    "a peak above this is invalid: 12GiB, 900MB, 50% (of keep-all), 4096"},
     [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS, "how to plan; compare takes a list: a,b,c"},
     [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
-                   "first budget, in percent of keep-all (default: min)"},
-    [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE), "last budget, in percent of keep-all (default: 100)"},
+                   "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},
+    [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
+                 "last budget: 80 or 80% of keep-all, 8GiB (default: 100%)"},
     [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE, PLANS,
                    "stop planning after T seconds (decimals allowed)"},
     [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS,
                    "work limit: reproducible, unlike --time (default: about a second's worth)"},
     [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS, "seed of random choices (default 0)"},
     [FLAG_LIST] = {"list", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(GEN), "list the models and their parameters"},
+    [FLAG_CHAIN] = {"chain", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO) | ON(IMPORT),
+                    "cut a training graph into its chain of stages first"},
     [FLAG_FORMAT] = {"format", 0, TEXT, "F", NULL, COMPLETE_FORMAT, ON(GEN) | ON(IMPORT),
                      "json or dot (default: by the ending of FILE, else json)"},
     [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(GEN) | ON(IMPORT),
                      "write the result to FILE, gzip if it ends in .gz; - is standard output"},
-    [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS,
-                         "costs of ops: given, unit, node, flops, roofline:DEVICE"},
+    [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS & ~ON(LOWER),
+                         "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat help " COST_MODELS_TOPIC},
     [FLAG_DCE] = {"dce", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "drop ops that reach no output"},
     [FLAG_FOLD_IDENTITY] = {"fold-identity", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "fold detach, alias and lift_fresh"},
     [FLAG_NO_ALIAS] = {"no-alias", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "give every view a storage of its own"},
@@ -124,6 +130,24 @@ static int usage(out *o, const args *a, const char *place, const char *reason)
     return out_fail(o, REMAT_E_USAGE, a->command < CMD_COUNT ? commands[a->command].name : "", place, "%s", reason);
 }
 
+unsigned option_commands(const remat_option *option)
+{
+    for (int i = 0; i < FLAG_COUNT; i++)
+        if (flags[i].option && strcmp(flags[i].option, option->name) == 0) return 0;
+    if (strcmp(option->name, "max_input_bytes") == 0) return FILES;
+    if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN) | ON(VERIFY);
+    return PLANS;
+}
+
+amount option_flag(const remat_option *option)
+{
+    amount result;
+    snprintf(result.text, sizeof result.text, "%s", option->name);
+    for (char *p = result.text; *p; p++)
+        if (*p == '_') *p = '-';
+    return result;
+}
+
 static int set_option(args *a, out *o, const char *flag_name, const remat_option *option, const char *name, int64_t value)
 {
     char reason[200];
@@ -143,15 +167,20 @@ static int set_option(args *a, out *o, const char *flag_name, const remat_option
     return REMAT_OK;
 }
 
-static const remat_option *find_option(const char *name, size_t length)
-{ /* "max-input-bytes": dashes for underscores */
+static const remat_option *option_named(const char *name)
+{
     const remat_option *option;
-    for (size_t i = 0; (option = remat_option_at(i)); i++) {
-        size_t k = 0;
-        while (k < length && option->name[k] && (name[k] == '-' ? '_' : name[k]) == option->name[k]) k++;
-        if (k == length && !option->name[k]) return option;
-    }
-    return NULL;
+    for (size_t i = 0; (option = remat_option_at(i)); i++)
+        if (strcmp(option->name, name) == 0) break;
+    return option;
+}
+
+static const remat_option *option_of_flag(const char *name)
+{
+    const remat_option *option;
+    for (size_t i = 0; (option = remat_option_at(i)); i++)
+        if (option_commands(option) && strcmp(option_flag(option).text, name) == 0) break;
+    return option;
 }
 
 static int set_flag(args *a, out *o, flag_id id, const char *shown, const char *value)
@@ -168,47 +197,44 @@ static int set_flag(args *a, out *o, flag_id id, const char *shown, const char *
         return usage(o, a, shown, reason);
     }
     if (!f->option) return REMAT_OK;
-    return set_option(a, o, shown, find_option(f->option, strlen(f->option)), f->option, a->number[id]);
+    return set_option(a, o, shown, option_named(f->option), f->option, a->number[id]);
 }
 
 /* ---- the line ---- */
 
-static int unknown_flag(const args *a, out *o, const char *shown, const char *name, size_t length)
+static int unknown_flag(const args *a, out *o, const char *shown, const char *name)
 {
-    char word[64], reason[400];
-    snprintf(word, sizeof word, "%.*s", (int)length, name);
-    for (int i = 0; i < FLAG_COUNT; i++)
-        if (strcmp(flags[i].name, word) == 0) {
-            size_t used = (size_t)snprintf(reason, sizeof reason, "not a flag of this command, but of");
-            for (int c = 0; c < CMD_COUNT; c++)
-                if (flags[i].commands >> c & 1)
-                    used += (size_t)snprintf(reason + used, sizeof reason - used, " %s", commands[c].name);
-            return usage(o, a, shown, reason);
-        }
-    guess g = {.word = word};
-    for (int i = 0; i < FLAG_COUNT; i++)
+    const remat_option *option = option_of_flag(name);
+    char reason[400];
+    unsigned where = option ? option_commands(option) : 0;
+    guess g = {.word = name};
+    for (int i = 0; i < FLAG_COUNT; i++) {
+        if (strcmp(flags[i].name, name) == 0) where |= flags[i].commands;
         if (flags[i].commands >> a->command & 1) guess_offer(&g, flags[i].name);
-    snprintf(reason, sizeof reason, "unknown flag%s", guess_hint(&g, "--").text);
+    }
+    size_t used = (size_t)snprintf(reason, sizeof reason, "not a flag of this command, but of");
+    for (int c = 0; c < CMD_COUNT; c++)
+        if (where >> c & 1) used += (size_t)snprintf(reason + used, sizeof reason - used, " %s", commands[c].name);
+    if (!where) snprintf(reason, sizeof reason, "unknown flag%s", guess_hint(&g, "--").text);
     return usage(o, a, shown, reason);
 }
 
 static int parse_flag(args *a, out *o, int *i, int argc, char **argv)
 {
     const char *word = argv[*i], *value = NULL;
-    char shown[64];
+    char shown[64], name[62];
     const bool is_long = word[1] == '-';
-    const char *name = word + (is_long ? 2 : 1);
-    size_t length = is_long ? strcspn(name, "=") : 1;
-    snprintf(shown, sizeof shown, "%.*s", (int)(length + (is_long ? 2 : 1)), word);
-    if (name[length]) value = name + length + (is_long ? 1 : 0);
+    const size_t dashes = is_long ? 2 : 1, length = is_long ? strcspn(word + 2, "=") : 1;
+    snprintf(shown, sizeof shown, "%.*s", (int)(length + dashes), word);
+    snprintf(name, sizeof name, "%.*s", (int)length, word + dashes);
+    if (word[dashes + length]) value = word + dashes + length + (is_long ? 1 : 0);
 
     int id = 0;
     while (id < FLAG_COUNT && !((flags[id].commands >> a->command & 1) &&
-                                (is_long ? strlen(flags[id].name) == length && strncmp(flags[id].name, name, length) == 0
-                                         : flags[id].letter == *name)))
+                                (is_long ? strcmp(flags[id].name, name) == 0 : flags[id].letter == *name)))
         id++;
-    const remat_option *option = id == FLAG_COUNT && is_long ? find_option(name, length) : NULL;
-    if (id == FLAG_COUNT && !option) return unknown_flag(a, o, shown, name, length);
+    const remat_option *option = id == FLAG_COUNT && is_long ? option_of_flag(name) : NULL;
+    if (id == FLAG_COUNT && !(option && option_commands(option) >> a->command & 1)) return unknown_flag(a, o, shown, name);
     if (!option && flags[id].kind == SWITCH) {
         if (value) return usage(o, a, shown, "takes no value");
         return set_flag(a, o, (flag_id)id, shown, NULL);
@@ -224,18 +250,18 @@ static int parse_flag(args *a, out *o, int *i, int argc, char **argv)
     return set_option(a, o, shown, option, option->name, number);
 }
 
-static int parse_command(args *a, out *o, const char *word)
+int args_command(out *o, const char *word, command_id *id)
 {
-    char reason[400];
-    for (int c = 0; c < CMD_COUNT; c++)
+    guess g = {.word = word};
+    for (int c = 0; c < CMD_COUNT; c++) {
         if (strcmp(commands[c].name, word) == 0) {
-            a->command = (command_id)c;
+            *id = (command_id)c;
             return REMAT_OK;
         }
-    guess g = {.word = word};
-    for (int c = 0; c < CMD_COUNT; c++) guess_offer(&g, commands[c].name);
-    snprintf(reason, sizeof reason, "unknown command '%.60s'%s", word, g.best ? guess_hint(&g, "").text : "; see remat --help");
-    return usage(o, a, "", reason);
+        guess_offer(&g, commands[c].name);
+    }
+    return out_fail(o, REMAT_E_USAGE, "", "", "unknown command '%.60s'%s", word,
+                    g.best ? guess_hint(&g, "").text : "; see remat --help");
 }
 
 int args_parse(args *a, out *o, int argc, char **argv)
@@ -245,7 +271,7 @@ int args_parse(args *a, out *o, int argc, char **argv)
     *a = (args){.command = CMD_COUNT};
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0) o->json = true; /* before the first mistake can be reported */
-    if ((status = parse_command(a, o, argv[1]))) return status;
+    if ((status = args_command(o, argv[1], &a->command))) return status;
     const command *c = &commands[a->command];
     for (int i = 2; i < argc; i++) {
         if (!flags_end && strcmp(argv[i], "--") == 0) {
@@ -256,10 +282,13 @@ int args_parse(args *a, out *o, int argc, char **argv)
             char reason[200];
             snprintf(reason, sizeof reason, "one argument too many: '%.60s'", argv[i]);
             return usage(o, a, "", reason);
+        } else if (!*argv[i]) {
+            return usage(o, a, "", "an argument is empty");
         } else {
             a->operands[a->n_operands++] = argv[i];
         }
     }
-    if (a->text[FLAG_HELP] || a->n_operands >= c->least || (a->text[FLAG_LIST] && a->n_operands == 0)) return REMAT_OK;
+    if (a->text[FLAG_LIST] && a->n_operands > 0) return usage(o, a, "--list", "takes no model");
+    if (a->text[FLAG_HELP] || a->text[FLAG_LIST] || a->n_operands >= c->least) return REMAT_OK;
     return out_fail(o, REMAT_E_USAGE, c->name, "", "needs %s; see remat %s --help", c->operands, c->name);
 }

@@ -36,6 +36,7 @@ extern const command commands[CMD_COUNT]; /* main.c; indexed by command_id */
 
 typedef enum flag_id {
     FLAG_BUDGET,
+    FLAG_LIMIT, /* the --budget of verify */
     FLAG_STRATEGY,
     FLAG_POINTS,
     FLAG_FROM,
@@ -44,6 +45,7 @@ typedef enum flag_id {
     FLAG_WORK,
     FLAG_SEED,
     FLAG_LIST,
+    FLAG_CHAIN,
     FLAG_FORMAT,
     FLAG_OUTPUT,
     FLAG_COST_MODEL,
@@ -61,7 +63,7 @@ typedef enum flag_kind { SWITCH, TEXT, INTEGER, SECONDS } flag_kind;
 typedef enum complete {
     COMPLETE_NONE,
     COMPLETE_FILE,
-    COMPLETE_STRATEGY,
+    COMPLETE_STRATEGY, /* a list of them: compare takes more than one */
     COMPLETE_COST,
     COMPLETE_FORMAT,
     COMPLETE_BUDGET
@@ -86,7 +88,7 @@ typedef struct args {
     struct {
         const char *name;
         int64_t value;
-    } options[8]; /* the library's options that were set */
+    } options[32]; /* the library's options that were set */
     int n_options;
     const char *operands[2];
     int n_operands;
@@ -95,9 +97,17 @@ typedef struct args {
 /* argv[0] is the program. REMAT_OK, or an exit code with the one line already printed to `o`. */
 int args_parse(args *a, out *o, int argc, char **argv);
 bool args_number(const char *text, int64_t *result); /* a whole decimal int64_t and nothing else */
+/* REMAT_OK and the command of that name, or a usage error with the nearest one. */
+int args_command(out *o, const char *word, command_id *id);
 
+/* The library's options as flags: "max-input-bytes", for the commands in the mask; 0 for one that a row of flags[] sets. */
+unsigned option_commands(const remat_option *option);
+amount option_flag(const remat_option *option);
+
+#define COST_MODELS_TOPIC "cost-models" /* `remat help cost-models` */
 void help_overview(out *o);
 void help_command(out *o, command_id id);
+void help_cost_models(out *o);
 
 /* The nearest of a set of words: start with {.word = w}, offer candidates, read `best` (NULL: none is near). */
 typedef struct guess {

@@ -9,7 +9,7 @@
 
 enum { AXIS = 9, MARGIN = AXIS + 2 };
 
-static int plot_columns(const out *o) { return o->width - MARGIN - 1; }
+int chart_columns(const out *o) { return o->width - MARGIN - 1; }
 
 static int64_t column_value(const chart *c, int column, int columns)
 { /* -1: past the last sample */
@@ -48,7 +48,7 @@ static const char *block(const out *o, int level, bool shaded)
 
 void chart_draw(out *o, const chart *c)
 {
-    const int columns = plot_columns(o), line = limit_row(c), base = eighths(c, c->base) / 8;
+    const int columns = chart_columns(o), line = limit_row(c), base = eighths(c, c->base) / 8;
     int *height = out_resize(NULL, (size_t)columns, sizeof *height);
     out_print(o, "\n%s%s%s%s%s\n", out_style(o, BOLD), c->title, out_style(o, PLAIN), c->note,
               base == 0 ? ""
@@ -58,7 +58,7 @@ void chart_draw(out *o, const chart *c)
     for (int r = c->rows - 1; r >= 0; r--) {
         const bool labelled = r == line || r == c->rows - 1 || (r == c->rows / 2 - 1 && r + 1 != line && r - 1 != line);
         const int64_t value = r == line ? c->limit : (int64_t)((double)c->top * (r + 1) / c->rows);
-        const amount text = labelled ? c->show(r == c->rows - 1 && r != line ? c->top : value) : (amount){""};
+        const amount text = labelled ? c->show(o, r == c->rows - 1 && r != line ? c->top : value) : (amount){""};
         const char *tick = !labelled ? (o->utf8 ? "│" : "|") : r == line ? (o->utf8 ? "╞" : "+") : (o->utf8 ? "┤" : "+");
         out_print(o, "%s%*s %s%s", r == line ? out_style(o, LIMIT) : "", AXIS, text.text, tick,
                   r == line ? out_style(o, PLAIN) : "");
@@ -78,7 +78,7 @@ void chart_draw(out *o, const chart *c)
         }
         out_print(o, "%s\n", now == PLAIN ? "" : out_style(o, PLAIN));
     }
-    out_print(o, "%*s %s", AXIS, c->show(0).text, o->utf8 ? "└" : "+");
+    out_print(o, "%*s %s", AXIS, c->show(o, 0).text, o->utf8 ? "└" : "+");
     for (int x = 0; x < columns; x++) out_print(o, "%s", o->utf8 ? "─" : "-");
     out_print(o, "\n");
     free(height);
@@ -86,36 +86,74 @@ void chart_draw(out *o, const chart *c)
 
 void chart_mark(out *o, const chart *c, size_t sample, const char *text)
 {
-    const int columns = plot_columns(o), length = out_columns(o, text);
+    const int columns = chart_columns(o), length = out_columns(o, text);
     int x = 0;
     const size_t span = c->span ? c->span : 1;
     while (x + 1 < columns && (size_t)((double)(x + 1) * (double)span / columns) <= sample) x++;
     const char *mark = o->utf8 ? "▲" : "^";
     if (x + 2 + length <= columns) out_print(o, "%*s%s %s\n", MARGIN + x, "", mark, text);
     else if (length + 1 <= MARGIN + x) out_print(o, "%*s%s %s\n", MARGIN + x - length - 1, "", text, mark);
-    else out_print(o, "%*s%s\n%s\n", MARGIN + x, "", mark, text);
+    else out_print(o, "%*s%s\n%s\n", MARGIN + x, "", mark, out_clean(o, text, o->width).text);
 }
 
-int timeline_make(session *s, const remat_step *steps, size_t n_steps, timeline *t)
+/* Rotor's operations on the bytes stored (docs/model.md); the plan is valid. */
+static void play_chain(const remat_chain *chain, const remat_step *steps, size_t n_steps, int64_t *bytes)
 {
-    remat_program *program;
-    size_t n_statements;
-    CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
-    const remat_statement *statement = remat_program_statements(program, &n_statements);
-    *t = (timeline){.bytes = out_resize(NULL, n_steps + 1, sizeof *t->bytes), .n_steps = n_steps};
+    typedef struct shelf {
+        bool plain, all, seen; /* is a^l, is abar^l stored; was the stage forwarded before? */
+    } shelf;
+    const uint32_t last = remat_chain_n_stages(chain) + 1;
+    shelf *shelves = out_resize(NULL, (size_t)last + 1, sizeof *shelves);
+    memset(shelves, 0, ((size_t)last + 1) * sizeof *shelves);
+    shelves[0].plain = true;
+    int64_t stored = remat_chain_stage(chain, 0)->a;
+    for (size_t t = 0; t < n_steps; t++) {
+        const uint32_t l = steps[t].index, kind = steps[t].kind;
+        const remat_stage *stage = remat_chain_stage(chain, l), *before = remat_chain_stage(chain, l - 1);
+        const bool all = kind == REMAT_F_ALL, eats = kind == REMAT_B || kind == REMAT_F_NONE;
+        bool *place = all ? &shelves[l].all : &shelves[l].plain;
+        const int64_t size = all ? stage->abar : stage->a;
+        int64_t makes = before->delta, frees = eats && shelves[l - 1].plain ? before->a : 0;
+        if (kind == REMAT_B) {
+            frees += stage->delta + stage->abar + stage->keep;
+            shelves[l].all = false;
+        } else {
+            makes = size + (shelves[l].seen ? 0 : stage->keep);
+            frees += *place ? size : 0; /* it replaces an older copy */
+            *place = shelves[l].seen = true;
+        }
+        if (eats) shelves[l - 1].plain = false;
+        bytes[t] = stored + makes + (kind == REMAT_B ? stage->ob : stage->of);
+        stored += makes - frees;
+    }
+    free(shelves);
+}
+
+int timeline_make(session *s, const remat_plan *plan, timeline *t)
+{
+    size_t n_steps, n_statements;
+    const remat_step *steps = remat_plan_steps(plan, &n_steps);
+    remat_program *program = NULL;
+    if (!s->chain) CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
+    *t = (timeline){.bytes = out_resize(NULL, n_steps + 1, sizeof *t->bytes), .n_steps = n_steps, .program = program};
     memset(t->bytes, 0, (n_steps + 1) * sizeof *t->bytes);
-    for (size_t i = 0; i < n_statements; i++) {
-        int64_t *bytes = &t->bytes[statement[i].step_index];
-        if (statement[i].memory_bytes > *bytes) *bytes = statement[i].memory_bytes;
+    if (s->chain) {
+        play_chain(s->chain, steps, n_steps, t->bytes);
+    } else {
+        const remat_statement *statement = remat_program_statements(program, &n_statements);
+        for (size_t i = 0; i < n_statements; i++) {
+            int64_t *bytes = &t->bytes[statement[i].step_index];
+            if (statement[i].memory_bytes > *bytes) *bytes = statement[i].memory_bytes;
+        }
     }
     for (size_t i = 0; i < n_steps; i++)
         if (t->bytes[i] > t->peak_bytes) t->peak_bytes = t->bytes[i], t->peak_step = i;
-    remat_program_free(program);
     return REMAT_OK;
 }
 
 void timeline_free(timeline *t)
 {
+    remat_program_free(t->program);
     free(t->bytes);
-    t->bytes = NULL;
+    *t = (timeline){0};
 }

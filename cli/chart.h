@@ -14,9 +14,10 @@ typedef struct chart {
     int64_t base;  /* up to here columns are shaded: resident bytes */
     int64_t limit; /* a line across, or negative */
     int rows;
-    amount (*show)(int64_t value); /* labels of the axis */
+    amount (*show)(const out *o, int64_t value); /* labels of the axis */
 } chart;
 
+int chart_columns(const out *o); /* how many columns of samples a chart has */
 void chart_draw(out *o, const chart *c);
 /* A line below the chart: a mark under the column of `sample` with text beside it. */
 void chart_mark(out *o, const chart *c, size_t sample, const char *text);
@@ -25,9 +26,10 @@ typedef struct timeline {
     int64_t *bytes; /* memory while each step runs */
     size_t n_steps, peak_step;
     int64_t peak_bytes;
+    remat_program *program; /* of a graph */
 } timeline;
 
-int timeline_make(session *s, const remat_step *steps, size_t n_steps, timeline *t); /* exit code as in session.h */
+int timeline_make(session *s, const remat_plan *plan, timeline *t); /* a valid plan; exit code as in session.h */
 void timeline_free(timeline *t);
 
 #endif

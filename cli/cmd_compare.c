@@ -1,9 +1,10 @@
-/* cmd_compare.c: `remat compare` and `remat curve`: many plans of one graph, side by side.
+/* cmd_compare.c: `remat compare` and `remat curve`: many plans of one graph or chain, side by side.
  *
  * compare runs strategies at one budget; one that does not apply gets a row with its reason. curve runs one strategy over
  * rising budgets. A plan of a smaller budget is valid at a larger one, so curve carries the cheapest forward where a
- * planner does worse with more room; the bound does not carry (it was proved for the smaller budget) and is dropped.
- * Invariant: among the points that fit, cost never rises with the budget. Ctrl-C ends both after the current plan. */
+ * planner does worse with more room; the bound, the work and the stop stay those of the point. Invariant: among the points
+ * that fit, cost never rises with the budget. Ctrl-C ends both after the current plan, prints what there is, and is exit
+ * code 130. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,26 +15,12 @@
 
 enum { DEFAULT_POINTS = 12, MOST_POINTS = 1000, PLOT_ROWS = 10 };
 
-typedef struct reports {
-    report *items;
-    size_t n, capacity;
-} reports;
-
-static report *reports_add(reports *r)
-{
-    if (r->n == r->capacity) {
-        r->capacity = r->capacity ? 2 * r->capacity : 16;
-        r->items = out_resize(r->items, r->capacity, sizeof *r->items);
-    }
-    return &r->items[r->n++];
-}
-
 static void print_machine(session *s, const reports *r)
 { /* --json or --csv */
     if (s->out->json) {
         emitter j = {.out = s->out};
         emit_open(&j, NULL, '[');
-        for (size_t i = 0; i < r->n; i++) report_json(&j, &r->items[i]);
+        for (size_t i = 0; i < r->n; i++) report_json(&j, s, &r->items[i]);
         emit_close(&j, ']');
         return;
     }
@@ -43,73 +30,89 @@ static void print_machine(session *s, const reports *r)
 
 static bool for_machines(const session *s) { return s->out->json || s->args->text[FLAG_CSV]; }
 
-static void title(session *s, const char *strategy)
+static void heads(table *t, const char *first, const char *second, const char *third)
 {
-    out *o = s->out;
-    out_print(o, "%s%s%s%s%s  keep-all peak %s", out_style(o, BOLD), out_clean(o, remat_graph_name(s->graph), 40).text,
-              out_style(o, PLAIN), *strategy ? "  " : "", strategy, human_bytes(s->info.keep_all_peak_bytes).text);
+    const char *const names[] = {first, second, third, "overhead", "fits", "outcome", "gap", "seconds"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(t, BOLD, "%s", names[i]);
 }
 
-static style fit_style(const report *r) { return r->summary.within_budget ? GOOD : BAD; }
+/* The columns that both tables end with. */
+static void judged(table *t, const report *r)
+{
+    const remat_summary *m = &r->summary;
+    table_cell(t, PLAIN, "+%s", human_percent(report_overhead(m)).text);
+    table_cell(t, m->within_budget ? GOOD : BAD, "%s", m->within_budget ? "yes" : "no");
+    table_cell(t, PLAIN, "%s", report_outcome(m));
+    table_cell(t, PLAIN, "%s", report_gap_text(m).text);
+    table_cell(t, PLAIN, "%.2f", r->seconds);
+}
+
+static int interrupted(session *s)
+{
+    if (!session_interrupted()) return REMAT_OK;
+    out_message(s->out, "interrupted: this is not all");
+    return EXIT_INTERRUPTED;
+}
 
 /* ---- compare ---- */
 
 static void compare_table(session *s, const reports *r)
 {
-    static const char *const heads[] = {"strategy", "peak", "of keep-all", "overhead", "fits", "outcome", "gap", "seconds"};
-    table t = {.out = s->out, .align = "lrrrllrr"};
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&t, BOLD, "%s", heads[i]);
+    out *o = s->out;
+    table t = {.out = o, .align = "lrrrllrr"};
     size_t refused = 0;
+    heads(&t, "strategy", "peak", "of keep-all");
     for (size_t i = 0; i < r->n; i++) {
-        const report *item = &r->items[i];
-        const remat_summary *m = &item->summary;
-        if (!item->plan) {
+        const remat_summary *m = &r->items[i].summary;
+        if (!r->items[i].plan) {
             refused++;
             continue;
         }
         table_cell(&t, PLAIN, "%s", m->strategy);
-        table_cell(&t, PLAIN, "%s", human_bytes(m->peak_bytes).text);
+        table_cell(&t, PLAIN, "%s", out_size(o, m->peak_bytes).text);
         table_cell(&t, PLAIN, "%s", human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes)).text);
-        table_cell(&t, PLAIN, "+%s", human_percent(report_overhead(m)).text);
-        table_cell(&t, fit_style(item), "%s", m->within_budget ? "yes" : "no");
-        table_cell(&t, PLAIN, "%s", report_outcome(m));
-        table_cell(&t, PLAIN, "%s", report_gap_text(m).text);
-        table_cell(&t, PLAIN, "%.2f", item->seconds);
+        judged(&t, &r->items[i]);
     }
     table_print(&t);
-    if (refused) out_print(s->out, "\n%sdo not apply%s\n", out_style(s->out, BOLD), out_style(s->out, PLAIN));
-    for (size_t i = 0; i < r->n; i++) {
-        const report *item = &r->items[i];
-        const char *because = strstr(item->reason, "does not apply: "); /* what the heading says already */
-        if (!item->plan)
-            out_print(s->out, "  %-12s  %s\n", item->summary.strategy,
-                      out_clean(s->out, because ? because + strlen("does not apply: ") : item->reason, 64).text);
-    }
+    if (refused) out_print(o, "\n%sdo not apply%s\n", out_style(o, BOLD), out_style(o, PLAIN));
+    for (size_t i = 0; i < r->n; i++)
+        if (!r->items[i].plan)
+            out_print(o, "  %-12s  %s\n", r->items[i].summary.strategy, out_clean(o, r->items[i].reason, o->width - 16).text);
 }
 
-static int compare_status(const reports *r)
-{ /* one that fits is enough */
-    int status = REMAT_E_APPLIES;
+/* One that fits is enough; else the proof, else the least peak. */
+static int compare_status(session *s, const reports *r)
+{
+    const report *why = NULL;
     for (size_t i = 0; i < r->n; i++) {
-        const remat_status one = r->items[i].plan ? remat_plan_status(r->items[i].plan) : REMAT_E_APPLIES;
-        if (one == REMAT_OK) return REMAT_OK;
-        if (one == REMAT_E_INFEASIBLE || (one == REMAT_E_NOT_FOUND && status != REMAT_E_INFEASIBLE)) status = (int)one;
+        const report *one = &r->items[i];
+        const remat_status status = one->plan ? remat_plan_status(one->plan) : REMAT_E_APPLIES;
+        if (one->plan && status == REMAT_OK) return REMAT_OK;
+        if (!one->plan) continue;
+        const bool proof = why && remat_plan_status(why->plan) == REMAT_E_INFEASIBLE;
+        if (!why || (!proof && (status == REMAT_E_INFEASIBLE || one->summary.peak_bytes < why->summary.peak_bytes))) why = one;
     }
-    return status;
+    if (why) return report_status(s, why, s->out);
+    out_message(s->out, "none of the strategies applies%s%s", r->n == 1 ? ": " : "", r->n == 1 ? r->items[0].reason : "");
+    return REMAT_E_APPLIES;
 }
 
 static int compare_all(session *s, char *list, int64_t budget, reports *r)
 {
     const remat_entry *entry;
     int status = REMAT_OK;
-    for (size_t i = 0; !list && !status && !session_interrupted() && (entry = remat_strategy_at(i)); i++)
-        status = report_make(s, entry->name, budget, reports_add(r));
-    for (char *name = list, *next; name && !status && !session_interrupted(); name = next) {
+    s->bar.parts = 0;
+    if (list)
+        for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) s->bar.parts++;
+    else
+        while (remat_strategy_at(s->bar.parts)) s->bar.parts++;
+    for (; !list && !status && !session_interrupted() && (entry = remat_strategy_at(s->bar.part)); s->bar.part++)
+        status = report_make(s, entry->name, &budget, 1, r);
+    for (char *name = list, *next; name && !status && !session_interrupted(); name = next, s->bar.part++) {
         next = strchr(name, ',');
         if (next) *next++ = '\0';
-        status = report_make(s, name, budget, reports_add(r));
+        status = report_make(s, name, &budget, 1, r);
     }
-    if (!status && session_interrupted()) out_message(s->out, "interrupted: not all strategies were run");
     return status;
 }
 
@@ -132,27 +135,26 @@ int cmd_compare(session *s)
     int status;
     reports r = {0};
     if (!a->text[FLAG_BUDGET])
-        return out_fail(s->out, REMAT_E_USAGE, "compare", "", "needs a --budget, for example --budget 50%%");
+        return out_fail(s->out, REMAT_E_USAGE, "compare", "--budget", "is needed, for example --budget 50%%");
     if (list && (status = check_list(s, list))) return status;
-    if ((status = session_graph(s, a->operands[0], NULL))) return status;
-    if ((status = session_budget(s, a->text[FLAG_BUDGET], &budget))) return status;
+    if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
+    if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
 
     char *names = list ? strcpy(out_resize(NULL, strlen(list) + 1, 1), list) : NULL;
+    session_catch(s);
     status = compare_all(s, names, budget, &r);
+    session_release(s);
     if (!status && for_machines(s)) {
         print_machine(s, &r);
-        status = compare_status(&r);
     } else if (!status) {
-        title(s, "");
-        if (budget >= 0) out_print(s->out, "  budget %s\n\n", human_exact(budget).text);
-        else out_print(s->out, "  budget: the least of each strategy\n\n");
+        char after[160];
+        snprintf(after, sizeof after, "  keep-all peak %s  budget%s%s", out_size(s->out, s->info.keep_all_peak_bytes).text,
+                 budget >= 0 ? " " : ": the least of each", budget >= 0 ? out_exact(s->out, budget).text : "");
+        out_title(s->out, session_name(s), after);
+        out_print(s->out, "\n");
         compare_table(s, &r);
-        status = compare_status(&r);
-        if (status == REMAT_E_INFEASIBLE || status == REMAT_E_NOT_FOUND)
-            out_message(s->out, "no strategy %s %s; no plan needs less than %s",
-                        status == REMAT_E_INFEASIBLE ? "can fit" : "found a plan within", human_bytes(budget).text,
-                        human_bytes(s->info.need_bytes).text);
     }
+    if (!status && !(status = interrupted(s))) status = compare_status(s, &r);
     free(names);
     free(r.items);
     return status;
@@ -160,13 +162,13 @@ int cmd_compare(session *s)
 
 /* ---- curve ---- */
 
-static int percent_budget(session *s, const char *text, int64_t *budget)
+static int percent_budget(session *s, const char *place, const char *text, int64_t *budget)
 { /* a bare number is a percentage here */
     char percent[64];
     const size_t length = strlen(text);
-    if (length + 2 > sizeof percent || strspn(text, "0123456789.") != length) return session_budget(s, text, budget);
+    if (length + 2 > sizeof percent || strspn(text, "0123456789.") != length) return session_budget(s, place, text, budget);
     snprintf(percent, sizeof percent, "%s%%", text);
-    return session_budget(s, percent, budget);
+    return session_budget(s, place, percent, budget);
 }
 
 static int64_t between(int64_t from, int64_t to, int64_t i, int64_t n)
@@ -175,126 +177,157 @@ static int64_t between(int64_t from, int64_t to, int64_t i, int64_t n)
     return from + span / n * i + span % n * i / n;
 }
 
-static amount show_overhead(int64_t per_myriad)
-{
-    amount result;
-    snprintf(result.text, sizeof result.text, "+%.*f%%", per_myriad < 1000 ? 2 : 0, (double)per_myriad / 100);
-    return result;
-}
-
 static void curve_plot(session *s, const reports *r)
 {
     out *o = s->out;
-    enum { SAMPLES = 400 };
-    int64_t values[SAMPLES], top = 0;
-    size_t best = SIZE_MAX, next = 0;
+    const int columns = chart_columns(o);
+    int64_t *values = out_resize(NULL, (size_t)columns, sizeof *values), top = 0;
+    const report *best = NULL, *next = r->items;
     const int64_t from = r->items[0].summary.budget_bytes, to = r->items[r->n - 1].summary.budget_bytes;
-    for (size_t x = 0; x < SAMPLES; x++) { /* the best plan at each budget: a staircase */
-        const int64_t budget = between(from, to, (int64_t)x, SAMPLES - 1);
-        for (; next < r->n && r->items[next].summary.budget_bytes <= budget; next++)
-            if (r->items[next].summary.within_budget) best = next;
-        values[x] = best == SIZE_MAX ? 0 : (int64_t)(report_overhead(&r->items[best].summary) * 10000 + 0.5);
+    for (int x = 0; x < columns; x++) { /* the best plan at each budget: a staircase, its last step at the right edge */
+        const int64_t budget = between(from, to, x, columns - 1);
+        for (; next < r->items + r->n && next->summary.budget_bytes <= budget; next++)
+            if (next->summary.within_budget) best = next;
+        values[x] = best ? (int64_t)(report_overhead(&best->summary) * 10000 + 0.5) : 0;
         if (values[x] > top) top = values[x];
     }
-    if (r->n < 2 || top == 0) return; /* nothing to see */
-    const chart c = {.title = "overhead",
-                     .note = " against budget",
-                     .values = values,
-                     .n_values = SAMPLES,
-                     .span = SAMPLES,
-                     .top = top,
-                     .limit = -1,
-                     .rows = PLOT_ROWS,
-                     .show = show_overhead};
-    chart_draw(o, &c);
-    const amount left = human_bytes(from), right = human_bytes(to);
-    out_print(o, "%*s%s%*s\n", 11, "", left.text, o->width - 12 - (int)strlen(left.text), right.text);
+    if (r->n > 1 && top > 0) { /* else there is nothing to see */
+        const chart c = {.title = "overhead",
+                         .note = " against budget",
+                         .values = values,
+                         .n_values = (size_t)columns,
+                         .span = (size_t)columns,
+                         .top = top,
+                         .limit = -1,
+                         .rows = PLOT_ROWS,
+                         .show = out_percent};
+        chart_draw(o, &c);
+        const amount left = out_size(o, from), right = out_size(o, to);
+        out_print(o, "%*s%s%*s\n", 11, "", left.text, o->width - 12 - (int)strlen(left.text), right.text);
+    }
+    free(values);
 }
 
 static void curve_table(session *s, const reports *r)
 {
-    static const char *const heads[] = {"budget", "of keep-all", "peak", "overhead", "fits", "outcome", "gap", "seconds"};
     table t = {.out = s->out, .align = "rrrrllrr"};
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&t, BOLD, "%s", heads[i]);
+    heads(&t, "budget", "of keep-all", "peak");
     for (size_t i = 0; i < r->n; i++) {
         const remat_summary *m = &r->items[i].summary;
-        table_cell(&t, PLAIN, "%s", human_bytes(m->budget_bytes).text);
+        table_cell(&t, PLAIN, "%s", out_size(s->out, m->budget_bytes).text);
         table_cell(&t, PLAIN, "%s", human_percent(share_of(m->budget_bytes, m->keep_all_peak_bytes)).text);
-        table_cell(&t, PLAIN, "%s", human_bytes(m->peak_bytes).text);
-        table_cell(&t, PLAIN, "+%s", human_percent(report_overhead(m)).text);
-        table_cell(&t, fit_style(&r->items[i]), "%s", m->within_budget ? "yes" : "no");
-        table_cell(&t, PLAIN, "%s", report_outcome(m));
-        table_cell(&t, PLAIN, "%s", report_gap_text(m).text);
-        table_cell(&t, PLAIN, "%.2f", r->items[i].seconds);
+        table_cell(&t, PLAIN, "%s", out_size(s->out, m->peak_bytes).text);
+        judged(&t, &r->items[i]);
     }
     table_print(&t);
 }
 
-static void carry(report *point, const report *best) /* keeps the point's budget and time */
+/* The plan of `best` in place of the point's own. */
+static void carry(report *point, const report *best)
 {
     const report own = *point;
     *point = *best;
     point->seconds = own.seconds;
-    point->summary.budget_bytes = own.summary.budget_bytes;
-    point->summary.bound_cost = REMAT_ABSENT;
-    point->summary.outcome = REMAT_FEASIBLE;
+    remat_summary *m = &point->summary;
+    m->budget_bytes = own.summary.budget_bytes;
+    m->bound_cost = own.summary.bound_cost;
+    m->bound_scope = own.summary.bound_scope;
+    m->bound_method = own.summary.bound_method;
+    m->work = own.summary.work;
+    m->stopped = own.summary.stopped;
+    m->within_budget = true;
+    m->outcome = m->cost == m->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
-/* `best` is the cheapest plan so far, without a plan at first or the plan of the least peak. */
-static int curve_points(session *s, const char *strategy, int64_t from, int64_t to, int64_t n, report best, reports *r)
+static void carry_all(const report *least, reports *r)
 {
-    for (int64_t i = 0; i < n && !session_interrupted(); i++) {
-        const int64_t budget = between(from, to, i, n - 1);
-        if (i > 0 && budget == between(from, to, i - 1, n - 1)) continue; /* more points than bytes */
-        report *point = reports_add(r);
-        const int status = report_make(s, strategy, budget, point);
-        if (status) return status;
-        if (point->status != REMAT_OK) return session_fail(s, point->status);
-        const bool fits = best.plan && best.summary.peak_bytes <= budget;
-        if (fits && (!point->summary.within_budget || point->summary.cost > best.summary.cost)) carry(point, &best);
-        if (point->summary.within_budget) best = *point;
+    const report *best = least;
+    for (report *point = r->items; point < r->items + r->n; point++) {
+        const bool fits = best && best->summary.peak_bytes <= point->summary.budget_bytes;
+        if (fits && (!point->summary.within_budget || point->summary.cost > best->summary.cost)) carry(point, best);
+        if (point->summary.within_budget) best = point;
     }
-    if (session_interrupted()) out_message(s->out, "interrupted: not all budgets were planned");
-    if (r->n == 0 && best.plan) *reports_add(r) = best;
-    return REMAT_OK;
+}
+
+static int curve_points(session *s, const char *strategy, int64_t from, int64_t to, uint32_t n, reports *r)
+{
+    int64_t *budgets = out_resize(NULL, n, sizeof *budgets);
+    uint32_t n_budgets = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t budget = between(from, to, i, n - 1);
+        if (n_budgets == 0 || budget > budgets[n_budgets - 1]) budgets[n_budgets++] = budget; /* more points than bytes */
+    }
+    const int status = report_make(s, strategy, budgets, n_budgets, r);
+    free(budgets);
+    return status;
+}
+
+static int refuse(session *s, const char *strategy, const reports *r)
+{ /* a strategy that was asked for does not apply */
+    if (r->n == 0 || r->items[0].plan) return REMAT_OK;
+    return out_fail(s->out, r->items[0].status, "", "", "strategy '%s' does not apply: %s", strategy, r->items[0].reason);
+}
+
+/* Finds the least budget if `from` asks for it, then plans. */
+static int curve_all(session *s, const char *strategy, int64_t from, int64_t to, uint32_t n, reports *least, reports *r)
+{
+    int status = REMAT_OK;
+    if (from == REMAT_BUDGET_MIN) {
+        status = report_make(s, strategy, &from, 1, least);
+        if (!status) status = refuse(s, strategy, least);
+        if (status || least->n == 0) return status;
+        const remat_summary *m = &least->items[0].summary;
+        strategy = m->strategy; /* the default may have given way */
+        from = m->peak_bytes < to ? m->peak_bytes : to;
+    }
+    if (from > to)
+        return out_fail(s->out, REMAT_E_USAGE, "curve", "--from", "the first budget, %s, is above the last, %s",
+                        out_exact(s->out, from).text, out_exact(s->out, to).text);
+    if (session_interrupted()) { /* what there is */
+        *r = *least;
+        *least = (reports){0};
+        return REMAT_OK;
+    }
+    status = curve_points(s, strategy, from, to, n, r);
+    if (!status) status = refuse(s, strategy, r);
+    if (!status) carry_all(least->n ? &least->items[0] : NULL, r);
+    return status;
 }
 
 int cmd_curve(session *s)
 {
     const args *a = s->args;
-    const char *strategy = a->text[FLAG_STRATEGY] ? a->text[FLAG_STRATEGY] : DEFAULT_STRATEGY;
+    const char *strategy = a->text[FLAG_STRATEGY];
     const int64_t n_points = a->text[FLAG_POINTS] ? a->number[FLAG_POINTS] : DEFAULT_POINTS;
     int64_t from = REMAT_BUDGET_MIN, to;
     int status;
     if (n_points < 2 || n_points > MOST_POINTS)
         return out_fail(s->out, REMAT_E_USAGE, "curve", "--points", "%" PRId64 " is not between 2 and %d", n_points,
                         (int)MOST_POINTS);
-    if ((status = session_strategy(s, strategy))) return status;
-    if ((status = session_graph(s, a->operands[0], NULL))) return status;
+    if (strategy && (status = session_strategy(s, strategy))) return status;
+    if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
     to = s->info.keep_all_peak_bytes;
-    if (a->text[FLAG_FROM] && (status = percent_budget(s, a->text[FLAG_FROM], &from))) return status;
-    if (a->text[FLAG_TO] && (status = percent_budget(s, a->text[FLAG_TO], &to))) return status;
-    if (to < 0) return out_fail(s->out, REMAT_E_USAGE, "curve", "--to", "must be a budget in percent or bytes");
-    report least = {.plan = NULL};
-    if (from == REMAT_BUDGET_MIN) {
-        if ((status = report_make(s, strategy, REMAT_BUDGET_MIN, &least))) return status;
-        if (least.status != REMAT_OK) return session_fail(s, least.status);
-        from = least.summary.peak_bytes < to ? least.summary.peak_bytes : to;
-    }
-    if (from > to)
-        return out_fail(s->out, REMAT_E_USAGE, "curve", "--from", "the first budget, %s, is above the last, %s",
-                        human_exact(from).text, human_exact(to).text);
-    reports r = {0};
-    status = curve_points(s, strategy, from, to, n_points, least, &r);
+    if (a->text[FLAG_FROM] && (status = percent_budget(s, "--from", a->text[FLAG_FROM], &from))) return status;
+    if (a->text[FLAG_TO] && (status = percent_budget(s, "--to", a->text[FLAG_TO], &to))) return status;
+    if (to < 0) return out_fail(s->out, REMAT_E_USAGE, "curve", "--to", "must be a percentage or a size");
+    reports least = {0}, r = {0};
+    session_catch(s);
+    status = curve_all(s, strategy, from, to, (uint32_t)n_points, &least, &r);
+    session_release(s);
     if (!status && for_machines(s)) {
         print_machine(s, &r);
     } else if (!status && r.n > 0) {
-        title(s, strategy);
-        out_print(s->out, "\n\n");
+        char after[160];
+        snprintf(after, sizeof after, "  %s  keep-all peak %s", r.items[0].summary.strategy,
+                 out_size(s->out, s->info.keep_all_peak_bytes).text);
+        out_title(s->out, session_name(s), after);
+        out_print(s->out, "\n");
         curve_table(s, &r);
         curve_plot(s, &r);
     }
-    if (!status && r.n > 0 && !r.items[r.n - 1].summary.within_budget) status = (int)remat_plan_status(r.items[r.n - 1].plan);
+    if (!status && !(status = interrupted(s)) && !r.items[r.n - 1].summary.within_budget)
+        status = report_status(s, &r.items[r.n - 1], s->out);
+    free(least.items);
     free(r.items);
     return status;
 }

@@ -10,10 +10,40 @@ static void put_words(out *o, const char *prefix, const remat_entry *(*at)(size_
     for (size_t i = 0; (entry = at(i)); i++) out_print(o, "%s%s%s", i ? " " : "", prefix, entry->name);
 }
 
+/* Embedded models and chains; `colon` as the shell wants it. A name with a colon is a whole source. */
+static void put_models(out *o, const char *colon)
+{
+    const remat_entry *entry;
+    for (size_t i = 0; (entry = remat_zoo_at(i)); i++) {
+        const char *name = strchr(entry->name, ':');
+        if (name) out_print(o, "%s%.*s%s%s", i ? " " : "", (int)(name - entry->name), entry->name, colon, name + 1);
+        else out_print(o, "%szoo%s%s", i ? " " : "", colon, entry->name);
+    }
+}
+
+/* Every flag of a command: rows of flags[], then the library's options. false past the last. */
+static bool flag_at(int c, size_t i, flag *f, amount *name)
+{
+    const remat_option *option;
+    size_t n = 0;
+    for (int k = 0; k < FLAG_COUNT; k++)
+        if (flags[k].commands >> c & 1 && n++ == i) {
+            *f = flags[k];
+            return true;
+        }
+    for (size_t k = 0; (option = remat_option_at(k)); k++)
+        if (option_commands(option) >> c & 1 && n++ == i) {
+            *name = option_flag(option);
+            *f = (flag){
+                .name = name->text, .kind = INTEGER, .value = "N", .commands = option_commands(option), .help = option->help};
+            return true;
+        }
+    return false;
+}
+
 /* Words to choose from, nothing for files and free text. `roofline`: the prefix with its colon as the shell wants it. */
 static void put_values(out *o, complete kind, const char *roofline)
 {
-    if (kind == COMPLETE_STRATEGY) put_words(o, "", remat_strategy_at);
     if (kind == COMPLETE_COST) out_print(o, "given unit node flops "), put_words(o, roofline, remat_device_at);
     if (kind == COMPLETE_FORMAT) out_print(o, "json dot");
     if (kind == COMPLETE_BUDGET) out_print(o, "min 25%% 50%% 75%%");
@@ -35,17 +65,19 @@ static void put_quoted(out *o, const char *text, const char *special)
 
 static void put_operand_words(out *o, int c)
 { /* what an operand may be besides a file */
-    if (c == CMD_HELP) put_commands(o);
+    if (c == CMD_HELP) put_commands(o), out_print(o, " " COST_MODELS_TOPIC);
     else if (c == CMD_COMPLETION) out_print(o, "bash zsh fish");
-    else put_words(o, "zoo:", remat_zoo_at);
+    else put_models(o, ":");
 }
 
 /* Readline breaks words at : and =, so the script takes the word from the line itself and gives back what follows the colon. */
 static void bash_script(out *o)
 {
+    flag f;
+    amount name;
     out_print(o, "# bash completion for remat, printed by: remat completion bash\n"
                  "_remat() {\n"
-                 "    local line=${COMP_LINE:0:COMP_POINT} cmd=${COMP_WORDS[1]} cur prev words= files=\n"
+                 "    local line=${COMP_LINE:0:COMP_POINT} cmd=${COMP_WORDS[1]} cur prev words= files= list=\n"
                  "    cur=${line##*[[:space:]]} line=${line%%\"$cur\"}\n"
                  "    line=${line%%\"${line##*[![:space:]]}\"} prev=${line##*[[:space:]]}\n"
                  "    if [[ $cur == --*=* ]]; then prev=${cur%%%%=*} cur=${cur#*=}; fi\n"
@@ -55,15 +87,21 @@ static void bash_script(out *o)
         out_print(o, "    --%s", flags[i].name);
         if (flags[i].letter) out_print(o, "|-%c", flags[i].letter);
         if (flags[i].complete == COMPLETE_FILE) out_print(o, ") files=1 ;;\n");
-        else out_print(o, ") words='"), put_values(o, flags[i].complete, "roofline:"), out_print(o, "' ;;\n");
+        else if (flags[i].complete == COMPLETE_STRATEGY) { /* of a list only the last word is completed */
+            out_print(o, ") [[ $cur == *,* ]] && list=${cur%%,*},; words='");
+            put_words(o, "", remat_strategy_at);
+            out_print(o, "' ;;\n");
+        } else out_print(o, ") words='"), put_values(o, flags[i].complete, "roofline:"), out_print(o, "' ;;\n");
     }
+    const remat_option *option;
+    for (size_t i = 0; (option = remat_option_at(i)); i++)
+        if (option_commands(option)) out_print(o, "    --%s) ;;\n", option_flag(option).text);
     out_print(o, "    *)\n        case $((COMP_CWORD == 1)):$cmd:$cur in\n        1:*) words='");
     put_commands(o);
     out_print(o, " --help --version' ;;\n");
     for (int c = 0; c < CMD_COUNT; c++) {
         out_print(o, "        *:%s:-*) words='", commands[c].name);
-        for (int i = 0; i < FLAG_COUNT; i++)
-            if (flags[i].commands >> c & 1) out_print(o, "--%s ", flags[i].name);
+        for (size_t i = 0; flag_at(c, i, &f, &name); i++) out_print(o, "--%s ", f.name);
         out_print(o, "' ;;\n");
     }
     for (int c = CMD_COMPLETION; c < CMD_COUNT; c++) {
@@ -74,7 +112,7 @@ static void bash_script(out *o)
     out_print(o, "        *) files=1 words='");
     put_operand_words(o, CMD_INFO);
     out_print(o, "' ;;\n        esac ;;\n    esac\n"
-                 "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+                 "    COMPREPLY=($(compgen -P \"$list\" -W \"$words\" -- \"${cur#\"$list\"}\"))\n"
                  "    local IFS=$'\\n'\n"
                  "    [[ $files ]] && COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
                  "    [[ $cur == *:* ]] && COMPREPLY=(\"${COMPREPLY[@]#\"${cur%%\"${cur##*:}\"}\"}\")\n"
@@ -85,9 +123,11 @@ static void bash_script(out *o)
 
 static void zsh_script(out *o)
 {
+    flag f;
+    amount name;
     out_print(o, "#compdef remat\n# zsh completion for remat, printed by: remat completion zsh\n"
                  "_remat_graph() {\n    _alternative 'files:file:_files' 'models:model:(");
-    put_words(o, "zoo\\:", remat_zoo_at);
+    put_models(o, "\\:");
     out_print(o, ")'\n}\n"
                  "_remat() {\n    local context state state_descr line\n    typeset -A opt_args\n    local -a cmds=(\n");
     for (int c = 0; c < CMD_COUNT; c++) {
@@ -100,19 +140,20 @@ static void zsh_script(out *o)
                  "    case $state in\n    cmd) _describe command cmds ;;\n    args)\n        case $line[1] in\n");
     for (int c = 0; c < CMD_COUNT; c++) {
         out_print(o, "        %s) _arguments", commands[c].name);
-        for (int i = 0; i < FLAG_COUNT; i++) {
-            if (!(flags[i].commands >> c & 1)) continue;
+        for (size_t i = 0; flag_at(c, i, &f, &name); i++) {
             out_print(o, " \\\n            ");
-            const char *equals = flags[i].kind == SWITCH ? "" : "=";
-            if (flags[i].letter) out_print(o, "{-%c,--%s%s}'[", flags[i].letter, flags[i].name, equals);
-            else out_print(o, "'--%s%s[", flags[i].name, equals);
-            put_quoted(o, flags[i].help, "[]:");
+            const char *equals = f.kind == SWITCH ? "" : "=";
+            if (f.letter) out_print(o, "{-%c,--%s%s}'[", f.letter, f.name, equals);
+            else out_print(o, "'--%s%s[", f.name, equals);
+            put_quoted(o, f.help, "[]:");
             out_print(o, "]");
-            if (flags[i].kind != SWITCH) {
-                out_print(o, ":%s:", flags[i].value);
-                if (flags[i].complete == COMPLETE_FILE) out_print(o, "_files");
-                else if (flags[i].complete != COMPLETE_NONE)
-                    out_print(o, "("), put_values(o, flags[i].complete, "roofline\\:"), out_print(o, ")");
+            if (f.kind != SWITCH) {
+                out_print(o, ":%s:", f.value);
+                if (f.complete == COMPLETE_FILE) out_print(o, "_files");
+                else if (f.complete == COMPLETE_STRATEGY)
+                    out_print(o, "_values -s , strategy "), put_words(o, "", remat_strategy_at);
+                else if (f.complete != COMPLETE_NONE)
+                    out_print(o, "("), put_values(o, f.complete, "roofline\\:"), out_print(o, ")");
             }
             out_print(o, "'");
         }
@@ -130,7 +171,12 @@ static void zsh_script(out *o)
 
 static void fish_script(out *o)
 {
-    out_print(o, "# fish completion for remat, printed by: remat completion fish\n");
+    flag f;
+    amount name;
+    out_print(o, "# fish completion for remat, printed by: remat completion fish\n"
+                 "function __remat_strategies\n    printf '%%s\\n' ");
+    put_words(o, "", remat_strategy_at);
+    out_print(o, "\nend\n");
     for (int c = 0; c < CMD_COUNT; c++) {
         out_print(o, "complete -c remat -n __fish_use_subcommand -f -a %s -d '", commands[c].name);
         put_quoted(o, commands[c].help, "'\\");
@@ -138,24 +184,22 @@ static void fish_script(out *o)
     }
     out_print(o, "complete -c remat -n __fish_use_subcommand -l help -d 'print help'\n"
                  "complete -c remat -n __fish_use_subcommand -l version -d 'print the version'\n");
-    for (int i = 0; i < FLAG_COUNT; i++) {
-        out_print(o, "complete -c remat -n '__fish_seen_subcommand_from");
-        for (int c = 0; c < CMD_COUNT; c++)
-            if (flags[i].commands >> c & 1) out_print(o, " %s", commands[c].name);
-        out_print(o, "' -l %s", flags[i].name);
-        if (flags[i].letter) out_print(o, " -s %c", flags[i].letter);
-        if (flags[i].kind != SWITCH) {
-            out_print(o, flags[i].complete == COMPLETE_FILE ? " -r" : " -x");
-            if (flags[i].complete != COMPLETE_FILE && flags[i].complete != COMPLETE_NONE) {
+    for (int c = 0; c < CMD_COUNT; c++)
+        for (size_t i = 0; flag_at(c, i, &f, &name); i++) {
+            out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' -l %s", commands[c].name, f.name);
+            if (f.letter) out_print(o, " -s %c", f.letter);
+            if (f.kind != SWITCH) out_print(o, f.complete == COMPLETE_FILE ? " -r" : " -x");
+            if (f.complete == COMPLETE_STRATEGY) {
+                out_print(o, " -a '(__fish_complete_list , __remat_strategies)'");
+            } else if (f.complete != COMPLETE_FILE && f.complete != COMPLETE_NONE) {
                 out_print(o, " -a '");
-                put_values(o, flags[i].complete, "roofline:");
+                put_values(o, f.complete, "roofline:");
                 out_print(o, "'");
             }
+            out_print(o, " -d '");
+            put_quoted(o, f.help, "'\\");
+            out_print(o, "'\n");
         }
-        out_print(o, " -d '");
-        put_quoted(o, flags[i].help, "'\\");
-        out_print(o, "'\n");
-    }
     for (int c = 0; c < CMD_COUNT; c++) {
         const bool words_only = c == CMD_HELP || c == CMD_COMPLETION;
         out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' %s -a '", commands[c].name,

@@ -1,7 +1,7 @@
 /* cmd_gen.c: `remat gen` writes an embedded model as a file, `remat import` any readable file as one of ours.
  *
  * Both end in one writer. The graph is written as read unless a graph flag asks for a prepared copy, so that importing and
- * exporting without flags changes nothing but the spelling. Chains are written back as chains. */
+ * exporting without flags changes nothing but the spelling. Chains are written as chains. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,22 +20,23 @@ static remat_status write_chain(session *s, const void *chain, remat_format form
     return remat_chain_write(s->ctx, chain, format, out_sink, to);
 }
 
-static int choose_format(session *s, remat_format *format)
+static bool ends_in(const char *path, const char *ending)
 {
-    const char *path = s->args->text[FLAG_OUTPUT], *name = s->args->text[FLAG_FORMAT];
-    const size_t length = path ? strlen(path) : 0;
-    if (!name) name = length > 4 && strcmp(path + length - 4, ".dot") == 0 ? "dot" : "json";
-    if (strcmp(name, "json") != 0 && strcmp(name, "dot") != 0)
-        return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--format", "'%.40s' is neither json nor dot",
-                        name);
-    *format = strcmp(name, "dot") == 0 ? REMAT_DOT : session_format(path ? path : "", REMAT_JSON);
-    return REMAT_OK;
+    const size_t length = strlen(path), n = strlen(ending);
+    return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-static bool wants_prepared(const args *a)
+static int choose_format(session *s, remat_format *format)
 {
-    return a->text[FLAG_COST_MODEL] || a->text[FLAG_DCE] || a->text[FLAG_FOLD_IDENTITY] || a->text[FLAG_NO_ALIAS] ||
-           a->text[FLAG_REPLAY_RANDOM];
+    const char *path = s->args->text[FLAG_OUTPUT] ? s->args->text[FLAG_OUTPUT] : "", *name = s->args->text[FLAG_FORMAT];
+    const char *command_name = commands[s->args->command].name;
+    if (!name) name = ends_in(path, ".dot") || ends_in(path, ".dot.gz") ? "dot" : "json";
+    if (strcmp(name, "json") != 0 && strcmp(name, "dot") != 0)
+        return out_fail(s->out, REMAT_E_USAGE, command_name, "--format", "'%.40s' is neither json nor dot", name);
+    *format = strcmp(name, "dot") == 0 ? REMAT_DOT : session_format(path, REMAT_JSON);
+    if (*format == REMAT_DOT && ends_in(path, ".gz"))
+        return out_fail(s->out, REMAT_E_USAGE, command_name, "-o", "DOT is not compressed: choose a name without .gz");
+    return REMAT_OK;
 }
 
 static void tell(session *s, const char *name, const char *what, uint32_t n)
@@ -56,31 +57,26 @@ static void tell(session *s, const char *name, const char *what, uint32_t n)
 
 static int convert(session *s, const char *source)
 {
+    const char *path = s->args->text[FLAG_OUTPUT];
     remat_format format = REMAT_JSON;
     remat_input *input;
-    remat_chain *chain;
     int status = choose_format(s, &format);
     if (status) return status;
     if ((status = session_input(s, source, &input))) return status;
-    const remat_kind kind = remat_input_kind(input);
-    if (kind == REMAT_KIND_GRAPH) {
-        status = session_read_graph(s, input, NULL);
-        const remat_graph *graph = wants_prepared(s->args) ? s->graph : s->original;
-        if (!status) status = session_write(s, s->args->text[FLAG_OUTPUT], write_graph, graph, format);
-        if (!status) tell(s, remat_graph_name(graph), "ops", remat_graph_n_ops(graph));
-    } else if (kind == REMAT_KIND_CHAIN) {
-        const remat_status read = remat_chain_read(s->ctx, input, &chain);
-        if (read != REMAT_OK) {
-            status = session_fail(s, read);
-        } else {
-            status = session_write(s, s->args->text[FLAG_OUTPUT], write_chain, chain, format);
-            if (!status) tell(s, remat_chain_name(chain), "stages", remat_chain_n_stages(chain));
-            remat_chain_free(chain);
-        }
-    } else {
-        status = out_fail(s->out, REMAT_E_INPUT, source, "", "this is a plan, not a graph or a chain");
-    }
+    status = session_read_input(s, source, input, NULL, NULL);
     remat_input_free(input);
+    if (status) return status;
+    if (s->chain) {
+        if (format == REMAT_DOT)
+            return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--format",
+                            "a chain is written as json only");
+        if (!(status = session_write(s, path, write_chain, s->chain, format)))
+            tell(s, remat_chain_name(s->chain), "stages", remat_chain_n_stages(s->chain));
+        return status;
+    }
+    const remat_graph *graph = session_prepares(s->args) ? s->graph : s->original;
+    if (!(status = session_write(s, path, write_graph, graph, format)))
+        tell(s, remat_graph_name(graph), "ops", remat_graph_n_ops(graph));
     return status;
 }
 
@@ -98,9 +94,10 @@ static void list_models(session *s)
             emit_text(&j, "help", entry->help);
             emit_close(&j, '}');
         } else {
-            const int length = (int)strlen(entry->name), column = length + 2 < 20 ? 20 : length + 2;
+            const int length = (int)strlen(entry->name), indent = s->out->width < 50 ? 4 : 20;
+            const int column = length + 2 < indent ? indent : length + 2;
             out_print(s->out, "%s%s%s%*s", out_style(s->out, BOLD), entry->name, out_style(s->out, PLAIN), column - length, "");
-            out_wrap(s->out, 20, column, entry->help);
+            out_wrap(s->out, indent, column, entry->help);
         }
     }
     if (s->out->json) emit_close(&j, ']');
@@ -109,26 +106,13 @@ static void list_models(session *s)
 int cmd_gen(session *s)
 {
     const char *name = s->args->operands[0];
-    const remat_entry *entry;
     if (s->args->text[FLAG_LIST]) {
         list_models(s);
         return REMAT_OK;
     }
-    if (strncmp(name, "zoo:", 4) == 0) name += 4;
-    char word[64];
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(name, "?"), name);
-    guess g = {.word = word};
-    bool found = false;
-    for (size_t i = 0; (entry = remat_zoo_at(i)); i++) {
-        found = found || strcmp(entry->name, word) == 0;
-        guess_offer(&g, entry->name);
-    }
-    if (!found)
-        return out_fail(s->out, REMAT_E_USAGE, "gen", "", "no model '%s'%s", word,
-                        g.best ? guess_hint(&g, "").text : "; remat gen --list names them");
+    const bool whole = strncmp(name, "zoo:", 4) == 0 || strncmp(name, "chain:", 6) == 0;
     char *source = out_resize(NULL, strlen(name) + 5, 1);
-    strcpy(source, "zoo:");
-    strcat(source, name);
+    strcat(strcpy(source, whole ? "" : "zoo:"), name);
     const int status = convert(s, source);
     free(source);
     return status;

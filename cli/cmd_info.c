@@ -25,32 +25,55 @@ static int by_size(const void *left, const void *right)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-static void info_json(session *s)
-{
+static void info_json(session *s, emitter *j)
+{ /* leaves the object open */
     const remat_info *i = &s->info;
-    emitter j = {.out = s->out};
-    emit_open(&j, NULL, '{');
-    emit_int(&j, "ops", i->ops);
-    emit_int(&j, "values", i->values);
-    emit_int(&j, "storages", i->storages);
-    emit_int(&j, "views", i->views);
-    emit_int(&j, "multi_output", i->multi_output);
-    emit_int(&j, "pinned", i->pinned);
-    emit_int(&j, "dead", i->dead);
-    emit_int(&j, "resident_bytes", i->resident_bytes);
-    emit_int(&j, "keep_all_peak_bytes", i->keep_all_peak_bytes);
-    emit_int(&j, "keep_all_peak_step", i->keep_all_peak_step);
-    emit_int(&j, "keep_all_cost", i->keep_all_cost);
-    emit_int(&j, "need_bytes", i->need_bytes);
-    emit_int(&j, "cut_values", i->cut_values);
-    emit_text(&j, "digest", remat_graph_digest(s->graph));
-    emit_close(&j, '}');
+    const struct {
+        const char *key;
+        uint32_t count;
+    } counts[] = {{"values", i->values}, {"storages", i->storages}, {"views", i->views}, {"multi_output", i->multi_output},
+                  {"pinned", i->pinned}, {"dead", i->dead}}; /* what a chain does not have is null */
+    emit_open(j, NULL, '{');
+    emit_int(j, "ops", i->ops);
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+        emit_int_or_null(j, counts[k].key, s->chain ? REMAT_ABSENT : counts[k].count);
+    emit_int(j, "resident_bytes", i->resident_bytes);
+    emit_int(j, "keep_all_peak_bytes", i->keep_all_peak_bytes);
+    emit_int_or_null(j, "keep_all_peak_step", i->ops ? i->keep_all_peak_step : REMAT_ABSENT);
+    emit_int(j, "keep_all_cost", i->keep_all_cost);
+    emit_int(j, "need_bytes", i->need_bytes);
+    emit_int_or_null(j, "cut_values", s->chain ? REMAT_ABSENT : i->cut_values);
+    emit_text(j, "digest", session_digest(s));
 }
 
-static void title(out *o, const char *before, const char *name, const char *digest)
+static void info_title(out *o, const char *name, const char *digest)
 {
-    out_print(o, "%s%s%s%s%s%s%s%s\n", before, out_style(o, BOLD), out_clean(o, name, 36).text, out_style(o, PLAIN),
-              *digest ? "  " : "", out_style(o, DIM), out_clean(o, digest, 24).text, out_style(o, PLAIN));
+    label after = out_clean(o, digest, 24);
+    if (*digest) memmove(after.text + 2, after.text, strlen(after.text) + 1), memcpy(after.text, "  ", 2);
+    out_title(o, name, after.text);
+    out_print(o, "\n");
+}
+
+/* Peak, need and cost, which graphs and chains share. */
+static void size_rows(session *s, table *t)
+{
+    const remat_info *i = &s->info;
+    out *o = s->out;
+    const char *unit = o->size_unit ? o->size_unit : "bytes";
+    amount buffer;
+    const char *need_op = s->chain                   ? session_op(s, i->need_op, &buffer)
+                          : i->need_op == REMAT_NONE ? NULL
+                                                     : session_op(s, remat_plan_summary(s->keep_all)->need_op, &buffer);
+    table_cell(t, PLAIN, "keep-all peak");
+    table_cell(t, BOLD, "%s", out_size(o, i->keep_all_peak_bytes).text);
+    table_cell(t, PLAIN, "%s", out_number(o, i->keep_all_peak_bytes, unit).text);
+    table_cell(t, PLAIN, "needed at least");
+    table_cell(t, PLAIN, "%s", out_size(o, i->need_bytes).text);
+    table_cell(t, PLAIN, "%s%s%s", out_number(o, i->need_bytes, unit).text, need_op ? ", forced by " : "",
+               need_op ? out_clean(o, need_op, 40).text : "");
+    table_cell(t, PLAIN, "keep-all cost");
+    table_cell(t, PLAIN, "%s", out_cost(o, i->keep_all_cost, session_cost_unit(s)).text);
+    table_cell(t, PLAIN, "costs: %s", out_clean(o, session_cost_model(s), 40).text);
 }
 
 static void info_counts(session *s)
@@ -58,9 +81,7 @@ static void info_counts(session *s)
     const remat_info *i = &s->info;
     out *o = s->out;
     table t = {.out = o, .align = "lrL"};
-    const char *need_op = i->need_op == REMAT_NONE ? NULL : remat_graph_op_name(s->graph, i->need_op);
-    title(o, "", remat_graph_name(s->graph), remat_graph_digest(s->graph));
-    out_print(o, "\n");
+    info_title(o, session_name(s), session_digest(s));
     table_cell(&t, PLAIN, "ops");
     table_cell(&t, PLAIN, "%" PRIu32, i->ops);
     table_cell(&t, PLAIN, "%" PRIu32 " views, %" PRIu32 " multi-output, %" PRIu32 " pinned, %" PRIu32 " dead", i->views,
@@ -69,18 +90,9 @@ static void info_counts(session *s)
     table_cell(&t, PLAIN, "%" PRIu32, i->values);
     table_cell(&t, PLAIN, "in %" PRIu32 " storages; %" PRIu32 " cut values", i->storages, i->cut_values);
     table_cell(&t, PLAIN, "resident");
-    table_cell(&t, PLAIN, "%s", human_bytes(i->resident_bytes).text);
+    table_cell(&t, PLAIN, "%s", out_size(o, i->resident_bytes).text);
     table_cell(&t, PLAIN, "%" PRId64 " bytes that are always there", i->resident_bytes);
-    table_cell(&t, PLAIN, "keep-all peak");
-    table_cell(&t, BOLD, "%s", human_bytes(i->keep_all_peak_bytes).text);
-    table_cell(&t, PLAIN, "%" PRId64 " bytes", i->keep_all_peak_bytes);
-    table_cell(&t, PLAIN, "needed at least");
-    table_cell(&t, PLAIN, "%s", human_bytes(i->need_bytes).text);
-    table_cell(&t, PLAIN, "%" PRId64 " bytes%s%s", i->need_bytes, need_op ? ", forced by " : "",
-               need_op ? out_clean(o, need_op, 40).text : "");
-    table_cell(&t, PLAIN, "keep-all cost");
-    table_cell(&t, PLAIN, "%s", human_cost(i->keep_all_cost, remat_graph_cost_unit(s->graph)).text);
-    table_cell(&t, PLAIN, "costs: %s", out_clean(o, remat_graph_cost_model(s->graph), 40).text);
+    size_rows(s, &t);
     table_print(&t);
 }
 
@@ -88,16 +100,18 @@ static void peak_row(table *t, const char *value, const char *producer, int64_t 
 {
     table_cell(t, PLAIN, "%s", out_clean(t->out, value, 64).text);
     table_cell(t, PLAIN, "%s", out_clean(t->out, producer, 28).text);
-    table_cell(t, PLAIN, "%s", human_bytes(bytes).text);
+    table_cell(t, PLAIN, "%s", out_size(t->out, bytes).text);
     table_cell(t, PLAIN, "%" PRId64, bytes);
     table_cell(t, PLAIN, "%s", human_percent(share_of(bytes, peak)).text);
 }
 
-static void largest_at(session *s, const remat_program *program, size_t peak_step, int64_t peak_bytes)
+static void largest_at_peak(session *s, const timeline *line)
 {
     size_t n_statements, n = 0, n_regs = 0;
     int64_t workspace = 0, rest = 0;
-    const remat_statement *statement = remat_program_statements(program, &n_statements);
+    const int64_t peak_bytes = line->peak_bytes;
+    amount buffer;
+    const remat_statement *statement = remat_program_statements(line->program, &n_statements);
     for (size_t i = 0; i < n_statements; i++)
         if (statement[i].kind == REMAT_ALLOCATE && statement[i].reg >= n_regs) n_regs = (size_t)statement[i].reg + 1;
     held *live = out_resize(NULL, n_regs + 1, sizeof *live);
@@ -106,7 +120,7 @@ static void largest_at(session *s, const remat_program *program, size_t peak_ste
         const remat_statement *at = &statement[i];
         if (at->kind == REMAT_ALLOCATE) live[at->reg] = (held){at->value, at->bytes};
         else if (at->kind == REMAT_DEALLOCATE) live[at->reg].bytes = -1;
-        else if (at->step_index == peak_step) {
+        else if (at->step_index == line->peak_step) {
             workspace = at->bytes;
             break;
         }
@@ -123,8 +137,8 @@ static void largest_at(session *s, const remat_program *program, size_t peak_ste
     if (workspace > 0) peak_row(&t, "(workspace)", "", workspace, peak_bytes);
     for (size_t i = 0; i < n && i < LARGEST; i++) {
         const int64_t op = remat_graph_value_get(s->original, live[i].value, REMAT_VALUE_PRODUCER);
-        peak_row(&t, remat_graph_value_name(s->original, live[i].value),
-                 op < 0 ? "" : remat_graph_op_target(s->original, (uint32_t)op), live[i].bytes, peak_bytes);
+        peak_row(&t, session_value(s, live[i].value, &buffer), op < 0 ? "" : remat_graph_op_target(s->original, (uint32_t)op),
+                 live[i].bytes, peak_bytes);
     }
     for (size_t i = LARGEST; i < n; i++) rest += live[i].bytes;
     if (n > LARGEST) {
@@ -136,123 +150,146 @@ static void largest_at(session *s, const remat_program *program, size_t peak_ste
     free(live);
 }
 
-static int info_graph(session *s, const remat_input *input)
+static int draw_keep_all(session *s)
 {
-    const remat_plan *plan;
-    remat_program *program;
     timeline t;
-    size_t n_steps;
-    int status = session_read_graph(s, input, NULL);
+    if (s->info.ops == 0) return REMAT_OK;
+    const int status = timeline_make(s, s->keep_all, &t);
     if (status) return status;
-    if (s->out->json) {
-        info_json(s);
-        return REMAT_OK;
-    }
-    info_counts(s);
-    CHECK(s, session_plan(s, "keep-all", REMAT_BUDGET_NONE, &plan));
-    const remat_step *steps = remat_plan_steps(plan, &n_steps);
-    if (n_steps == 0) return REMAT_OK;
-    if ((status = timeline_make(s, steps, n_steps, &t))) return status;
     const chart c = {.title = "memory of keep-all",
                      .note = ", step by step",
                      .values = t.bytes,
-                     .n_values = n_steps,
-                     .span = n_steps,
+                     .n_values = t.n_steps,
+                     .span = t.n_steps,
                      .top = t.peak_bytes,
                      .base = s->info.resident_bytes,
                      .limit = -1,
                      .rows = 10,
-                     .show = human_bytes};
-    const char *op = steps[t.peak_step].kind == REMAT_RUN ? remat_graph_op_name(s->original, steps[t.peak_step].index) : "";
+                     .show = out_size};
+    size_t n_steps;
+    amount buffer;
     char mark[400];
-    snprintf(mark, sizeof mark, "peak at step %zu of %zu: %s", t.peak_step, n_steps, out_clean(s->out, op, 30).text);
+    const remat_step *at = &remat_plan_steps(s->keep_all, &n_steps)[t.peak_step];
+    snprintf(mark, sizeof mark, "peak at step %zu of %zu: %s%s", t.peak_step, n_steps,
+             at->kind == REMAT_B ? "backward of " : "", out_clean(s->out, session_op(s, at->index, &buffer), 30).text);
     chart_draw(s->out, &c);
     chart_mark(s->out, &c, t.peak_step, mark);
-    const remat_status lowered = remat_lower(s->ctx, s->graph, steps, n_steps, &program);
-    if (lowered == REMAT_OK) {
-        largest_at(s, program, t.peak_step, t.peak_bytes);
-        remat_program_free(program);
-    }
+    if (!s->chain) largest_at_peak(s, &t);
     timeline_free(&t);
-    CHECK(s, lowered);
     return REMAT_OK;
 }
 
-static int info_chain(session *s, const remat_input *input)
+static int info_graph(session *s)
 {
-    static const char *const names[] = {"stage", "name", "a", "abar", "delta", "tf", "tb", "of", "ob", "keep"};
-    enum { N_NUMBERS = 8 };
-    remat_chain *chain;
-    CHECK(s, remat_chain_read(s->ctx, input, &chain));
-    const uint32_t n_stages = remat_chain_n_stages(chain);
     emitter j = {.out = s->out};
-    table t = {.out = s->out, .align = "rLrrrrrrrr"};
     if (s->out->json) {
+        info_json(s, &j);
+        emit_close(&j, '}');
+        return REMAT_OK;
+    }
+    const int status = session_keep_all(s);
+    if (status) return status;
+    info_counts(s);
+    return draw_keep_all(s);
+}
+
+static const char *const stage_columns[] = {"stage", "name", "a", "abar", "delta", "keep", "of", "ob", "tf", "tb"};
+enum { STAGE_NUMBERS = 8 };
+
+static void stage_numbers(const remat_stage *x, int64_t numbers[STAGE_NUMBERS])
+{
+    const int64_t all[STAGE_NUMBERS] = {x->a, x->abar, x->delta, x->keep, x->of, x->ob, x->tf, x->tb};
+    memcpy(numbers, all, sizeof all);
+}
+
+static void stages_json(session *s)
+{
+    emitter j = {.out = s->out};
+    int64_t numbers[STAGE_NUMBERS];
+    const remat_stage *stage;
+    info_json(s, &j);
+    emit_text(&j, "name", remat_chain_name(s->chain));
+    emit_text(&j, "size_unit", remat_chain_size_unit(s->chain));
+    emit_text(&j, "cost_unit", remat_chain_cost_unit(s->chain));
+    emit_open(&j, "stages", '[');
+    for (uint32_t l = 0; (stage = remat_chain_stage(s->chain, l)); l++) {
+        stage_numbers(stage, numbers);
         emit_open(&j, NULL, '{');
-        emit_text(&j, "name", remat_chain_name(chain));
-        emit_int(&j, "n_stages", n_stages);
-        emit_open(&j, "stages", '[');
-    } else {
-        title(s->out, "", remat_chain_name(chain), "");
-        out_print(s->out, "a chain of %" PRIu32 " stages; 0 is the input, %" PRIu32 " the loss\n\n", n_stages, n_stages + 1);
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(&t, BOLD, "%s", names[i]);
+        emit_text(&j, "name", stage->name);
+        for (int i = 0; i < STAGE_NUMBERS; i++) emit_int(&j, stage_columns[i + 2], numbers[i]);
+        emit_close(&j, '}');
     }
-    for (uint32_t l = 0; l <= n_stages + 1; l++) {
-        const remat_stage *stage = remat_chain_stage(chain, l);
-        if (!stage) continue;
-        const int64_t numbers[N_NUMBERS] = {stage->a,  stage->abar, stage->delta, stage->tf,
-                                            stage->tb, stage->of,   stage->ob,    stage->keep};
-        const char *name = stage->name && *stage->name ? stage->name : l == 0 ? "(input)" : l > n_stages ? "(loss)" : "";
-        if (s->out->json) {
-            emit_open(&j, NULL, '{');
-            emit_text(&j, "name", stage->name ? stage->name : "");
-            for (int i = 0; i < N_NUMBERS; i++) emit_int(&j, names[i + 2], numbers[i]);
-            emit_close(&j, '}');
-        } else {
-            table_cell(&t, PLAIN, "%" PRIu32, l);
-            table_cell(&t, PLAIN, "%s", out_clean(s->out, name, 40).text);
-            for (int i = 0; i < N_NUMBERS; i++) table_cell(&t, PLAIN, "%" PRId64, numbers[i]);
-        }
+    emit_close(&j, ']');
+    emit_close(&j, '}');
+}
+
+static int info_chain(session *s)
+{
+    if (s->out->json) {
+        stages_json(s);
+        return REMAT_OK;
     }
-    if (s->out->json) emit_close(&j, ']'), emit_close(&j, '}');
-    else table_print(&t);
-    remat_chain_free(chain);
+    const uint32_t last = s->info.ops;
+    int64_t numbers[STAGE_NUMBERS];
+    const remat_stage *stage;
+    table sums = {.out = s->out, .align = "lrL"}, t = {.out = s->out, .align = "rLrrrrrrrr"};
+    info_title(s->out, session_name(s), session_digest(s));
+    table_cell(&sums, PLAIN, "stages");
+    table_cell(&sums, PLAIN, "%" PRIu32, last - 1);
+    table_cell(&sums, PLAIN, "and the loss, stage %" PRIu32 "; 0 is the input", last);
+    size_rows(s, &sums);
+    table_print(&sums);
+    const int status = draw_keep_all(s);
+    if (status) return status;
+    out_print(s->out, "\n");
+    for (size_t i = 0; i < sizeof stage_columns / sizeof *stage_columns; i++) table_cell(&t, BOLD, "%s", stage_columns[i]);
+    for (uint32_t l = 0; (stage = remat_chain_stage(s->chain, l)); l++) {
+        const char *name = *stage->name ? stage->name : l == 0 ? "(input)" : l == last ? "(loss)" : "";
+        stage_numbers(stage, numbers);
+        table_cell(&t, PLAIN, "%" PRIu32, l);
+        table_cell(&t, PLAIN, "%s", out_clean(s->out, name, 40).text);
+        for (int i = 0; i < STAGE_NUMBERS; i++) table_cell(&t, PLAIN, "%" PRId64, numbers[i]);
+    }
+    table_print(&t);
     return REMAT_OK;
 }
 
-static int info_plan(session *s, const remat_input *input)
+static int info_plan(session *s, const remat_plan *plan)
 {
-    remat_plan *plan;
-    CHECK(s, remat_plan_read(s->ctx, input, &plan));
-    report r = {.summary = *remat_plan_summary(plan), .plan = plan, .seconds = -1, .path = s->args->operands[0]};
-    if (s->out->json) {
-        emitter j = {.out = s->out};
-        report_json(&j, &r);
-    } else {
-        title(s->out, "a plan for ", r.summary.graph, r.summary.digest);
-        static const char *const names[] = {"--dce", "--fold-identity", "--no-alias", "--replay-random"};
-        if (r.summary.flags) out_print(s->out, "made with");
-        for (unsigned i = 0; i < 4; i++)
-            if (r.summary.flags >> i & 1) out_print(s->out, " %s", names[i]);
-        out_print(s->out, r.summary.flags ? "\n\n" : "\n");
-        report_table(s->out, &r);
-        out_print(s->out, "\nThese are the file's own numbers: remat verify GRAPH %s checks them.\n",
-                  out_clean(s->out, r.path, 40).text);
+    const char *source = s->args->operands[0];
+    out *o = s->out;
+    const report r = {.summary = *remat_plan_summary(plan), .plan = plan, .seconds = -1, .path = source};
+    if (r.summary.kind == REMAT_KIND_CHAIN) o->size_unit = ""; /* the plan does not say */
+    if (o->json) {
+        emitter j = {.out = o};
+        report_json(&j, s, &r);
+        return REMAT_OK;
     }
-    remat_plan_free(plan);
+    char name[300];
+    snprintf(name, sizeof name, "a plan for %.250s", r.summary.graph);
+    info_title(o, name, r.summary.digest);
+    static const flag_id names[] = {FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS, FLAG_REPLAY_RANDOM};
+    if (r.summary.flags) out_print(o, "made with");
+    for (unsigned i = 0; i < 4; i++)
+        if (r.summary.flags >> i & 1) out_print(o, " --%s", flags[names[i]].name);
+    out_print(o, "%s", r.summary.flags ? "\n\n" : "");
+    report_table(o, &r);
+    out_print(o, "\nThese are the file's own numbers: remat verify GRAPH %s checks them.\n", out_clean(o, source, 40).text);
     return REMAT_OK;
 }
 
 int cmd_info(session *s)
 {
+    const char *source = s->args->operands[0];
     remat_input *input;
-    int status = session_input(s, s->args->operands[0], &input);
+    int status = session_input(s, source, &input);
     if (status) return status;
-    switch (remat_input_kind(input)) {
-    case REMAT_KIND_CHAIN: status = info_chain(s, input); break;
-    case REMAT_KIND_PLAN: status = info_plan(s, input); break;
-    default: status = info_graph(s, input); break;
-    }
+    const remat_plan *plan = NULL;
+    if (remat_input_kind(input) == REMAT_KIND_PLAN) status = session_input_plan(s, input, &plan);
+    else status = session_read_input(s, source, input, NULL, NULL);
     remat_input_free(input);
-    return status;
+    if (status) return status;
+    if (plan) return info_plan(s, plan);
+    if ((status = session_measure(s))) return status;
+    return s->chain ? info_chain(s) : info_graph(s);
 }

@@ -1,15 +1,14 @@
 /* cmd_lower.c: `remat lower`: a schedule as allocate, compute and deallocate statements with the memory in use at each
- * (checkmate.txt, Algorithm 1). Without a plan it is keep-all. A plan is verified first: an invalid one is exit code 5.
+ * (Checkmate, Jain et al. 2020, Algorithm 1). Without a plan it is keep-all. A plan is verified first: an invalid one is exit code 5.
  * Invariant: the allocations of a step come directly before its compute statement, so its registers are found there. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "commands.h"
 
-static const char *step_name(const session *s, const remat_step *step)
+static const char *step_name(const session *s, const remat_step *step, amount *buffer)
 {
-    return step->kind == REMAT_RUN ? remat_graph_op_name(s->original, step->index)
-                                   : remat_graph_value_name(s->original, step->index);
+    return step->kind == REMAT_RUN ? session_op(s, step->index, buffer) : session_value(s, step->index, buffer);
 }
 
 static const char *step_verb(const remat_step *step)
@@ -30,14 +29,15 @@ static void print_statement(session *s, const remat_statement *statement, size_t
 {
     const remat_statement *at = &statement[i];
     out *o = s->out;
+    amount buffer;
     out_print(o, "%16" PRId64 "  ", at->memory_bytes);
     if (at->kind == REMAT_ALLOCATE) {
         out_print(o, "%%r%" PRIu32 " = allocate %s %" PRId64 "\n", at->reg,
-                  out_clean(o, remat_graph_value_name(s->original, at->value), 64).text, at->bytes);
+                  out_clean(o, session_value(s, at->value, &buffer), 64).text, at->bytes);
     } else if (at->kind == REMAT_DEALLOCATE) {
         out_print(o, "deallocate %%r%" PRIu32 "\n", at->reg);
     } else {
-        out_print(o, "%s %s", step_verb(&at->step), out_clean(o, step_name(s, &at->step), 64).text);
+        out_print(o, "%s %s", step_verb(&at->step), out_clean(o, step_name(s, &at->step, &buffer), 64).text);
         for (size_t k = first_allocation(statement, i), first = k; k < i; k++)
             out_print(o, "%s%%r%" PRIu32, k == first ? " -> " : ", ", statement[k].reg);
         out_print(o, "\n");
@@ -47,6 +47,7 @@ static void print_statement(session *s, const remat_statement *statement, size_t
 static void json_statement(session *s, emitter *j, const remat_statement *statement, size_t i)
 {
     const remat_statement *at = &statement[i];
+    amount buffer;
     emit_open(j, NULL, '{');
     emit_text(j, "statement",
               at->kind == REMAT_ALLOCATE     ? "allocate"
@@ -55,13 +56,13 @@ static void json_statement(session *s, emitter *j, const remat_statement *statem
     emit_int(j, "step", at->step_index);
     if (at->kind == REMAT_COMPUTE) {
         emit_int(j, "index", at->step.index);
-        emit_text(j, "name", step_name(s, &at->step));
+        emit_text(j, "name", step_name(s, &at->step, &buffer));
         emit_open(j, "regs", '[');
         for (size_t k = first_allocation(statement, i); k < i; k++) emit_int(j, NULL, statement[k].reg);
         emit_close(j, ']');
     } else {
         emit_int(j, "index", at->value);
-        emit_text(j, "name", remat_graph_value_name(s->original, at->value));
+        emit_text(j, "name", session_value(s, at->value, &buffer));
         emit_int(j, "reg", at->reg);
     }
     emit_int(j, "bytes", at->bytes);
@@ -69,20 +70,28 @@ static void json_statement(session *s, emitter *j, const remat_statement *statem
     emit_close(j, '}');
 }
 
+static int read_graph(session *s, const remat_plan *plan, const char *plan_source)
+{
+    const char *source = s->args->operands[0];
+    const int status = session_read(s, source, plan, plan_source);
+    if (!status && s->chain) return out_fail(s->out, REMAT_E_INPUT, source, "", "is a chain, where a graph is needed");
+    return status;
+}
+
 static int choose_plan(session *s, const remat_plan **plan)
 {
     const args *a = s->args;
     int status;
     if (a->n_operands < 2) {
-        if ((status = session_graph(s, a->operands[0], NULL))) return status;
-        CHECK(s, session_plan(s, "keep-all", REMAT_BUDGET_NONE, plan));
+        if ((status = read_graph(s, NULL, NULL)) || (status = session_keep_all(s))) return status;
+        *plan = s->keep_all;
         return REMAT_OK;
     }
     if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "", "only one of GRAPH and PLAN can be standard input");
     remat_verdict v;
     if ((status = session_read_plan(s, a->operands[1], plan))) return status;
-    if ((status = session_graph(s, a->operands[0], remat_plan_summary(*plan)))) return status;
+    if ((status = read_graph(s, *plan, a->operands[1]))) return status;
     CHECK(s, remat_plan_verify(s->ctx, s->graph, *plan, &v));
     if (v.valid) return REMAT_OK;
     return out_fail(s->out, REMAT_E_PLAN, a->operands[1], "", "%s", v.reason);

@@ -3,6 +3,8 @@
  * The plan file goes to -o; the summary goes to stdout, or to stderr when the plan itself takes stdout (`-o -`). A plan that
  * misses the budget is written and shown too; the exit code and one line on stderr say so. Both timelines share one scale
  * in bytes and in steps, so that the picture compares. */
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chart.h"
@@ -28,29 +30,32 @@ static void draw(out *o, const timeline *t, const timeline *widest, int64_t resi
                      .base = resident,
                      .limit = budget,
                      .rows = rows,
-                     .show = human_bytes};
+                     .show = out_size};
+    snprintf(text, sizeof text, "peak %s at step %zu", out_size(o, t->peak_bytes).text, t->peak_step);
     chart_draw(o, &c);
-    if (t->n_steps > 0) {
-        snprintf(text, sizeof text, "peak %s at step %zu", human_bytes(t->peak_bytes).text, t->peak_step);
-        chart_mark(o, &c, t->peak_step, text);
-    }
+    chart_mark(o, &c, t->peak_step, text);
 }
 
-static int show_timelines(session *s, out *o, const report *r, int64_t budget)
+static bool same_steps(const remat_plan *a, const remat_plan *b)
 {
-    const remat_plan *keep_all;
-    size_t n_before, n_after;
+    size_t n_a, n_b;
+    const remat_step *x = remat_plan_steps(a, &n_a), *y = remat_plan_steps(b, &n_b);
+    return n_a == n_b && (n_a == 0 || memcmp(x, y, n_a * sizeof *x) == 0);
+}
+
+static int show_timelines(session *s, out *o, const report *r)
+{
     timeline before, after;
-    CHECK(s, session_plan(s, "keep-all", REMAT_BUDGET_NONE, &keep_all));
-    const remat_step *steps_before = remat_plan_steps(keep_all, &n_before), *steps_after = remat_plan_steps(r->plan, &n_after);
-    int status = timeline_make(s, steps_before, n_before, &before);
+    if (r->summary.steps == 0) return REMAT_OK;
+    int status = session_keep_all(s);
+    if (!status) status = timeline_make(s, s->keep_all, &before);
     if (status) return status;
-    status = timeline_make(s, steps_after, n_after, &after);
+    status = timeline_make(s, r->plan, &after);
     if (!status) {
-        const timeline *widest = n_before > n_after ? &before : &after;
+        const timeline *widest = before.n_steps > after.n_steps ? &before : &after;
         const int64_t top = before.peak_bytes > after.peak_bytes ? before.peak_bytes : after.peak_bytes;
-        const int64_t resident = s->info.resident_bytes;
-        const bool same = n_before == n_after && memcmp(steps_before, steps_after, n_after * sizeof *steps_after) == 0;
+        const int64_t resident = s->info.resident_bytes, budget = r->summary.budget_bytes;
+        const bool same = same_steps(s->keep_all, r->plan);
         draw(o, &before, widest, resident, top, budget, same ? 10 : 7, "keep-all");
         if (!same) draw(o, &after, widest, resident, top, budget, 7, r->summary.strategy);
         timeline_free(&after);
@@ -59,38 +64,93 @@ static int show_timelines(session *s, out *o, const report *r, int64_t budget)
     return status;
 }
 
+/* A chain's schedule, runs of one operation as one word: Fck1 Fnone2-3 Fall4-7 B7-4. */
+static void show_sequence(out *o, const remat_plan *plan)
+{
+    static const char *const names[] = {
+        [REMAT_F_ALL] = "Fall", [REMAT_F_CK] = "Fck", [REMAT_F_NONE] = "Fnone", [REMAT_B] = "B"};
+    enum { MOST_LINES = 20 };
+    size_t n_steps, end;
+    const remat_step *steps = remat_plan_steps(plan, &n_steps);
+    int column = 0, lines = 1;
+    out_print(o, "\n");
+    for (size_t t = 0; t < n_steps; t = end) {
+        const uint32_t kind = steps[t].kind, first = steps[t].index, next = kind == REMAT_B ? UINT32_MAX : 1; /* -1 or +1 */
+        char word[48];
+        for (end = t + 1; end < n_steps && steps[end].kind == kind && steps[end].index == steps[end - 1].index + next;) end++;
+        int length = snprintf(word, sizeof word, "%s%" PRIu32, names[kind], first);
+        if (end - t > 1) length += snprintf(word + length, sizeof word - (size_t)length, "-%" PRIu32, steps[end - 1].index);
+        if (column && column + 1 + length > o->width) {
+            if (++lines > MOST_LINES) {
+                out_print(o, "\n(%zu steps more; -o FILE writes them all)", n_steps - t);
+                break;
+            }
+            out_print(o, "\n");
+            column = 0;
+        }
+        out_print(o, "%s%s", column ? " " : "", word);
+        column += length + (column ? 1 : 0);
+    }
+    out_print(o, "\n");
+}
+
+static int show(session *s, out *o, const report *r)
+{
+    static const char *const cut[] = {"", ", work limit reached", ", time limit reached", ", interrupted"};
+    const remat_summary *m = &r->summary;
+    char after[160];
+    snprintf(after, sizeof after, "%s%s  planned in %.2f s%s", m->budget_bytes >= 0 ? "  budget " : "",
+             m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "", r->seconds,
+             (size_t)m->stopped < 4 ? cut[m->stopped] : "");
+    out_title(o, m->graph, after);
+    out_print(o, "\n");
+    report_table(o, r);
+    const int status = show_timelines(s, o, r);
+    if (!status && s->chain) show_sequence(o, r->plan);
+    return status;
+}
+
+static int finish(session *s, report *r)
+{
+    const char *path = s->args->text[FLAG_OUTPUT];
+    const bool to_stdout = path && strcmp(path, "-") == 0;
+    int status;
+    out other, *o = s->out;
+    if (to_stdout) {
+        out_open(&other, stderr, "standard error", o->json);
+        other.size_unit = o->size_unit;
+        o = &other;
+    }
+    if (path && (status = session_write(s, path, write_plan, r->plan, session_format(path, REMAT_JSON)))) return status;
+    r->path = path;
+    if (o->json) {
+        emitter j = {.out = o};
+        report_json(&j, s, r);
+        return report_status(s, r, o);
+    }
+    if ((status = show(s, o, r))) return status;
+    if (path && !to_stdout) out_print(o, "\nplan written to %s\n", out_clean(o, path, 64).text);
+    return report_status(s, r, o);
+}
+
 int cmd_plan(session *s)
 {
     const args *a = s->args;
-    const char *budget_text = a->text[FLAG_BUDGET], *path = a->text[FLAG_OUTPUT];
-    const char *strategy = a->text[FLAG_STRATEGY] ? a->text[FLAG_STRATEGY] : budget_text ? DEFAULT_STRATEGY : "keep-all";
-    const bool to_stdout = path && strcmp(path, "-") == 0;
+    const char *strategy = a->text[FLAG_STRATEGY];
     int64_t budget;
-    report r;
+    reports r = {0};
     int status;
-    if ((status = session_strategy(s, strategy))) return status;
-    if ((status = session_graph(s, a->operands[0], NULL))) return status;
-    if ((status = session_budget(s, budget_text, &budget))) return status;
-    if ((status = report_make(s, strategy, budget, &r))) return status;
-    if (r.status != REMAT_OK) return session_fail(s, r.status);
-
-    out other, *o = s->out;
-    if (to_stdout) out_open(&other, stderr, "standard error", o->json), o = &other;
-    if (path) {
-        if ((status = session_write(s, path, write_plan, r.plan, session_format(path, REMAT_JSON)))) return status;
-        r.path = path;
-    }
-    if (o->json) {
-        emitter j = {.out = o};
-        report_json(&j, &r);
-        return report_status(s, &r, o);
-    }
-    out_print(o, "%s%s%s", out_style(o, BOLD), out_clean(o, r.summary.graph, 40).text, out_style(o, PLAIN));
-    if (budget >= 0) out_print(o, "  budget %s", human_exact(budget).text);
-    static const char *const cut[] = {"", ", work limit reached", ", time limit reached", ", interrupted"};
-    out_print(o, "  planned in %.2f s%s\n\n", r.seconds, (size_t)r.summary.stopped < 4 ? cut[r.summary.stopped] : "");
-    report_table(o, &r);
-    if ((status = show_timelines(s, o, &r, r.summary.budget_bytes))) return status;
-    if (path && !to_stdout) out_print(o, "\nplan written to %s\n", out_clean(o, path, 64).text);
-    return report_status(s, &r, o);
+    if (strategy && (status = session_strategy(s, strategy))) return status;
+    if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
+    if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
+    if (!strategy && budget == REMAT_BUDGET_NONE) strategy = "keep-all";
+    session_catch(s);
+    status = report_make(s, strategy, &budget, 1, &r);
+    session_release(s);
+    if (!status && r.n == 0) status = EXIT_INTERRUPTED;
+    else if (!status && !r.items[0].plan)
+        status = out_fail(s->out, r.items[0].status, "", "", "strategy '%s' does not apply: %s", strategy, r.items[0].reason);
+    if (!status) status = finish(s, &r.items[0]);
+    free(r.items);
+    return status;
 }

@@ -29,32 +29,32 @@ static void verdict_table(session *s, const remat_verdict *v, const char *peak_o
     table_cell(&t, v->valid ? GOOD : BAD, "%s", v->valid ? "yes" : "no");
     table_cell(&t, PLAIN, "%s", "");
     if (v->valid) {
+        const char *size_unit = s->out->size_unit ? s->out->size_unit : "bytes", *cost_unit = session_cost_unit(s);
         table_cell(&t, PLAIN, "peak");
-        table_cell(&t, PLAIN, "%s", human_bytes(v->peak_bytes).text);
+        table_cell(&t, PLAIN, "%s", out_size(s->out, v->peak_bytes).text);
         if (peak_op)
-            table_cell(&t, PLAIN, "%" PRId64 " bytes, at step %" PRIu32 ": %s", v->peak_bytes, v->peak_step,
-                       out_clean(s->out, peak_op, 40).text);
-        else table_cell(&t, PLAIN, "%" PRId64 " bytes", v->peak_bytes);
+            table_cell(&t, PLAIN, "%s, at step %" PRIu32 ": %s", out_number(s->out, v->peak_bytes, size_unit).text,
+                       v->peak_step, out_clean(s->out, peak_op, 40).text);
+        else table_cell(&t, PLAIN, "%s", out_number(s->out, v->peak_bytes, size_unit).text);
         table_cell(&t, PLAIN, "cost");
-        table_cell(&t, PLAIN, "%s", human_cost(v->cost, remat_graph_cost_unit(s->graph)).text);
-        table_cell(&t, PLAIN, "%" PRId64 " %s, costs: %s", v->cost, out_clean(s->out, remat_graph_cost_unit(s->graph), 20).text,
-                   out_clean(s->out, remat_graph_cost_model(s->graph), 30).text);
+        table_cell(&t, PLAIN, "%s", out_cost(s->out, v->cost, cost_unit).text);
+        table_cell(&t, PLAIN, "%s, costs: %s", out_number(s->out, v->cost, cost_unit).text,
+                   out_clean(s->out, session_cost_model(s), 30).text);
     }
     table_print(&t);
 }
 
 static int check_budget(session *s, const remat_plan *plan, int64_t budget, remat_verdict *v)
 {
-    size_t n_steps, step = 0;
+    size_t step = 0;
     timeline t;
-    const remat_step *steps = remat_plan_steps(plan, &n_steps);
-    const int status = timeline_make(s, steps, n_steps, &t);
+    const int status = timeline_make(s, plan, &t);
     if (status) return status;
-    while (step < n_steps && t.bytes[step] <= budget) step++;
+    while (step < t.n_steps && t.bytes[step] <= budget) step++;
     v->valid = false;
-    v->first_bad_step = step < n_steps ? (uint32_t)step : REMAT_NONE;
+    v->first_bad_step = step < t.n_steps ? (uint32_t)step : REMAT_NONE;
     snprintf(v->reason, sizeof v->reason, "step %zu: %s in use, above the budget of %s", step,
-             human_exact(step < n_steps ? t.bytes[step] : v->peak_bytes).text, human_exact(budget).text);
+             out_exact(s->out, step < t.n_steps ? t.bytes[step] : v->peak_bytes).text, out_exact(s->out, budget).text);
     timeline_free(&t);
     return REMAT_OK;
 }
@@ -68,15 +68,17 @@ int cmd_verify(session *s)
     int status;
     if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
         return out_fail(s->out, REMAT_E_USAGE, "verify", "", "only one of GRAPH and PLAN can be standard input");
-    if ((status = session_read_plan(s, a->operands[1], &plan))) return status;
-    if ((status = session_graph(s, a->operands[0], remat_plan_summary(plan)))) return status;
-    if ((status = session_budget(s, a->text[FLAG_BUDGET], &budget))) return status;
-    if (budget == REMAT_BUDGET_MIN)
+    if (a->text[FLAG_LIMIT] && strcmp(a->text[FLAG_LIMIT], "min") == 0)
         return out_fail(s->out, REMAT_E_USAGE, "verify", "--budget", "a plan cannot be checked against 'min'");
-    CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
+    if ((status = session_read_plan(s, a->operands[1], &plan))) return status;
+    if ((status = session_read(s, a->operands[0], plan, a->operands[1]))) return status;
+    if ((status = session_budget(s, "--budget", a->text[FLAG_LIMIT], &budget))) return status;
+    if (s->chain) CHECK(s, remat_chain_plan_verify(s->ctx, s->chain, plan, &v));
+    else CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
     if (v.valid && budget >= 0 && v.peak_bytes > budget && (status = check_budget(s, plan, budget, &v))) return status;
 
-    const char *peak_op = v.peak_op == REMAT_NONE ? NULL : remat_graph_op_name(s->original, v.peak_op);
+    amount buffer;
+    const char *peak_op = session_op(s, v.peak_op, &buffer);
     if (s->out->json) verdict_json(s, &v, peak_op);
     else verdict_table(s, &v, peak_op);
     if (v.valid) return REMAT_OK;

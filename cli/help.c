@@ -1,17 +1,19 @@
-/* help.c: what --help prints, from the tables in main.c and args.c: examples first, 80 columns at most. */
+/* help.c: what --help prints, from the tables in main.c and args.c: examples first, then text wrapped to the terminal. */
 #include <string.h>
 
 #include "args.h"
 
-enum { TEXT_COLUMN = 22 };
+enum { TEXT_COLUMN = 22, NARROW = 50, NARROW_INDENT = 4 };
 
 static void heading(out *o, const char *text) { out_print(o, "\n%s%s%s\n", out_style(o, BOLD), text, out_style(o, PLAIN)); }
 
 static void row(out *o, const char *left, const char *text)
 {
-    const int length = (int)strlen(left);
-    out_print(o, "  %s%*s", left, length + 2 < TEXT_COLUMN ? TEXT_COLUMN - length - 2 : 2, "");
-    out_wrap(o, TEXT_COLUMN, length + 2 < TEXT_COLUMN ? TEXT_COLUMN : length + 4, text);
+    const int length = (int)strlen(left), indent = o->width < NARROW ? NARROW_INDENT : TEXT_COLUMN;
+    out_print(o, "  %s", left);
+    if (o->width < NARROW) out_print(o, "\n%*s", indent, "");
+    else out_print(o, "%*s", length + 2 < indent ? indent - length - 2 : 2, "");
+    out_wrap(o, indent, o->width < NARROW || length + 2 < indent ? indent : length + 4, text);
 }
 
 static void flag_row(out *o, const flag *f)
@@ -24,32 +26,49 @@ static void flag_row(out *o, const flag *f)
 
 void help_overview(out *o)
 {
-    out_print(o, "%sremat%s makes a training step fit a memory budget by running some ops twice.\n", out_style(o, BOLD),
-              out_style(o, PLAIN));
+    out_wrap(o, 0, 0, "remat makes a training step fit a memory budget by running some ops twice.");
     heading(o, "Examples");
-    out_print(o, "  remat info zoo:resnet50                         where the memory goes\n"
-                 "  remat plan zoo:resnet50 --budget 50%% -o p.json  a plan in half the memory\n"
-                 "  remat verify zoo:resnet50 p.json                check it, independently\n"
-                 "  remat compare model.json.gz --budget 8GiB       all strategies side by side\n"
-                 "  remat curve model.json.gz                       what each budget costs\n");
+    static const char *const examples[][2] = {{"info zoo:resnet50", "where the memory goes"},
+                                              {"plan zoo:resnet50 --budget 50% -o p.json", "a plan in half the memory"},
+                                              {"verify zoo:resnet50 p.json", "check it, independently"},
+                                              {"compare model.json.gz --budget 8GiB", "all strategies side by side"},
+                                              {"curve model.json.gz", "what each budget costs"}};
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        if (o->width < 80) out_print(o, "  remat %s\n", examples[i][0]);
+        else out_print(o, "  remat %-40s  %s\n", examples[i][0], examples[i][1]);
+    }
     heading(o, "Commands");
     for (int c = 0; c < CMD_COUNT; c++) {
         char left[80];
         snprintf(left, sizeof left, "%s %s", commands[c].name, commands[c].operands);
         row(o, left, commands[c].help);
     }
-    out_print(o, "\nA GRAPH is a file, - for standard input, or zoo:NAME for an embedded model\n"
-                 "(remat gen --list). remat COMMAND --help says more about each.\n");
+    out_print(o, "\n");
+    out_wrap(o, 0, 0,
+             "A GRAPH is a file, - for standard input, zoo:NAME for an embedded model or chain:NAME for a chain of stages "
+             "(remat gen "
+             "--list). remat COMMAND --help says more about each, remat help " COST_MODELS_TOPIC " about costs.");
     heading(o, "Common flags");
     const flag_id common[] = {FLAG_COST_MODEL,    FLAG_DCE,  FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
                               FLAG_REPLAY_RANDOM, FLAG_JSON, FLAG_HELP};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) flag_row(o, &flags[common[i]]);
     row(o, "--version", "print the version");
     heading(o, "Exit codes");
-    out_print(o, "  0 fine             1 usage            2 bad input       3 I/O failed\n"
-                 "  4 out of memory    5 invalid plan     6 strategy does not apply\n"
-                 "  9 our bug         10 proved: no plan fits the budget\n"
-                 " 11 no plan within the budget was found\n");
+    static const char *const codes[][2] = {{"0", "fine"},
+                                           {"1", "usage: a flag or an argument is wrong"},
+                                           {"2", "bad input: a file is wrong"},
+                                           {"3", "reading or writing failed"},
+                                           {"4", "out of memory"},
+                                           {"5", "the plan given is invalid"},
+                                           {"6", "the strategy does not apply to this graph"},
+                                           {"9", "our bug: please report it"},
+                                           {"10", "proved: no plan fits the budget"},
+                                           {"11", "no plan within the budget was found"},
+                                           {"130", "interrupted: what was done is printed"}};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        out_print(o, "%5s  ", codes[i][0]);
+        out_wrap(o, 7, 7, codes[i][1]);
+    }
 }
 
 static void entries(out *o, const char *title, const remat_entry *(*at)(size_t))
@@ -59,11 +78,19 @@ static void entries(out *o, const char *title, const remat_entry *(*at)(size_t))
     for (size_t i = 0; (entry = at(i)); i++) row(o, entry->name, entry->help);
 }
 
-static bool has_flag(const char *option_name)
+void help_cost_models(out *o)
 {
-    for (int i = 0; i < FLAG_COUNT; i++)
-        if (flags[i].option && strcmp(flags[i].option, option_name) == 0) return true;
-    return false;
+    static const char *const models[][2] = {
+        {"given", "the file's own costs; the default where every op has one"},
+        {"roofline:DEVICE", "ns: the larger of flops over the device's rate and bytes over its bandwidth; roofline:h100 is the "
+                            "default where the file has flops"},
+        {"unit", "1 for every op that makes a storage; the default otherwise"},
+        {"node", "1 for every op"},
+        {"flops", "floating point operations"}};
+    out_wrap(o, 0, 0, "What running an op once costs: --cost-model C.");
+    heading(o, "Cost models");
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) row(o, models[i][0], models[i][1]);
+    entries(o, "Devices of roofline", remat_device_at);
 }
 
 void help_command(out *o, command_id id)
@@ -80,15 +107,11 @@ void help_command(out *o, command_id id)
     heading(o, "Flags");
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].commands >> id & 1) flag_row(o, &flags[i]);
-    if (flags[FLAG_JSON].commands >> id & 1)
-        for (size_t i = 0; (option = remat_option_at(i)); i++)
-            if (!has_flag(option->name)) {
-                char left[80];
-                int n = snprintf(left, sizeof left, "--%s N", option->name);
-                for (int k = 2; k < n; k++)
-                    if (left[k] == '_') left[k] = '-';
-                row(o, left, option->help);
-            }
+    for (size_t i = 0; (option = remat_option_at(i)); i++)
+        if (option_commands(option) >> id & 1) {
+            char left[80];
+            snprintf(left, sizeof left, "--%s N", option_flag(option).text);
+            row(o, left, option->help);
+        }
     if (flags[FLAG_STRATEGY].commands >> id & 1) entries(o, "Strategies", remat_strategy_at);
-    if (flags[FLAG_COST_MODEL].commands >> id & 1) entries(o, "Devices of roofline", remat_device_at);
 }

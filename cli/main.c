@@ -15,20 +15,23 @@
 const command commands[CMD_COUNT] = {
     [CMD_INFO] =
         {"info", "FILE", "what a graph holds and where its memory goes",
-         "Counts, the memory of keep-all step by step, and the largest values at its peak. A chain file shows its stages, a "
-         "plan file its summary.",
+         "Counts, the memory of keep-all step by step, and the largest values at its peak. A chain shows its stages, a plan "
+         "file its summary. --chain shows the stages that chain strategies see in a training graph.",
          "info zoo:resnet50\n"
          "info model.json.gz --dce --fold-identity\n"
+         "info zoo:resnet50 --chain\n"
          "info - --json < model.json",
          1, 1, cmd_info},
     [CMD_PLAN] =
         {"plan", "GRAPH", "make a plan that fits a budget",
          "Decides which ops run again so that the peak stays within the budget, and shows memory before and after. With a "
-         "budget the default strategy is " DEFAULT_STRATEGY ", without one keep-all. A plan that misses the budget is still "
+         "budget the default strategy is " DEFAULT_STRATEGY
+         " (keep-all on graphs to which it does not apply), without one keep-all. A plan that misses the budget is still "
          "shown and written; the exit code is 10 (proved impossible) or 11 (not found).",
          "plan zoo:resnet50 --budget 50%\n"
          "plan model.json.gz --budget 8GiB -o plan.json.gz\n"
-         "plan model.json.gz --budget min --strategy chen-sqrt --json",
+         "plan model.json.gz --budget min --strategy chen-sqrt --json\n"
+         "plan chain.json --budget 9000 --strategy rotor-float --slots 0",
          1, 1, cmd_plan},
     [CMD_VERIFY] =
         {"verify", "GRAPH PLAN", "check a plan against its graph, independently",
@@ -46,7 +49,7 @@ const command commands[CMD_COUNT] = {
     [CMD_CURVE] =
         {"curve", "GRAPH", "what each budget costs, as a table and a plot",
          "Plans at budgets from the least that the strategy finds up to keep-all. A cheaper plan of a smaller budget is "
-         "carried forward, so the curve never rises.",
+         "carried forward, so the curve never rises. The default strategy is that of plan with a budget.",
          "curve zoo:resnet50\n"
          "curve model.json.gz --from 30 --to 80 --points 6\n"
          "curve model.json.gz --csv > curve.csv",
@@ -56,19 +59,20 @@ const command commands[CMD_COUNT] = {
                    "lower model.json.gz plan.json\n"
                    "lower zoo:resnet50 | less",
                    1, 2, cmd_lower},
-    [CMD_GEN] =
-        {"gen", "MODEL", "write an embedded model to a file",
-         "MODEL is NAME or zoo:NAME with parameters: zoo:NAME?key=value&key=value. Quote it: ? and & mean something to the "
-         "shell.",
-         "gen --list\n"
-         "gen zoo:resnet50 -o resnet50.json.gz\n"
-         "gen 'zoo:resnet50?batch=64' --cost-model roofline:h100 -o r.json",
-         1, 1, cmd_gen},
+    [CMD_GEN] = {"gen", "MODEL", "write an embedded model or chain to a file",
+                 "MODEL is NAME, zoo:NAME or chain:NAME with parameters: zoo:NAME?key=value&key=value. Quote it: ? and & mean "
+                 "something to the shell.",
+                 "gen --list\n"
+                 "gen chain:toy -o toy.json\n"
+                 "gen zoo:resnet50 -o resnet50.json.gz\n"
+                 "gen 'zoo:resnet50?batch=64' --cost-model roofline:h100 -o r.json",
+                 1, 1, cmd_gen},
     [CMD_IMPORT] =
         {"import", "FILE", "rewrite any readable graph in our format, or as DOT",
          "Reads remat-graph, remat-chain, networkx node-link JSON or DOT, plain or gzip, by content. Graph flags are applied "
-         "to what is written.",
+         "to what is written. --chain writes a training graph's chain of stages.",
          "import nx.json -o model.json.gz\n"
+         "import model.json.gz --chain -o chain.json\n"
          "import model.json.gz --format dot | dot -Tsvg > model.svg",
          1, 1, cmd_import},
     [CMD_COMPLETION] = {"completion", "SHELL", "print completions for bash, zsh or fish",
@@ -76,7 +80,8 @@ const command commands[CMD_COUNT] = {
                         "completion bash > ~/.local/share/bash-completion/completions/remat\n"
                         "completion fish | source",
                         1, 1, cmd_completion},
-    [CMD_HELP] = {"help", "[COMMAND]", "the same as COMMAND --help", "Prints help.", "help\nhelp plan", 0, 1, NULL},
+    [CMD_HELP] = {"help", "[TOPIC]", "the same as COMMAND --help", "Prints help on a command, or on " COST_MODELS_TOPIC ".",
+                  "help\nhelp plan\nhelp " COST_MODELS_TOPIC, 0, 1, NULL},
 };
 
 static void fill_closed_streams(void)
@@ -87,23 +92,21 @@ static void fill_closed_streams(void)
 
 static int run_help(out *o, const args *a)
 {
-    if (a->command != CMD_HELP || a->text[FLAG_HELP]) {
-        help_command(o, a->command);
-        return REMAT_OK;
-    }
-    if (a->n_operands == 0) {
-        help_overview(o);
-        return REMAT_OK;
-    }
-    guess g = {.word = a->operands[0]};
-    for (int c = 0; c < CMD_COUNT; c++) {
-        if (strcmp(commands[c].name, a->operands[0]) == 0) {
-            help_command(o, (command_id)c);
+    command_id id = a->command;
+    int status = REMAT_OK;
+    if (a->command == CMD_HELP && !a->text[FLAG_HELP]) {
+        if (a->n_operands == 0) {
+            help_overview(o);
             return REMAT_OK;
         }
-        guess_offer(&g, commands[c].name);
+        if (strcmp(a->operands[0], COST_MODELS_TOPIC) == 0) {
+            help_cost_models(o);
+            return REMAT_OK;
+        }
+        status = args_command(o, a->operands[0], &id);
     }
-    return out_fail(o, REMAT_E_USAGE, "help", "", "unknown command '%.60s'%s", a->operands[0], guess_hint(&g, "").text);
+    if (!status) help_command(o, id);
+    return status;
 }
 
 static int run(out *o, int argc, char **argv)
@@ -115,6 +118,7 @@ static int run(out *o, int argc, char **argv)
         return REMAT_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
+        if (argc > 2) return out_fail(o, REMAT_E_USAGE, "--version", "", "takes no argument: '%.60s'", argv[2]);
         out_print(o, "remat %s\n", remat_version());
         return REMAT_OK;
     }
@@ -131,8 +135,9 @@ int main(int argc, char **argv)
 {
     out o;
     fill_closed_streams();
-    setlocale(LC_CTYPE, ""); /* only that one: numbers are written the same everywhere */
-    signal(SIGPIPE, SIG_IGN);
+    setlocale(LC_CTYPE, "");  /* only that one: numbers are written the same everywhere */
+    signal(SIGPIPE, SIG_IGN); /* these two become errors of write */
+    signal(SIGXFSZ, SIG_IGN);
     out_open(&o, stdout, "standard output", false);
     const int status = run(&o, argc, argv);
     const remat_status written = out_close(&o);

@@ -22,20 +22,24 @@
 
 #include "utf8.h"
 
-enum { DEFAULT_WIDTH = 80, NARROWEST = 40, WIDEST = 160, CLEAN_COLUMNS = 64 };
+enum { DEFAULT_WIDTH = 80, NARROWEST = 20, WIDEST = 160, CLEAN_COLUMNS = 64 };
 
 void out_open(out *o, FILE *file, const char *name, bool as_json)
 {
     const char *codeset = nl_langinfo(CODESET);
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    const char *columns = getenv("COLUMNS");
     const int fd = fileno(file);
-    const bool terminal = fd >= 0 && isatty(fd);
-    *o = (out){.file = file, .name = name, .json = as_json, .width = DEFAULT_WIDTH};
-    o->utf8 = strcasecmp(codeset, "UTF-8") == 0 || strcasecmp(codeset, "UTF8") == 0;
-    o->colour = terminal && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
     struct winsize size;
-    if (terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        o->width = size.ws_col < NARROWEST ? NARROWEST : size.ws_col > WIDEST ? WIDEST : size.ws_col;
+    *o = (out){.file = file, .name = name, .json = as_json, .width = DEFAULT_WIDTH};
+    const bool terminal = fd >= 0 && isatty(fd);
+    o->utf8 = strcasecmp(codeset, "UTF-8") == 0 || strcasecmp(codeset, "UTF8") == 0;
+    o->moves = terminal && term && strcmp(term, "dumb") != 0;
+    o->colour = o->moves && !(no_color && *no_color);
+    if (columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 5 && atoi(columns) > 0)
+        o->width = atoi(columns);
+    else if (terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) o->width = size.ws_col;
+    o->width = o->width < NARROWEST ? NARROWEST : o->width > WIDEST ? WIDEST : o->width;
 }
 
 remat_status out_close(out *o)
@@ -73,7 +77,7 @@ void out_wrap(out *o, int indent, int column, const char *text)
     bool space = false; /* owed before the next word, so that no line ends in one */
     while (*text) {
         const int word = (int)strcspn(text, " \n");
-        if (*text == '\n' || (space && column + 1 + word > DEFAULT_WIDTH)) {
+        if (*text == '\n' || (space && column + 1 + word > o->width)) {
             out_print(o, "\n%*s", indent, "");
             column = indent, space = false;
         }
@@ -83,6 +87,15 @@ void out_wrap(out *o, int indent, int column, const char *text)
         text += word + (text[word] != '\0' && (word == 0 || text[word] == ' ') ? 1 : 0);
     }
     out_print(o, "\n");
+}
+
+void out_title(out *o, const char *name, const char *after)
+{
+    const int left = o->width - out_columns(o, after);
+    const label shown = out_clean(o, *name ? name : "(unnamed)", left < 12 ? o->width : left);
+    out_print(o, "%s%s%s%s", out_style(o, BOLD), shown.text, out_style(o, PLAIN), left < 12 ? "\n" : "");
+    if (left < 12) out_wrap(o, 0, 0, after + strspn(after, " "));
+    else out_print(o, "%s\n", after);
 }
 
 /* ---- safe text ---- */
@@ -203,39 +216,51 @@ static amount three_digits(double x, const char *unit)
     return result;
 }
 
-amount human_bytes(int64_t bytes)
+amount out_size(const out *o, int64_t size)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     amount result;
-    if (bytes < 1024) {
-        snprintf(result.text, sizeof result.text, "%" PRId64 " B", bytes);
+    if (size < 1024 || o->size_unit) {
+        snprintf(result.text, sizeof result.text, "%" PRId64 "%s", size, o->size_unit ? "" : " B");
         return result;
     }
-    double x = (double)bytes / 1024;
+    double x = (double)size / 1024;
     size_t unit = 0;
     while (x >= 1023.5 && unit + 1 < sizeof units / sizeof *units) x /= 1024, unit++;
     return three_digits(x, units[unit]);
 }
 
-amount human_exact(int64_t bytes)
+amount out_number(const out *o, int64_t x, const char *unit)
 {
     amount result;
-    if (bytes < 1024) snprintf(result.text, sizeof result.text, "%" PRId64 " bytes", bytes);
-    else snprintf(result.text, sizeof result.text, "%.16s (%" PRId64 " bytes)", human_bytes(bytes).text, bytes);
+    const label clean = out_clean(o, strcmp(unit, "given") == 0 ? "" : unit, 12);
+    snprintf(result.text, sizeof result.text, "%" PRId64 "%s%.24s", x, *clean.text ? " " : "", clean.text);
     return result;
 }
 
-amount human_cost(int64_t cost, const char *cost_unit)
+amount out_exact(const out *o, int64_t size)
+{
+    if (size < 1024 || o->size_unit) return out_number(o, size, o->size_unit ? o->size_unit : "bytes");
+    amount result;
+    snprintf(result.text, sizeof result.text, "%.16s (%" PRId64 " bytes)", out_size(o, size).text, size);
+    return result;
+}
+
+amount out_cost(const out *o, int64_t cost, const char *cost_unit)
+{
+    if (strcmp(cost_unit, "ns") != 0 || cost < 1000) return out_number(o, cost, cost_unit);
+    static const char *const units[] = {"us", "ms", "s"};
+    double x = (double)cost / 1000;
+    size_t unit = 0;
+    while (x >= 999.5 && unit + 1 < sizeof units / sizeof *units) x /= 1000, unit++;
+    return three_digits(x, units[unit]);
+}
+
+amount out_percent(const out *o, int64_t per_myriad)
 {
     amount result;
-    if (strcmp(cost_unit, "ns") == 0 && cost >= 1000) {
-        static const char *const units[] = {"us", "ms", "s"};
-        double x = (double)cost / 1000;
-        size_t unit = 0;
-        while (x >= 999.5 && unit + 1 < sizeof units / sizeof *units) x /= 1000, unit++;
-        return three_digits(x, units[unit]);
-    }
-    snprintf(result.text, sizeof result.text, "%" PRId64 " %.20s", cost, cost_unit);
+    (void)o;
+    snprintf(result.text, sizeof result.text, "+%.*f%%", per_myriad < 1000 ? 2 : 0, (double)per_myriad / 100);
     return result;
 }
 

@@ -20,10 +20,12 @@ typedef enum style { PLAIN = 0, BOLD, DIM, GOOD, BAD, LIMIT, BAR } style;
 
 typedef struct out {
     FILE *file;
-    const char *name; /* for errors: "standard output" or a path */
+    const char *name;      /* for errors: "standard output" or a path */
+    const char *size_unit; /* of what out_size prints; NULL: bytes */
     bool json, colour, utf8;
-    int width; /* columns; 80 where it is not a terminal */
-    int error; /* errno of the first failed write, or 0 */
+    bool moves; /* a terminal whose cursor can be moved */
+    int width;  /* columns: COLUMNS, else the terminal's, else 80 */
+    int error;  /* errno of the first failed write, or 0 */
 } out;
 
 typedef struct label {
@@ -35,7 +37,9 @@ remat_status out_close(out *o); /* flushes; REMAT_E_IO after one line on stderr 
 void out_print(out *o, const char *format, ...) CLI_PRINTF(2, 3);
 const char *out_style(const out *o, style s);                    /* escape sequence, "" where colours are off */
 void out_wrap(out *o, int indent, int column, const char *text); /* text from `column` on, wrapped at `indent` */
-int out_sink(void *user, const void *bytes, size_t n_bytes);     /* a remat_sink; user is an out */
+/* A name in bold, cut to what `after` leaves of the line, then `after`. */
+void out_title(out *o, const char *name, const char *after);
+int out_sink(void *user, const void *bytes, size_t n_bytes); /* a remat_sink; user is an out */
 
 /* `text` with control characters and broken UTF-8 replaced, cut to `width` columns (at most 64). */
 label out_clean(const out *o, const char *text, int width);
@@ -49,11 +53,14 @@ void *out_resize(void *p, size_t n, size_t size);                   /* realloc o
 typedef struct amount {
     char text[48];
 } amount;
-amount human_bytes(int64_t bytes);                      /* "12.3 GiB" */
-amount human_exact(int64_t bytes);                      /* "12.3 GiB (13207024435 bytes)" */
-amount human_cost(int64_t cost, const char *cost_unit); /* "88.1 ms", "540 unit"; not clean: the unit is the file's */
-amount human_percent(double share);                     /* 0.123: "12.3%" */
-double share_of(int64_t part, int64_t whole);           /* part / whole, 0 where whole is 0 */
+amount out_size(const out *o, int64_t size);  /* "12.3 GiB"; a plain number where sizes are not bytes */
+amount out_exact(const out *o, int64_t size); /* "12.3 GiB (13207024435 bytes)", "9000 pages" */
+amount out_number(const out *o, int64_t x,
+                  const char *unit); /* "540 unit"; "540" where the unit is "" or "given", which says nothing */
+amount out_cost(const out *o, int64_t cost, const char *cost_unit); /* "88.1 ms", or as out_number */
+amount out_percent(const out *o, int64_t per_myriad);               /* "+12.3%", for charts */
+amount human_percent(double share);                                 /* 0.123: "12.3%" */
+double share_of(int64_t part, int64_t whole);                       /* part / whole, 0 where whole is 0 */
 
 /* ---- tables: cells row by row, the first row is the heading ---- */
 

@@ -4,6 +4,7 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LEN(array) (sizeof(array) / sizeof *(array))
@@ -39,48 +40,65 @@ static const char *stopped_name(const remat_summary *m)
     return (size_t)m->stopped < LEN(names) ? names[m->stopped] : "done";
 }
 
-int report_make(session *s, const char *strategy, int64_t budget_bytes, report *r)
+static report *append(reports *list)
 {
-    const remat_plan *plan = NULL;
-    const remat_status planned = session_plan(s, strategy, budget_bytes, &plan);
-    *r = (report){.status = planned, .plan = plan, .seconds = s->seconds};
-    if (r->status == REMAT_E_APPLIES) {
-        const char *reason = remat_ctx_error_reason(s->ctx);
-        snprintf(r->reason, sizeof r->reason, "%s", *reason ? reason : remat_ctx_error(s->ctx));
-        r->summary = (remat_summary){.strategy = strategy,
-                                     .graph = remat_graph_name(s->graph),
-                                     .cost_unit = remat_graph_cost_unit(s->graph),
-                                     .cost_model = remat_graph_cost_model(s->graph),
-                                     .digest = "",
-                                     .bound_scope = "",
-                                     .bound_method = "",
-                                     .budget_bytes = budget_bytes,
-                                     .keep_all_peak_bytes = s->info.keep_all_peak_bytes,
-                                     .resident_bytes = s->info.resident_bytes,
-                                     .need_bytes = s->info.need_bytes,
-                                     .keep_all_cost = s->info.keep_all_cost,
-                                     .ops = s->info.ops,
-                                     .peak_bytes = REMAT_ABSENT,
-                                     .cost = REMAT_ABSENT,
-                                     .bound_cost = REMAT_ABSENT,
-                                     .offloaded_bytes = REMAT_ABSENT,
-                                     .saved_bytes = REMAT_ABSENT,
-                                     .traffic_bytes = REMAT_ABSENT,
-                                     .seed = REMAT_ABSENT,
-                                     .work = REMAT_ABSENT,
-                                     .need_op = REMAT_NONE};
-        if (s->info.need_op != REMAT_NONE) r->need_op = remat_graph_op_name(s->graph, s->info.need_op);
-        return REMAT_OK;
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 16;
+        list->items = out_resize(list->items, list->capacity, sizeof *list->items);
     }
-    if (r->status != REMAT_OK) return session_fail(s, r->status);
-    r->summary = *remat_plan_summary(r->plan);
-    if (r->summary.need_op != REMAT_NONE) r->need_op = remat_graph_op_name(s->original, r->summary.need_op);
+    return &list->items[list->n++];
+}
+
+/* A row without a plan. */
+static int does_not_apply(session *s, const char *strategy, int64_t budget, const char *reason, report *r)
+{
+    const int status = session_keep_all(s); /* its summary has what no strategy changes */
+    if (status) return status;
+    *r = (report){.status = REMAT_E_APPLIES, .summary = *remat_plan_summary(s->keep_all)};
+    snprintf(r->reason, sizeof r->reason, "%s", reason);
+    remat_summary *m = &r->summary;
+    m->strategy = strategy;
+    m->budget_bytes = budget;
+    m->peak_bytes = m->cost = m->bound_cost = m->offloaded_bytes = m->saved_bytes = m->traffic_bytes = REMAT_ABSENT;
+    m->seed = m->work = REMAT_ABSENT;
+    m->steps = m->recomputed_ops = 0;
+    m->within_budget = false;
+    m->outcome = REMAT_UNKNOWN;
     return REMAT_OK;
 }
 
-void report_json(emitter *j, const report *r)
+int report_make(session *s, const char *strategy, const int64_t *budgets, uint32_t n, reports *list)
+{
+    const char *name = strategy ? strategy : DEFAULT_STRATEGY;
+    made *plans = out_resize(NULL, (size_t)n + 1, sizeof *plans);
+    uint32_t n_made;
+    int failed = REMAT_OK;
+    remat_status status = session_plans(s, name, budgets, n, plans, &n_made);
+    if (status == REMAT_E_APPLIES) {
+        char reason[320];
+        const char *full = remat_ctx_error_reason(s->ctx), *because = strstr(full, "does not apply: ");
+        snprintf(reason, sizeof reason, "%s", because ? because + strlen("does not apply: ") : full);
+        if (strategy) {
+            failed = does_not_apply(s, name, budgets[0], reason, append(list));
+            status = REMAT_OK, n_made = 0;
+        } else {
+            out_message(s->out, "%s does not apply (%s): keep-all is used", name, reason);
+            status = session_plans(s, "keep-all", budgets, n, plans, &n_made);
+        }
+    }
+    if (status != REMAT_OK) failed = session_fail(s, status);
+    for (uint32_t i = 0; i < n_made && !failed; i++)
+        *append(list) =
+            (report){.summary = *remat_plan_summary(plans[i].plan), .plan = plans[i].plan, .seconds = plans[i].seconds};
+    free(plans);
+    return failed;
+}
+
+void report_json(emitter *j, const session *s, const report *r)
 {
     const remat_summary *m = &r->summary;
+    const bool counted = m->ops > 0 || m->steps == 0; /* a plan read from a file may not know its graph */
+    amount buffer;
     double gap;
     emit_open(j, NULL, '{');
     emit_text(j, "strategy", m->strategy);
@@ -91,7 +109,7 @@ void report_json(emitter *j, const report *r)
     emit_int_or_null(j, "keep_all_peak_bytes", m->keep_all_peak_bytes);
     emit_int_or_null(j, "resident_bytes", m->resident_bytes);
     emit_int_or_null(j, "need_bytes", m->need_bytes);
-    emit_text(j, "need_op", r->need_op);
+    emit_text(j, "need_op", session_op(s, m->need_op, &buffer));
     emit_int_or_null(j, "cost", m->cost);
     emit_text(j, "cost_unit", m->cost_unit);
     emit_int_or_null(j, "keep_all_cost", m->keep_all_cost);
@@ -104,7 +122,7 @@ void report_json(emitter *j, const report *r)
     emit_text(j, "outcome", report_outcome(m));
     emit_text(j, "stopped", stopped_name(m));
     emit_int(j, "steps", m->steps);
-    emit_int(j, "ops", m->ops);
+    emit_int_or_null(j, "ops", counted ? m->ops : REMAT_ABSENT);
     emit_int(j, "recomputed_ops", m->recomputed_ops);
     emit_int_or_null(j, "offloaded_bytes", m->offloaded_bytes);
     emit_int_or_null(j, "saved_bytes", m->saved_bytes);
@@ -130,7 +148,7 @@ static void amount_row(table *t, const char *name, int64_t bytes, const char *no
     if (bytes < 0) return;
     table_cell(t, PLAIN, "%s", name);
     table_cell(t, PLAIN, "%s", "");
-    table_cell(t, PLAIN, "%s", human_bytes(bytes).text);
+    table_cell(t, PLAIN, "%s", out_size(t->out, bytes).text);
     table_cell(t, DIM, "%s", note);
 }
 
@@ -145,37 +163,36 @@ void report_table(out *o, const report *r)
     table_cell(&t, BOLD, "%s", "");
 
     const bool limited = m->budget_bytes >= 0;
+    const style fits = !limited ? PLAIN : m->within_budget ? GOOD : BAD;
     table_cell(&t, PLAIN, "peak");
-    table_cell(&t, PLAIN, "%s", m->keep_all_peak_bytes >= 0 ? human_bytes(m->keep_all_peak_bytes).text : "?");
-    table_cell(&t,
-               !limited           ? PLAIN
-               : m->within_budget ? GOOD
-                                  : BAD,
-               "%s", m->peak_bytes >= 0 ? human_bytes(m->peak_bytes).text : "?");
+    table_cell(&t, PLAIN, "%s", m->keep_all_peak_bytes >= 0 ? out_size(o, m->keep_all_peak_bytes).text : "?");
+    table_cell(&t, fits, "%s", m->peak_bytes >= 0 ? out_size(o, m->peak_bytes).text : "?");
     if (m->peak_bytes >= 0 && m->keep_all_peak_bytes > 0) note = human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes));
     table_cell(&t, PLAIN, "%s%s%s%s", note.text, *note.text ? " of keep-all" : "",
-               !limited           ? ""
-               : m->within_budget ? ", fits "
-                                  : ", over the budget of ",
-               limited ? human_bytes(m->budget_bytes).text : "");
+               fits == PLAIN  ? ""
+               : fits == GOOD ? ", fits "
+                              : ", over the budget of ",
+               limited ? out_size(o, m->budget_bytes).text : "");
 
     table_cell(&t, PLAIN, "cost");
-    table_cell(&t, PLAIN, "%s", m->keep_all_cost >= 0 ? human_cost(m->keep_all_cost, m->cost_unit).text : "?");
-    table_cell(&t, PLAIN, "%s", m->cost >= 0 ? human_cost(m->cost, m->cost_unit).text : "?");
-    table_cell(&t, PLAIN, "+%s, costs: %s", human_percent(report_overhead(m)).text, out_clean(o, m->cost_model, 30).text);
+    table_cell(&t, PLAIN, "%s", m->keep_all_cost >= 0 ? out_cost(o, m->keep_all_cost, m->cost_unit).text : "?");
+    table_cell(&t, PLAIN, "%s", m->cost >= 0 ? out_cost(o, m->cost, m->cost_unit).text : "?");
+    table_cell(&t, PLAIN, "+%s%s%s", human_percent(report_overhead(m)).text, *m->cost_model ? ", costs: " : "",
+               out_clean(o, m->cost_model, 30).text);
 
+    const bool counted = m->ops > 0 || m->steps == 0;
     table_cell(&t, PLAIN, "steps");
-    const bool counted = m->ops > 0 || m->steps == 0; /* a plan read from a file may not know its graph's ops */
-    if (counted) table_cell(&t, PLAIN, "%" PRIu32, m->ops);
-    else table_cell(&t, PLAIN, "?");
+    if (!counted) table_cell(&t, PLAIN, "?");
+    else table_cell(&t, PLAIN, "%" PRIu32, m->kind == REMAT_KIND_CHAIN ? 2 * m->ops : m->ops); /* forward and backward */
     table_cell(&t, PLAIN, "%" PRIu32, m->steps);
-    if (counted) table_cell(&t, PLAIN, "%" PRIu32 " ops run more than once", m->recomputed_ops);
-    else table_cell(&t, PLAIN, "%s", "");
+    table_cell(&t, PLAIN, "%" PRIu32 " %s run%s more than once", m->recomputed_ops,
+               m->kind == REMAT_KIND_CHAIN ? "stages" : "ops", m->kind == REMAT_KIND_CHAIN ? " forward" : "");
 
     table_cell(&t, PLAIN, "outcome");
     table_cell(&t, PLAIN, "%s", "");
     table_cell(&t, PLAIN, "%s", report_outcome(m));
-    if (*report_gap_text(m).text != '-') table_cell(&t, PLAIN, "gap at most %s (%s)", report_gap_text(m).text, m->bound_scope);
+    if (*report_gap_text(m).text != '-')
+        table_cell(&t, PLAIN, "gap at most %s (%s)", report_gap_text(m).text, out_clean(o, m->bound_scope, 20).text);
     else table_cell(&t, PLAIN, "%s", m->within_budget ? "no bound" : "");
 
     if (m->offloaded_bytes > 0) amount_row(&t, "offloaded", m->offloaded_bytes, "moved to the host");
@@ -210,31 +227,73 @@ void report_csv(out *o, const report *r)
     out_print(o, ",%s,%" PRIu32 ",%.6f\n", report_outcome(m), m->recomputed_ops, r->seconds);
 }
 
+/* ": resident 4 MiB, conv1 16 MiB": what is in memory together at the op that needs most. */
+static void need_parts(session *s, const remat_summary *m, char *text, size_t size)
+{
+    enum { SHOWN = 4 };
+    uint32_t values[SHOWN], n = 0;
+    size_t used = 0;
+    amount buffer;
+    *text = '\0';
+    if (m->resident_bytes > 0) used = (size_t)snprintf(text, size, ": resident %s", out_size(s->out, m->resident_bytes).text);
+    if (remat_graph_need_values(s->ctx, s->graph, values, SHOWN, &n) != REMAT_OK) n = 0;
+    for (uint32_t i = 0; i < n && i < SHOWN && used < size; i++) {
+        const int64_t bytes = remat_graph_value_get(s->graph, values[i], REMAT_VALUE_STORAGE);
+        const bool same_numbers = remat_graph_n_values(s->graph) == remat_graph_n_values(s->original);
+        const char *name = same_numbers ? session_value(s, values[i], &buffer) : remat_graph_value_name(s->graph, values[i]);
+        if (i > 0 && bytes < m->need_bytes / 100) break; /* the rest is small change */
+        used += (size_t)snprintf(text + used, size - used, "%s %s %s", used ? "," : ":",
+                                 *name ? out_clean(s->out, name, 24).text : "a value", out_size(s->out, bytes).text);
+    }
+}
+
+/* Does this strategy round sizes up to slots? */
+static bool is_slotted(session *s, const char *strategy, int64_t *slots)
+{
+    static const char *const names[] = {"rotor", "rotor-float", "revolve"};
+    for (size_t i = 0; i < LEN(names); i++)
+        if (strcmp(strategy, names[i]) == 0) return remat_ctx_get(s->ctx, "slots", slots) == REMAT_OK && *slots > 0;
+    return false;
+}
+
+static const remat_plan *least_plan(session *s, const char *strategy)
+{
+    const int64_t budget = REMAT_BUDGET_MIN;
+    made least = {0};
+    uint32_t n_made;
+    return session_plans(s, strategy, &budget, 1, &least, &n_made) == REMAT_OK ? least.plan : NULL;
+}
+
 int report_status(session *s, const report *r, out *o)
 {
     const remat_summary *m = &r->summary;
     const remat_status status = remat_plan_status(r->plan);
-    if (status == REMAT_E_INFEASIBLE) {
-        enum { SHOWN = 4 };
-        uint32_t values[SHOWN], n = 0;
-        char names[SHOWN * 100] = "";
-        size_t used = m->resident_bytes > 0
-                          ? (size_t)snprintf(names, sizeof names, ": resident %s", human_bytes(m->resident_bytes).text)
-                          : 0;
-        if (remat_graph_need_values(s->ctx, s->graph, values, SHOWN, &n) != REMAT_OK) n = 0;
-        if (n > SHOWN) n = SHOWN;
-        for (uint32_t i = 0; i < n && used < sizeof names; i++) {
-            const int64_t bytes = remat_graph_value_get(s->graph, values[i], REMAT_VALUE_STORAGE);
-            if (i > 0 && bytes < m->need_bytes / 100) break; /* the rest is small change */
-            used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s %s %s", used ? "," : ":",
-                                 out_clean(o, remat_graph_value_name(s->graph, values[i]), 24).text, human_bytes(bytes).text);
-        }
-        out_message(o, "no plan fits %s: op %s needs %s%s", human_exact(m->budget_bytes).text,
-                    r->need_op ? out_clean(o, r->need_op, 40).text : "?", human_exact(m->need_bytes).text, names);
+    const amount budget = out_exact(o, m->budget_bytes), peak = out_exact(o, m->peak_bytes);
+    amount buffer;
+    char parts[400] = "";
+    int64_t slots;
+    if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->need_bytes) {
+        const char *op = session_op(s, m->need_op, &buffer);
+        const bool unnamed = op == buffer.text; /* "stage 3" says what it is */
+        if (!s->chain) need_parts(s, m, parts, sizeof parts);
+        out_message(o, "no plan fits %s: %s%s needs %s%s", budget.text,
+                    unnamed    ? ""
+                    : s->chain ? "stage "
+                               : "op ",
+                    op ? out_clean(o, op, 40).text : "?", out_exact(o, m->need_bytes).text, parts);
+    } else if (status == REMAT_E_INFEASIBLE) { /* on chains a strategy's model may need more than any schedule does */
+        const remat_plan *least = least_plan(s, m->strategy);
+        const remat_summary *x = remat_plan_summary(least ? least : r->plan);
+        size_t n_steps;
+        const remat_step *at = &remat_plan_steps(least ? least : r->plan, &n_steps)[x->peak_step];
+        out_message(o, "no plan of %s fits %s: its least peak is %s, at %s", m->strategy, budget.text,
+                    out_exact(o, x->peak_bytes).text, out_clean(o, session_op(s, at->index, &buffer), 40).text);
+    } else if (status == REMAT_E_NOT_FOUND && s->chain && is_slotted(s, m->strategy, &slots)) {
+        out_message(o, "%s found no plan within %s in %" PRId64 " slots, which round sizes up: try more --slots, or --slots 0",
+                    m->strategy, budget.text, slots);
     } else if (status == REMAT_E_NOT_FOUND) {
         out_message(o, "%s found no plan within %s: its least peak is %s; try another --strategy or a larger --budget",
-                    m->strategy, human_bytes(m->budget_bytes).text, human_bytes(m->peak_bytes).text);
+                    m->strategy, budget.text, peak.text);
     }
     return (int)status;
 }

@@ -7,17 +7,24 @@
 typedef struct report {
     remat_summary summary;
     const remat_plan *plan; /* NULL: none was made */
-    const char *need_op;    /* name, or NULL */
     const char *path;       /* where the plan was written, or NULL */
     double seconds;         /* of planning; negative: not known */
     remat_status status;    /* of planning: REMAT_OK, or REMAT_E_APPLIES with the reason */
     char reason[320];
 } report;
 
-/* Plans. REMAT_OK also where the strategy does not apply (r->status says so); else an exit code, error printed. */
-int report_make(session *s, const char *strategy, int64_t budget_bytes, report *r);
-void report_json(emitter *j, const report *r); /* DESIGN.md section 7: the object of `plan` */
-void report_table(out *o, const report *r);    /* before and after */
+typedef struct reports {
+    report *items; /* to be freed */
+    size_t n, capacity;
+} reports;
+
+/* Plans at n ascending budgets and appends the reports, fewer after Ctrl-C. No strategy (NULL): the default, and keep-all with a
+ * message where that does not apply. REMAT_OK also where a strategy that was asked for does not apply (one report, whose
+ * status says so); else an exit code, error printed. */
+int report_make(session *s, const char *strategy, const int64_t *budgets, uint32_t n, reports *list);
+
+void report_json(emitter *j, const session *s, const report *r); /* the object of `remat plan --json`: docs/remat.1 */
+void report_table(out *o, const report *r);                      /* before and after */
 void report_csv_head(out *o);
 void report_csv(out *o, const report *r);
 double report_overhead(const remat_summary *m);

@@ -1,24 +1,26 @@
-/* session.c: from the command line to a prepared graph and to plans.
+/* session.c: from the command line to a prepared graph or a chain, and to plans.
  *
  * Every command begins alike: make a context, set the options, read, prepare. The graph is kept twice: plans, steps and
  * statements name ops and values of the file as read (`original`), while remat_info and planning speak of the prepared
- * copy (`graph`). Ctrl-C is caught only while a planner runs: the first asks it to stop with its best plan, the second
- * kills the program; anywhere else one is enough. */
+ * copy (`graph`). Ctrl-C is caught only while planners run, and not if the program was started to ignore it: the first asks
+ * them to stop with the best so far, the second kills the program; anywhere else one is enough. */
 #define _XOPEN_SOURCE 700
 #include "session.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 100, BAR_COLUMNS = 30 };
+#define NS_PER_SECOND INT64_C(1000000000)
+#define PROGRESS_AFTER_NS NS_PER_SECOND
+#define PROGRESS_EVERY_NS (NS_PER_SECOND / 10)
+enum { BAR_COLUMNS = 30 };
 
 static remat_ctx *volatile running; /* whom the signal handler stops */
 static volatile sig_atomic_t interrupted;
+static struct sigaction action_before;
 
 static void on_interrupt(int signal_number)
 {
@@ -29,47 +31,74 @@ static void on_interrupt(int signal_number)
 
 bool session_interrupted(void) { return interrupted != 0; }
 
-static int64_t now_ms(void)
+static int64_t now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return (int64_t)t.tv_sec * NS_PER_SECOND + t.tv_nsec;
 }
 
-static double now_seconds(void)
+/* ---- progress ---- */
+
+static void clear_bar(session *s)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    if (s->bar.drawn_ns) fputs("\r\033[K", stderr);
+    s->bar.drawn_ns = 0;
 }
-
-typedef struct bar {
-    int64_t begin_ms, drawn_ms;
-    bool drawn;
-} bar;
 
 static void on_progress(void *user, const remat_progress *p)
 {
-    bar *b = user;
-    const int64_t now = now_ms();
-    if (now - b->begin_ms < PROGRESS_AFTER_MS || now - b->drawn_ms < PROGRESS_EVERY_MS) return;
-    const int permille = p->permille < 0 ? 0 : p->permille > 1000 ? 1000 : p->permille;
-    char line[BAR_COLUMNS + 1];
-    for (int i = 0; i < BAR_COLUMNS; i++) line[i] = i * 1000 < permille * BAR_COLUMNS ? '#' : '.';
-    line[BAR_COLUMNS] = '\0';
-    const amount peak = p->peak_bytes >= 0 ? human_bytes(p->peak_bytes) : (amount){"no plan yet"};
-    fprintf(stderr, "\r\033[K%.20s [%s] %3d%%  %s", p->strategy, line, permille / 10, peak.text);
+    session *s = user;
+    const int64_t now = now_ns();
+    if (now - s->bar.begin_ns < PROGRESS_AFTER_NS || now - s->bar.drawn_ns < PROGRESS_EVERY_NS) return;
+    const int64_t one = p->permille < 0 ? 0 : p->permille > 1000 ? 1000 : p->permille, points = s->bar.points;
+    const int permille = (int)((1000 * (s->bar.part * points + s->bar.point) + one) / (s->bar.parts * points));
+    char line[BAR_COLUMNS + 100], bar[BAR_COLUMNS + 1] = "";
+    for (int i = 0; i < BAR_COLUMNS; i++) bar[i] = i * 1000 < permille * BAR_COLUMNS ? '#' : '.';
+    snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
+    fprintf(stderr, "\r\033[K%.*s", s->bar.columns - 1, line);
     fflush(stderr);
-    b->drawn = true, b->drawn_ms = now;
+    s->bar.drawn_ns = now;
 }
 
-static void on_warning(void *user, const char *line) { out_message(user, "warning: %s", line); }
+static void on_warning(void *user, const char *line)
+{
+    session *s = user;
+    clear_bar(s);
+    out_message(s->out, "warning: %s", line);
+}
+
+void session_catch(session *s)
+{
+    out terminal;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_interrupt;
+    action.sa_flags = (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    running = s->ctx;
+    sigaction(SIGINT, NULL, &action_before);
+    if (action_before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
+    out_open(&terminal, stderr, "", false);
+    s->bar.begin_ns = now_ns(), s->bar.columns = terminal.width;
+    if (terminal.moves) remat_ctx_on_progress(s->ctx, on_progress, s);
+}
+
+void session_release(session *s)
+{
+    sigaction(SIGINT, &action_before, NULL);
+    running = NULL;
+    remat_ctx_on_progress(s->ctx, NULL, NULL);
+    clear_bar(s);
+}
+
+/* ---- opening and reading ---- */
 
 int session_open(session *s, const args *a, out *o)
 {
-    *s = (session){.args = a, .out = o, .ctx = remat_ctx_new(NULL)};
+    *s = (session){.args = a, .out = o, .ctx = remat_ctx_new(NULL), .bar = {.parts = 1, .points = 1}};
     if (!s->ctx) return out_fail(o, REMAT_E_MEMORY, "", "", "out of memory");
-    remat_ctx_on_warning(s->ctx, on_warning, o);
+    remat_ctx_on_warning(s->ctx, on_warning, s);
     for (int i = 0; i < a->n_options; i++) CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
     return REMAT_OK;
 }
@@ -78,17 +107,24 @@ void session_close(session *s)
 {
     for (size_t i = 0; i < s->n_plans; i++) remat_plan_free(s->plans[i]);
     free(s->plans);
+    remat_chain_free(s->chain);
     remat_graph_free(s->graph);
     remat_graph_free(s->original);
     remat_ctx_free(s->ctx);
 }
 
-int session_fail(session *s, remat_status status)
+static const char *error_reason(const session *s)
 {
     const char *reason = remat_ctx_error_reason(s->ctx);
-    if (!*reason) reason = remat_ctx_error(s->ctx);
-    return out_fail(s->out, status, remat_ctx_error_file(s->ctx), remat_ctx_error_place(s->ctx), "%s", reason);
+    return *reason ? reason : remat_ctx_error(s->ctx);
 }
+
+int session_fail(session *s, remat_status status)
+{
+    return out_fail(s->out, status, remat_ctx_error_file(s->ctx), remat_ctx_error_place(s->ctx), "%s", error_reason(s));
+}
+
+static const char *command_name(const session *s) { return commands[s->args->command].name; }
 
 int session_input(session *s, const char *source, remat_input **input)
 {
@@ -96,59 +132,103 @@ int session_input(session *s, const char *source, remat_input **input)
     return REMAT_OK;
 }
 
-static unsigned flags_given(const args *a)
+static const flag_id graph_flags[] = {FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS, FLAG_REPLAY_RANDOM, FLAG_COST_MODEL};
+
+bool session_prepares(const args *a)
 {
-    return (a->text[FLAG_DCE] ? REMAT_DCE : 0u) | (a->text[FLAG_FOLD_IDENTITY] ? REMAT_FOLD_IDENTITY : 0u) |
-           (a->text[FLAG_NO_ALIAS] ? REMAT_NO_ALIAS : 0u) | (a->text[FLAG_REPLAY_RANDOM] ? REMAT_REPLAY_RANDOM : 0u);
+    for (size_t i = 0; i < sizeof graph_flags / sizeof *graph_flags; i++)
+        if (a->text[graph_flags[i]]) return true;
+    return false;
 }
 
-int session_read_graph(session *s, const remat_input *input, const remat_summary *recorded)
+static int read_graph(session *s, const remat_input *input, const remat_summary *recorded, const char *plan_source)
 {
-    unsigned wanted = flags_given(s->args);
-    const char *cost_model = s->args->text[FLAG_COST_MODEL];
-    if (recorded && !wanted) wanted = recorded->flags;
-    if (recorded && !cost_model && *recorded->cost_model) cost_model = recorded->cost_model;
+    static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS, REMAT_REPLAY_RANDOM};
+    const char *given = s->args->text[FLAG_COST_MODEL], *cost_model = given;
+    unsigned wanted = 0;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) wanted |= s->args->text[graph_flags[i]] ? bits[i] : 0;
     CHECK(s, remat_graph_read(s->ctx, input, &s->original));
-    CHECK(s, remat_graph_prepare(s->ctx, s->original, wanted, cost_model, &s->graph));
-    CHECK(s, remat_graph_info(s->ctx, s->graph, &s->info));
+    if (recorded && strcmp(recorded->digest, remat_graph_digest(s->original)) != 0) recorded = NULL; /* of another graph */
+    if (recorded && !wanted) wanted = recorded->flags;
+    if (recorded && !given && *recorded->cost_model) cost_model = recorded->cost_model;
+    const remat_status status = remat_graph_prepare(s->ctx, s->original, wanted, cost_model, &s->graph);
+    if (status == REMAT_E_USAGE && given)
+        return out_fail(s->out, status, command_name(s), "--cost-model", "%s", error_reason(s));
+    if (status == REMAT_E_USAGE && cost_model)
+        return out_fail(s->out, REMAT_E_INPUT, plan_source, "cost_model", "%s", error_reason(s));
+    CHECK(s, status);
     return REMAT_OK;
 }
 
-int session_graph(session *s, const char *source, const remat_summary *recorded)
+static int read_chain(session *s, const char *source, const remat_input *input)
+{
+    for (size_t i = 0; i < sizeof graph_flags / sizeof *graph_flags; i++)
+        if (s->args->text[graph_flags[i]]) {
+            char flag_name[40];
+            snprintf(flag_name, sizeof flag_name, "--%s", flags[graph_flags[i]].name);
+            return out_fail(s->out, REMAT_E_USAGE, command_name(s), flag_name, "is for graphs, but %.80s is a chain", source);
+        }
+    CHECK(s, remat_chain_read(s->ctx, input, &s->chain));
+    return REMAT_OK;
+}
+
+int session_read_input(session *s, const char *source, const remat_input *input, const remat_plan *plan,
+                       const char *plan_source)
+{
+    int status;
+    if (remat_input_kind(input) == REMAT_KIND_CHAIN) status = read_chain(s, source, input);
+    else status = read_graph(s, input, plan ? remat_plan_summary(plan) : NULL, plan_source);
+    if (!status && !s->chain && s->args->text[FLAG_CHAIN]) {
+        const remat_status cut = remat_chain_of_graph(s->ctx, s->graph, &s->chain);
+        if (cut == REMAT_E_APPLIES) return out_fail(s->out, cut, source, "", "%s", error_reason(s));
+        CHECK(s, cut);
+    }
+    if (!status && s->chain) {
+        const char *unit = remat_chain_size_unit(s->chain);
+        s->out->size_unit = strcmp(unit, "bytes") == 0 ? NULL : unit;
+    }
+    return status;
+}
+
+int session_measure(session *s)
+{
+    if (!s->chain) {
+        CHECK(s, remat_graph_info(s->ctx, s->graph, &s->info));
+        return REMAT_OK;
+    }
+    const int status = session_keep_all(s);
+    if (status) return status;
+    const remat_summary *m = remat_plan_summary(s->keep_all);
+    s->info = (remat_info){.ops = m->ops,
+                           .keep_all_peak_bytes = m->peak_bytes,
+                           .keep_all_peak_step = m->peak_step,
+                           .keep_all_cost = m->cost,
+                           .need_bytes = m->need_bytes,
+                           .need_op = m->need_op};
+    return REMAT_OK;
+}
+
+int session_read(session *s, const char *source, const remat_plan *plan, const char *plan_source)
 {
     remat_input *input;
     int status = session_input(s, source, &input);
     if (status) return status;
-    status = session_read_graph(s, input, recorded);
+    status = session_read_input(s, source, input, plan, plan_source);
     remat_input_free(input);
-    return status;
+    return status ? status : session_measure(s);
 }
 
-static const remat_plan *own(session *s, remat_plan *plan)
-{
-    s->plans = out_resize(s->plans, s->n_plans + 1, sizeof *s->plans);
-    s->plans[s->n_plans++] = plan;
-    return plan;
-}
-
-int session_read_plan(session *s, const char *source, const remat_plan **plan)
-{
-    remat_input *input;
-    remat_plan *made;
-    const int status = session_input(s, source, &input);
-    if (status) return status;
-    const remat_status read = remat_plan_read(s->ctx, input, &made);
-    remat_input_free(input);
-    CHECK(s, read);
-    *plan = own(s, made);
-    return REMAT_OK;
-}
-
-int session_budget(session *s, const char *text, int64_t *budget_bytes)
+int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes)
 {
     *budget_bytes = REMAT_BUDGET_NONE;
-    if (text) CHECK(s, remat_budget_parse(s->ctx, text, s->info.keep_all_peak_bytes, budget_bytes));
-    return REMAT_OK;
+    if (!text) return REMAT_OK;
+    const char last = *text ? text[strlen(text) - 1] : '\0';
+    if (s->out->size_unit && strcmp(text, "min") != 0 && last != '%' && !(last >= '0' && last <= '9'))
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), place,
+                        "'%.40s': sizes of this chain are in %s: try a whole number, 50%% or min", text,
+                        *s->out->size_unit ? out_clean(s->out, s->out->size_unit, 20).text : "its own unit");
+    const remat_status status = remat_budget_parse(s->ctx, text, s->info.keep_all_peak_bytes, budget_bytes);
+    return status == REMAT_OK ? REMAT_OK : out_fail(s->out, status, command_name(s), place, "%s", error_reason(s));
 }
 
 int session_strategy(session *s, const char *name)
@@ -159,57 +239,106 @@ int session_strategy(session *s, const char *name)
         if (strcmp(entry->name, name) == 0) return REMAT_OK;
         guess_offer(&g, entry->name);
     }
-    return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--strategy", "unknown strategy '%.60s'%s", name,
+    return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy", "unknown strategy '%.60s'%s", name,
                     g.best ? guess_hint(&g, "").text : "; remat plan --help lists them");
 }
 
-remat_status session_plan(session *s, const char *strategy, int64_t budget_bytes, const remat_plan **plan)
+/* ---- names ---- */
+
+const char *session_name(const session *s) { return s->chain ? remat_chain_name(s->chain) : remat_graph_name(s->original); }
+const char *session_digest(const session *s) { return s->chain ? remat_chain_digest(s->chain) : remat_graph_digest(s->graph); }
+const char *session_cost_model(const session *s) { return s->chain ? "given" : remat_graph_cost_model(s->graph); }
+const char *session_cost_unit(const session *s)
 {
-    bar b = {.begin_ms = now_ms()};
-    remat_plan *made = NULL;
-    struct sigaction action, before;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_interrupt;
-    action.sa_flags = (int)SA_RESETHAND;
-    sigemptyset(&action.sa_mask);
-    running = s->ctx;
-    sigaction(SIGINT, &action, &before);
-    if (isatty(STDERR_FILENO)) remat_ctx_on_progress(s->ctx, on_progress, &b);
-    const double begin = now_seconds();
-    const remat_status status = remat_plan_make(s->ctx, s->graph, strategy, budget_bytes, &made);
-    s->seconds = (double)(int64_t)((now_seconds() - begin) * 1e6 + 0.5) / 1e6;
-    sigaction(SIGINT, &before, NULL);
-    running = NULL;
-    remat_ctx_on_progress(s->ctx, NULL, NULL);
-    if (b.drawn) fputs("\r\033[K", stderr);
-    if (status == REMAT_OK) *plan = own(s, made);
+    return s->chain ? remat_chain_cost_unit(s->chain) : remat_graph_cost_unit(s->graph);
+}
+
+static const char *named(const char *name, const char *kind, uint32_t index, amount *buffer)
+{
+    if (index == REMAT_NONE) return NULL;
+    if (*name) return name;
+    snprintf(buffer->text, sizeof buffer->text, "%s %" PRIu32, kind, index);
+    return buffer->text;
+}
+
+const char *session_op(const session *s, uint32_t op, amount *buffer)
+{
+    const remat_stage *stage = s->chain ? remat_chain_stage(s->chain, op) : NULL;
+    if (s->chain) return named(stage ? stage->name : "", "stage", op, buffer);
+    return named(s->original ? remat_graph_op_name(s->original, op) : "", "op", op, buffer);
+}
+
+const char *session_value(const session *s, uint32_t value, amount *buffer)
+{
+    return named(remat_graph_value_name(s->original, value), "value", value, buffer);
+}
+
+/* ---- plans ---- */
+
+static const remat_plan *own(session *s, remat_plan *plan)
+{
+    s->plans = out_resize(s->plans, s->n_plans + 1, sizeof *s->plans);
+    s->plans[s->n_plans++] = plan;
+    return plan;
+}
+
+int session_input_plan(session *s, const remat_input *input, const remat_plan **plan)
+{
+    remat_plan *read = NULL;
+    CHECK(s, remat_plan_read(s->ctx, input, &read));
+    *plan = own(s, read);
+    return REMAT_OK;
+}
+
+int session_read_plan(session *s, const char *source, const remat_plan **plan)
+{
+    remat_input *input;
+    int status = session_input(s, source, &input);
+    if (status) return status;
+    status = session_input_plan(s, input, plan);
+    remat_input_free(input);
     return status;
 }
 
-remat_format session_format(const char *path, remat_format plain)
+int session_keep_all(session *s)
 {
-    const size_t length = strlen(path);
-    const bool gz = length > 3 && strcmp(path + length - 3, ".gz") == 0;
-    return gz && plain == REMAT_JSON ? REMAT_JSON_GZ : plain;
+    remat_plan *plan = NULL;
+    if (s->keep_all) return REMAT_OK;
+    if (s->chain) CHECK(s, remat_chain_plan(s->ctx, s->chain, "keep-all", REMAT_BUDGET_NONE, &plan));
+    else CHECK(s, remat_plan_make(s->ctx, s->graph, "keep-all", REMAT_BUDGET_NONE, &plan));
+    s->keep_all = own(s, plan);
+    return REMAT_OK;
 }
 
-int session_write(session *s, const char *path, session_writer *write, const void *object, remat_format format)
+static double seconds_since(int64_t begin_ns) { return (double)((now_ns() - begin_ns + 500) / 1000) / 1e6; }
+
+static remat_status plans_of_chain(session *s, const char *strategy, const int64_t *budgets, uint32_t n, made *plans)
 {
-    if (!path || strcmp(path, "-") == 0) {
-        const remat_status status = write(s, object, format, s->out);
-        if (s->out->error) return REMAT_E_IO; /* out_close says why */
-        return status == REMAT_OK ? REMAT_OK : session_fail(s, status);
+    remat_plan **all = out_resize(NULL, (size_t)n + 1, sizeof *all);
+    const int64_t begin_ns = now_ns();
+    const remat_status status = remat_chain_plans(s->ctx, s->chain, strategy, budgets, n, all);
+    const double seconds = seconds_since(begin_ns);
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) plans[i] = (made){own(s, all[i]), seconds / n};
+    free(all);
+    return status;
+}
+
+remat_status session_plans(session *s, const char *strategy, const int64_t *budgets, uint32_t n, made *plans, uint32_t *n_made)
+{
+    *n_made = 0;
+    if (s->chain) {
+        const remat_status status = plans_of_chain(s, strategy, budgets, n, plans);
+        if (status == REMAT_OK) *n_made = n;
+        return status;
     }
-    FILE *file = fopen(path, "wb");
-    if (!file) return out_fail(s->out, REMAT_E_IO, path, "", "%s", strerror(errno));
-    out to;
-    out_open(&to, file, path, s->out->json);
-    const remat_status status = write(s, object, format, &to);
-    if (fflush(file) != 0 && !to.error) to.error = errno;
-    struct stat about;
-    const bool regular = fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode);
-    if (fclose(file) != 0 && !to.error) to.error = errno;
-    if (!to.error && status == REMAT_OK) return REMAT_OK;
-    if (regular) remove(path);
-    return to.error ? out_fail(s->out, REMAT_E_IO, path, "", "%s", strerror(to.error)) : session_fail(s, status);
+    s->bar.points = n;
+    for (uint32_t i = 0; i < n && !session_interrupted(); i++) {
+        remat_plan *plan = NULL;
+        s->bar.point = i;
+        const int64_t begin_ns = now_ns();
+        const remat_status status = remat_plan_make(s->ctx, s->graph, strategy, budgets[i], &plan);
+        if (status != REMAT_OK) return status;
+        plans[(*n_made)++] = (made){own(s, plan), seconds_since(begin_ns)};
+    }
+    return REMAT_OK;
 }

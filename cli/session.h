@@ -1,4 +1,4 @@
-/* session.h: what one run of the program holds: the context, the graph as read and as prepared, the plans made. */
+/* session.h: what one run of the program holds: the context, the graph as read and as prepared or the chain, the plans made. */
 #ifndef CLI_SESSION_H
 #define CLI_SESSION_H
 
@@ -6,17 +6,25 @@
 #include "out.h"
 #include "remat.h"
 
-#define DEFAULT_STRATEGY "chen-greedy" /* with a budget; without one: keep-all */
+#define DEFAULT_STRATEGY "rotor" /* with a budget; keep-all without one, and where this one does not apply */
+enum { EXIT_INTERRUPTED = 130 };
 
 struct session {
     const args *args;
     out *out; /* standard output */
     remat_ctx *ctx;
     remat_graph *original, *graph; /* as read: names of ops and values in plans; as prepared: planned, numbered by itself */
-    remat_info info;               /* of the prepared graph */
+    remat_chain *chain;            /* if not NULL: this is meant, not the graph; its ops are stages 1 .. L + 1 */
+    remat_info info;               /* of the prepared graph or the chain */
+    const remat_plan *keep_all;    /* by session_keep_all */
     remat_plan **plans;            /* all that were made or read, freed by session_close */
     size_t n_plans;
-    double seconds; /* of the last session_plan */
+    struct {
+        uint32_t part, parts;       /* progress: of a loop over strategies */
+        uint32_t point, points;     /* of a loop over budgets inside */
+        int64_t begin_ns, drawn_ns; /* drawn_ns: 0 if no bar is on the terminal */
+        int columns;
+    } bar;
 };
 
 /* These print their own error; they return REMAT_OK or the exit code. */
@@ -24,17 +32,43 @@ int session_open(session *s, const args *a, out *o);
 void session_close(session *s);
 int session_fail(session *s, remat_status status); /* the context's last error */
 int session_input(session *s, const char *source, remat_input **input);
-int session_graph(session *s, const char *source, const remat_summary *recorded); /* recorded: options of a plan, or NULL */
-int session_read_graph(session *s, const remat_input *input, const remat_summary *recorded);
 int session_read_plan(session *s, const char *source, const remat_plan **plan);
-int session_budget(session *s, const char *text, int64_t *budget_bytes); /* NULL text: no budget */
-int session_strategy(session *s, const char *name);                      /* is there such a strategy? */
+int session_input_plan(session *s, const remat_input *input, const remat_plan **plan);
+/* A graph, prepared, or a chain (also of a graph, with --chain). `plan`, read from `plan_source`, has options that apply where
+ * no flag does; or NULL. */
+int session_read_input(session *s, const char *source, const remat_input *input, const remat_plan *plan,
+                       const char *plan_source);
+int session_measure(session *s);                                                                   /* fills in `info` */
+int session_read(session *s, const char *source, const remat_plan *plan, const char *plan_source); /* all three */
+bool session_prepares(const args *a);                                                              /* is there a graph flag? */
+int session_keep_all(session *s);
+int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes); /* NULL text: no budget */
+int session_strategy(session *s, const char *name);                                         /* is there such a strategy? */
 
-/* Plans with progress and Ctrl-C in place. Unlike the others it prints nothing: the caller may want to go on. */
-remat_status session_plan(session *s, const char *strategy, int64_t budget_bytes, const remat_plan **plan);
-bool session_interrupted(void); /* Ctrl-C came while planning */
+const char *session_name(const session *s);
+const char *session_digest(const session *s);
+const char *session_cost_model(const session *s);
+const char *session_cost_unit(const session *s);
+/* The name of an op, a stage or a value of the original; "op 3", "stage 3" or "value 3" where it has none, in `buffer`. NULL for
+ * REMAT_NONE. */
+const char *session_op(const session *s, uint32_t op, amount *buffer);
+const char *session_value(const session *s, uint32_t value, amount *buffer);
 
-/* Calls the writer on FILE ("-" or NULL: standard output), checks every write, removes what is left of a failed one. */
+/* Between these two Ctrl-C stops planners and loops instead of the program (a second one does end it), and a bar shows progress. */
+void session_catch(session *s);
+void session_release(session *s);
+bool session_interrupted(void);
+
+typedef struct made {
+    const remat_plan *plan;
+    double seconds;
+} made;
+/* Plans at n ascending budgets, on a chain all at once; REMAT_BUDGET_MIN and _NONE only alone. *n_made is less than n after
+ * Ctrl-C. Unlike the others it prints nothing: the caller may want to go on. */
+remat_status session_plans(session *s, const char *strategy, const int64_t *budgets, uint32_t n, made *plans, uint32_t *n_made);
+
+/* Calls the writer on FILE ("-" or NULL: standard output) and checks every write. A regular file is replaced at the end, so
+ * that a failure leaves it as it was. */
 typedef remat_status session_writer(session *s, const void *object, remat_format format, out *to);
 int session_write(session *s, const char *path, session_writer *write, const void *object, remat_format format);
 remat_format session_format(const char *path, remat_format plain); /* gzip for names that end in .gz */

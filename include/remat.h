@@ -13,10 +13,13 @@
  *     }
  *     remat_plan_free(plan), remat_graph_free(graph), remat_ctx_free(ctx);
  *
- * Rules that hold everywhere. Sizes are bytes and costs are integers, both int64_t. On success the caller owns `*out`; on
- * failure it is untouched and remat_ctx_error() has one line that says why. Every _free accepts NULL. A context serves
- * one thread at a time; graphs and plans are immutable, outlive nothing but the context that made them, and may be read by
- * many threads. The library never prints, exits or sets a signal handler. What the words mean: docs/model.md. */
+ * Rules that hold everywhere. Sizes are bytes and costs are integers, both int64_t, below 2^62. On success the caller owns `*out`;
+ * on failure it is untouched and remat_ctx_error() has one line that says why. Pointers must not be NULL, but names may, and
+ * every _free accepts it. A context serves one thread at a time. What it makes is immutable, may be read by many threads with a context
+ * each, and may be freed after it. The library never prints, exits or sets a signal handler. What the words mean: docs/model.md.
+ *
+ * Indices. remat_graph_prepare may drop ops, so the copy has indices of its own: accessors, remat_info and need_values speak of the
+ * graph they are given. Steps, plans, verdicts and statements always name ops and values of the original graph. */
 #ifndef REMAT_H
 #define REMAT_H
 
@@ -59,7 +62,7 @@ typedef enum remat_status {
 
 /* ---- context ---- */
 
-typedef struct remat_alloc { /* one function: new_size 0 frees, NULL p allocates; NULL result: no memory */
+typedef struct remat_alloc { /* one function, as realloc: new_size 0 frees, NULL p allocates; NULL result: no memory. Aligned for any type. */
     void *(*resize)(void *user, void *p, size_t old_size, size_t new_size);
     void *user;
 } remat_alloc;
@@ -78,7 +81,8 @@ typedef struct remat_option {
 
 remat_ctx *remat_ctx_new(const remat_alloc *hooks); /* NULL hooks: the C library; NULL result: no memory */
 void remat_ctx_free(remat_ctx *ctx);
-void remat_ctx_stop(remat_ctx *ctx); /* from any thread or signal handler: planners return the best so far */
+/* From any thread or signal handler: the planning call that runs, or else the next one, returns the best it has so far. */
+void remat_ctx_stop(remat_ctx *ctx);
 remat_status remat_ctx_set(remat_ctx *ctx, const char *option, int64_t value);
 remat_status remat_ctx_get(remat_ctx *ctx, const char *option, int64_t *out);
 size_t remat_option_count(void);
@@ -168,8 +172,9 @@ const uint32_t *remat_graph_op_in(const remat_graph *graph, uint32_t op, uint32_
 const uint32_t *remat_graph_op_out(const remat_graph *graph, uint32_t op, uint32_t *n);
 const uint32_t *remat_graph_outputs(const remat_graph *graph, uint32_t *n);
 
-/* Build a graph without a file. The first mistake is remembered and returned by finish, so calls need no checks between;
- * indices count from 0 in order of creation. A value that no op lists in `out` is resident. */
+/* Build a graph without a file. Calls need no checks between: a wrong call (no such value, no such attribute) or lack of memory is
+ * remembered for good and returned by finish, which also checks the graph itself (what can be mended, may be, and finished
+ * again). Indices count from 0 in order of creation. A value that no op lists in `out` is resident. */
 remat_builder *remat_builder_new(remat_ctx *ctx, const char *name); /* NULL: no memory */
 uint32_t remat_builder_value(remat_builder *b, const char *name, int64_t size_bytes);
 uint32_t remat_builder_view(remat_builder *b, const char *name, int64_t size_bytes, uint32_t base);
@@ -207,7 +212,10 @@ typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: 
     unsigned flags; /* REMAT_DCE | ... the graph was prepared with */
     int64_t budget_bytes; /* or REMAT_BUDGET_NONE */
     int64_t peak_bytes, keep_all_peak_bytes, resident_bytes, need_bytes, cost, keep_all_cost, bound_cost;
-    int64_t offloaded_bytes, saved_bytes, traffic_bytes, seed, work;
+    int64_t offloaded_bytes; /* copies on the host */
+    int64_t saved_bytes;     /* made in the forward pass, read after it */
+    int64_t traffic_bytes;   /* reserved: REMAT_ABSENT */
+    int64_t seed, work;      /* work: spent, in the strategy's own unit */
     uint32_t peak_step, need_op, steps, ops, recomputed_ops; /* recomputed_ops: ops that run more than once */
     bool within_budget;
     remat_outcome outcome;
@@ -218,7 +226,7 @@ typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: 
 
 typedef struct remat_verdict {
     bool valid;
-    int64_t peak_bytes, cost, host_bytes; /* host_bytes: the offloaded copies */
+    int64_t peak_bytes, cost, host_bytes; /* REMAT_ABSENT if invalid; host_bytes: the offloaded copies */
     uint32_t peak_step, peak_op;          /* the original's op; REMAT_NONE: no step, or a transfer */
     uint32_t first_bad_step;              /* REMAT_NONE if valid, or if the fault is in no one step */
     char reason[240];
@@ -242,7 +250,7 @@ remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const r
 
 /* ---- lowering ---- */
 
-typedef enum remat_statement_kind { REMAT_ALLOCATE = 0, REMAT_COMPUTE = 1, REMAT_DEALLOCATE = 2 } remat_statement_kind;
+typedef enum remat_statement_kind { REMAT_ALLOCATE = 0, REMAT_COMPUTE = 1, REMAT_DEALLOCATE = 2 } remat_statement_kind; /* COMPUTE: or a transfer */
 typedef struct remat_statement {
     remat_statement_kind kind;
     remat_step step;        /* COMPUTE: what runs; else the step it belongs to */
@@ -258,7 +266,12 @@ void remat_program_free(remat_program *program);
 
 /* ---- chains ---- */
 
-typedef struct remat_stage { const char *name; int64_t a, abar, delta, tf, tb, of, ob, keep; } remat_stage;
+typedef struct remat_stage { /* sizes and times of a stage in Rotor's model: docs/format.md */
+    const char *name;
+    int64_t a, abar, delta; /* output; all that the backward needs of the stage; gradient of the output */
+    int64_t tf, tb, of, ob; /* time and memory overhead of forward and backward */
+    int64_t keep;           /* stays from the first forward to the backward */
+} remat_stage;
 
 /* `stages` has n_stages + 2 entries: the input (a, delta), stages 1 .. n_stages, the loss. */
 remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages, uint32_t n_stages, remat_chain **out);

@@ -8,7 +8,7 @@ static remat_status bad(remat_ctx *ctx, const char *text, const char *why)
     return rm_fail(ctx, REMAT_E_USAGE, "budget '%.40s' %s", text, why);
 }
 
-/* Digits, then at most nine more behind a point: *value = number * 10^*decimals. */
+/* Digits, perhaps with a point: the number is *value / *scale. Digits past the ninth behind the point are dropped: budgets round down. */
 static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
 {
     *value = 0;
@@ -20,8 +20,10 @@ static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
             continue;
         }
         any = true;
-        if (rm_mul_overflows(*value, (int64_t)10, value) || rm_add_overflows(*value, (int64_t)(*p - '0'), value)) return NULL;
-        if (point && (*scale *= 10) > 1000000000) return NULL;
+        if (point && *scale == 1000000000) continue;
+        if (rm_mul_overflows(*value, (int64_t)10, value) || rm_add_overflows(*value, (int64_t)(*p - '0'), value))
+            *value = INT64_MAX;
+        if (point) *scale *= 10;
     }
     return any ? p : NULL;
 }
@@ -59,9 +61,9 @@ remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_a
         if (strcmp(rest, units[i].name) == 0) unit = units[i].bytes;
     if (!unit && strcmp(rest, "%") != 0)
         return bad(ctx, text, "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
-    if (scale > 1 && unit == 1 && strcmp(rest, "%") != 0) return bad(ctx, text, "is not a whole number of bytes");
+    if (value % scale && unit == 1 && strcmp(rest, "%") != 0) return bad(ctx, text, "is not a whole number of bytes");
     const rm_uint128 bytes = (rm_uint128)value * (rm_uint128)unit / (rm_uint128)scale;
-    if (bytes >= (rm_uint128)RM_MAX_BYTES) return bad(ctx, text, "is 2^62 bytes or more");
+    if (bytes >= (rm_uint128)RM_MAX_SUM) return bad(ctx, text, "is 2^62 bytes or more");
     *out = (int64_t)bytes;
     return REMAT_OK;
 }

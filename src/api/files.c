@@ -1,4 +1,4 @@
-/* files.c: the public side of reading and writing. A source is a path, "-" or "zoo:..."; errors name it. */
+/* files.c: the public side of reading and writing. A source is a path, "-", "zoo:..." or "chain:..."; errors name it. */
 #include "graph/chain.h"
 #include "graph/plan.h"
 #include "import/formats.h"
@@ -35,10 +35,12 @@ static remat_status read_file(remat_ctx *ctx, const char *source, byte_vec *byte
 
 static remat_status open_input(remat_ctx *ctx, const char *source, remat_input *input)
 {
-    if (strncmp(source, "zoo:", 4) == 0) {
+    const bool chain = strncmp(source, "chain:", 6) == 0;
+    if (chain || strncmp(source, "zoo:", 4) == 0) {
+        const char *spec = strchr(source, ':') + 1;
         input->dialect = RM_ZOO;
-        input->kind = REMAT_KIND_GRAPH;
-        return rm_input_set_text(ctx, input, source + 4, strlen(source + 4));
+        input->kind = chain ? REMAT_KIND_CHAIN : REMAT_KIND_GRAPH;
+        return rm_input_set_text(ctx, input, spec, strlen(spec));
     }
     byte_vec bytes = {0};
     remat_status status = read_file(ctx, source, &bytes);
@@ -121,7 +123,8 @@ remat_status remat_chain_read(remat_ctx *ctx, const remat_input *input, remat_ch
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_input_name(ctx, input->name);
     remat_status status = check_kind(ctx, input, REMAT_KIND_CHAIN);
-    if (status == REMAT_OK) status = rm_read_chain(ctx, input, out);
+    if (status == REMAT_OK)
+        status = input->dialect == RM_ZOO ? rm_zoo_chain(ctx, input->text, out) : rm_read_chain(ctx, input, out);
     rm_input_name(ctx, NULL);
     rm_scratch_release(ctx, mark);
     return status;
@@ -140,13 +143,15 @@ remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_pla
 
 /* ---- writing ---- */
 
-static remat_status refuse_dot(remat_ctx *ctx, remat_format format)
+static remat_status check_format(remat_ctx *ctx, remat_format format, bool dot)
 {
-    return format == REMAT_DOT ? rm_fail(ctx, REMAT_E_USAGE, "only graphs can be written as DOT") : REMAT_OK;
+    if ((unsigned)format > REMAT_DOT) return rm_fail(ctx, REMAT_E_USAGE, "there is no format %d", (int)format);
+    return format == REMAT_DOT && !dot ? rm_fail(ctx, REMAT_E_USAGE, "only graphs can be written as DOT") : REMAT_OK;
 }
 
 remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format, remat_sink *sink, void *user)
 {
+    TRY(check_format(ctx, format, true));
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_out out;
     rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
@@ -158,7 +163,7 @@ remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_f
 
 remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_format format, remat_sink *sink, void *user)
 {
-    TRY(refuse_dot(ctx, format));
+    TRY(check_format(ctx, format, false));
     rm_out out;
     rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
     rm_write_chain(&out, chain);
@@ -167,7 +172,7 @@ remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_f
 
 remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format, remat_sink *sink, void *user)
 {
-    TRY(refuse_dot(ctx, format));
+    TRY(check_format(ctx, format, false));
     rm_out out;
     rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
     rm_write_plan(&out, plan);

@@ -42,6 +42,18 @@ remat_status remat_graph_info(remat_ctx *ctx, const remat_graph *graph, remat_in
     return status;
 }
 
+/* Heap order: the smallest storage on top, so that it is the first to make room. */
+static void sift_down(const remat_graph *g, uint32_t *heap, uint32_t n, uint32_t at)
+{
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && g->storage[heap[child + 1]] < g->storage[heap[child]]) child++;
+        if (g->storage[heap[at]] <= g->storage[heap[child]]) return;
+        const uint32_t swap = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swap;
+    }
+}
+
 static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *values, uint32_t capacity, uint32_t *n_values)
 {
     rm_need need;
@@ -50,12 +62,22 @@ static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *
     TRY(RM_SCRATCH(ctx, marked, g->n_values));
     if (need.op != REMAT_NONE) TRY(rm_need_storages(ctx, g, need.op, marked));
     uint32_t n = 0;
-    for (uint32_t v = 0; v < g->n_values; v++) { /* keep the largest, by insertion */
+    for (uint32_t v = 0; v < g->n_values; v++) {
         if (!marked[v]) continue;
-        uint32_t at = n < capacity ? n++ : capacity;
-        for (; at > 0 && g->storage[values[at - 1]] < g->storage[v]; at--)
-            if (at < capacity) values[at] = values[at - 1];
-        if (at < capacity) values[at] = v;
+        if (n < capacity) {
+            values[n++] = v;
+            for (uint32_t at = n / 2; n == capacity && at-- > 0;) sift_down(g, values, n, at);
+        } else if (capacity && g->storage[v] > g->storage[values[0]]) {
+            values[0] = v;
+            sift_down(g, values, n, 0);
+        }
+    }
+    for (uint32_t at = n / 2; at-- > 0;) sift_down(g, values, n, at);
+    for (uint32_t left = n; left > 1;) { /* smallest to the end, one by one */
+        const uint32_t smallest = values[0];
+        values[0] = values[--left];
+        values[left] = smallest;
+        sift_down(g, values, left, 0);
     }
     *n_values = n;
     return REMAT_OK;

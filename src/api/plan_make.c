@@ -88,7 +88,7 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
     TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
-    TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, &verdict));
+    TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
     if (!verdict.valid) return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s.strategy, verdict.reason);
     if (verdict.peak_bytes != s.peak_bytes || verdict.cost != s.cost)
         return rm_fail(ctx, REMAT_E_BUG,
@@ -117,6 +117,8 @@ remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const cha
     if (status == REMAT_E_APPLIES && budget_bytes >= 0 && rm_need_find(ctx, graph, &need) == REMAT_OK &&
         budget_bytes < need.bytes)
         status = rm_keep_all.run(&p, &best); /* a proof that nothing fits goes before a strategy's excuse */
+    if (status == REMAT_OK && !best.any) status = rm_keep_all.run(&p, &best);
+    if (status == REMAT_OK && !best.any) status = rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
     if (status == REMAT_OK) status = finish(&p, planner, &best, out);
     RM_VEC_FREE(&ctx->heap, best.steps);
     rm_scratch_release(ctx, mark);

@@ -10,7 +10,7 @@
 remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_verdict *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = rm_verify(ctx, graph, steps, n_steps, out);
+    const remat_status status = rm_verify(ctx, graph, steps, n_steps, ctx->options.bandwidth, out);
     rm_scratch_release(ctx, mark);
     return status;
 }
@@ -41,19 +41,22 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
                  s->digest, g->digest);
         return REMAT_OK;
     }
+    if (s->kind != REMAT_KIND_GRAPH)
+        return snprintf(out->reason, sizeof out->reason, "the plan is for a chain, not for a graph"), REMAT_OK;
     if (plan->graph_ops != REMAT_NONE && plan->graph_ops != g->n_original_ops)
         return rm_verdict_refuse(out, "n_ops", plan->graph_ops, g->n_original_ops), REMAT_OK;
     if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values)
         return rm_verdict_refuse(out, "n_values", plan->graph_values, g->n_original_values), REMAT_OK;
-    const int64_t bandwidth = ctx->options.bandwidth;
-    ctx->options.bandwidth = s->bandwidth;
-    const remat_status status = rm_verify(ctx, g, plan->steps, plan->n_steps, out);
-    ctx->options.bandwidth = bandwidth;
-    if (status != REMAT_OK || !out->valid) return status;
+    const int64_t bandwidth = s->bandwidth == REMAT_ABSENT ? ctx->options.bandwidth : s->bandwidth;
+    TRY(rm_verify(ctx, g, plan->steps, plan->n_steps, bandwidth, out));
+    if (!out->valid) return REMAT_OK;
     rm_liveness keep_all;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
+    rm_need need;
+    TRY(rm_need_find(ctx, g, &need));
     const bool same_cost = strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
-    rm_plan_check_claims(plan, same_cost, keep_all.peak_bytes, keep_all.cost, out);
+    const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost, same_cost ? g->cost_unit : ""};
+    rm_plan_check_claims(plan, &facts, out);
     return REMAT_OK;
 }
 

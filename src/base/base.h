@@ -17,7 +17,7 @@
 #include "remat.h"
 
 #define RM_LEN(array) (sizeof(array) / sizeof *(array))
-#define RM_MAX_BYTES ((int64_t)1 << 62) /* every sum of sizes in a file stays below this */
+#define RM_MAX_SUM ((int64_t)1 << 62) /* every sum of sizes or of costs stays below this */
 
 #define TRY(call)                                                                                                              \
     do {                                                                                                                       \
@@ -76,6 +76,7 @@ remat_status rm_fail(remat_ctx *ctx, remat_status status, const char *format, ..
 remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format, ...) RM_PRINTF(4, 5);
 remat_status rm_no_memory(remat_ctx *ctx);
 void rm_warn(remat_ctx *ctx, const char *format, ...) RM_PRINTF(2, 3);
+void rm_clean_text(char *text); /* what a terminal would obey becomes '?': messages quote bytes of files */
 void rm_input_name(remat_ctx *ctx, const char *name); /* NULL or "": no file */
 
 /* ---- limits (limits.c) ---- */

@@ -11,7 +11,6 @@
 #define RM_MULTIVERSION
 #endif
 #define RM_LIKELY(x) __builtin_expect(!!(x), 1)
-#define RM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #define rm_lowest_bit(bits) ((unsigned)__builtin_ctzll(bits)) /* bits != 0 */
 typedef unsigned __int128 rm_uint128;

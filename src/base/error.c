@@ -5,11 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Messages quote bytes of files: what a terminal would obey does not get through. */
-static void sanitise(char *text)
+/* Controls (C0, DEL, C1) and marks that turn the direction of text; `n` is the length of the sequence. */
+static bool is_unsafe(const unsigned char *p, size_t *n)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+    *n = 1;
+    if (p[0] < 0x20 || p[0] == 0x7f) return true;
+    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) return *n = 2, true;
+    if (p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) return *n = 3, true;
+    if (p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9) return *n = 3, true;
+    return false;
+}
+
+void rm_clean_text(char *text)
+{
+    size_t n;
+    for (unsigned char *p = (unsigned char *)text; *p; p++)
+        if (is_unsafe(p, &n))
+            for (size_t i = 0; i < n; i++) p[i] = '?';
 }
 
 static void set_error(remat_ctx *ctx, remat_status status, const char *place, const char *format, va_list args)
@@ -19,7 +31,7 @@ static void set_error(remat_ctx *ctx, remat_status status, const char *place, co
     snprintf(e->file, sizeof e->file, "%s", ctx->input_name);
     snprintf(e->place, sizeof e->place, "%s", place);
     vsnprintf(e->reason, sizeof e->reason, format, args);
-    sanitise(e->file), sanitise(e->place), sanitise(e->reason);
+    rm_clean_text(e->file), rm_clean_text(e->place), rm_clean_text(e->reason);
     snprintf(e->line, sizeof e->line, "%s%s%s%s%s", e->file, *e->file ? ": " : "", e->place, *e->place ? ": " : "", e->reason);
 }
 
@@ -53,6 +65,7 @@ void rm_warn(remat_ctx *ctx, const char *format, ...)
     va_start(args, format);
     vsnprintf(line + n, sizeof line - n, format, args);
     va_end(args);
+    rm_clean_text(line);
     ctx->on_warning(ctx->warning_user, line);
 }
 

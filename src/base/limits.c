@@ -15,7 +15,8 @@ void rm_limits_begin(remat_ctx *ctx, int64_t default_work)
 {
     ctx->work = 0;
     ctx->work_limit = ctx->options.work ? ctx->options.work : default_work;
-    ctx->deadline_ns = ctx->options.time_ms ? rm_clock_ns() + ctx->options.time_ms * 1000000 : INT64_MAX;
+    if (!ctx->options.time_ms || rm_add_overflows(rm_clock_ns(), ctx->options.time_ms * 1000000, &ctx->deadline_ns))
+        ctx->deadline_ns = INT64_MAX; /* the option's range keeps the product from overflowing */
     ctx->stopped = REMAT_DONE;
 }
 

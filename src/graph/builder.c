@@ -15,6 +15,7 @@ remat_builder *remat_builder_new(remat_ctx *ctx, const char *name)
     remat_builder *b = rm_alloc(ctx, sizeof *b);
     if (!b) return NULL;
     b->ctx = ctx;
+    b->heap = ctx->heap;
     if (RM_PUSH(ctx, b->text, '\0') != REMAT_OK) rm_builder_fail(b, REMAT_E_MEMORY);
     b->name = rm_builder_text(b, name);
     return b;
@@ -23,7 +24,7 @@ remat_builder *remat_builder_new(remat_ctx *ctx, const char *name)
 void remat_builder_free(remat_builder *b)
 {
     if (!b) return;
-    const remat_alloc heap = b->ctx->heap;
+    const remat_alloc heap = b->heap;
     RM_VEC_FREE(&heap, b->values);
     RM_VEC_FREE(&heap, b->ops);
     RM_VEC_FREE(&heap, b->lists);
@@ -204,27 +205,23 @@ static remat_status bad(remat_ctx *ctx, const char *list, size_t i, const char *
     return rm_fail_at(ctx, REMAT_E_INPUT, place, "%s", reason);
 }
 
-static remat_status bad_item(remat_ctx *ctx, size_t op, const char *field, uint32_t item, const char *format, uint32_t value,
-                             size_t n)
+/* At nodes[op].field[item]: says what is wrong with value `v`, and names `other`, another index, behind it. */
+static remat_status bad_item(remat_ctx *ctx, size_t op, const char *field, uint32_t item, uint32_t v, const char *what,
+                             size_t other)
 {
     char place[80];
     snprintf(place, sizeof place, "nodes[%zu].%s[%u]", op, field, item);
-    char reason[160];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    snprintf(reason, sizeof reason, format, value, n);
-#pragma GCC diagnostic pop
-    return rm_fail_at(ctx, REMAT_E_INPUT, place, "%s", reason);
+    return rm_fail_at(ctx, REMAT_E_INPUT, place, "value %u %s%zu", v, what, other);
 }
 
-static remat_status check_values(remat_builder *b, uint32_t *root)
+static remat_status check_values(remat_builder *b, uint32_t *root, int64_t *storages)
 {
     remat_ctx *ctx = b->ctx;
-    int64_t sizes = 0, storages = 0;
+    int64_t sizes = 0;
     for (size_t i = 0; i < b->values.n; i++) {
         const rm_value_record *v = &b->values.items[i];
         if (v->size < 0) return bad(ctx, "values", i, "size", "must not be negative");
-        if (v->size >= RM_MAX_BYTES || (sizes += v->size) >= RM_MAX_BYTES)
+        if (v->size >= RM_MAX_SUM || (sizes += v->size) >= RM_MAX_SUM)
             return bad(ctx, "values", i, "size", "the sizes add up to 2^62 or more");
         root[i] = (uint32_t)i;
         if (v->alias != REMAT_NONE) {
@@ -233,24 +230,28 @@ static remat_status check_values(remat_builder *b, uint32_t *root)
             root[i] = root[v->alias];
             continue;
         }
+        for (uint32_t k = 0; k < v->n_dims; k++)
+            if (b->dims.items[v->dims_begin + k] < 0 || b->dims.items[v->dims_begin + k] >= RM_MAX_SUM)
+                return bad(ctx, "values", i, "shape", "must not be negative or 2^62 and more");
         const int64_t storage = v->storage == REMAT_ABSENT ? v->size : v->storage;
         if (storage < 0) return bad(ctx, "values", i, "storage", "must not be negative");
-        if (storage >= RM_MAX_BYTES || (storages += storage) >= RM_MAX_BYTES)
+        if (storage >= RM_MAX_SUM || (*storages += storage) >= RM_MAX_SUM)
             return bad(ctx, "values", i, "storage", "the storages add up to 2^62 or more");
     }
     return REMAT_OK;
 }
 
-static remat_status check_op_numbers(remat_builder *b, size_t i, int64_t *costs, int64_t *workspaces)
+static remat_status check_op_numbers(remat_builder *b, size_t i, int64_t *costs, int64_t *bytes)
 {
     const rm_op_record *o = &b->ops.items[i];
     if (o->cost < REMAT_ABSENT) return bad(b->ctx, "nodes", i, "cost", "must not be negative");
     if (o->flops < REMAT_ABSENT) return bad(b->ctx, "nodes", i, "flops", "must not be negative");
+    if (o->flops >= RM_MAX_SUM) return bad(b->ctx, "nodes", i, "flops", "must be below 2^62");
     if (o->workspace < 0) return bad(b->ctx, "nodes", i, "workspace", "must not be negative");
-    if (o->cost >= RM_MAX_BYTES || (o->cost > 0 && (*costs += o->cost) >= RM_MAX_BYTES))
+    if (o->cost >= RM_MAX_SUM || (o->cost > 0 && (*costs += o->cost) >= RM_MAX_SUM))
         return bad(b->ctx, "nodes", i, "cost", "the costs add up to 2^62 or more");
-    if (o->workspace >= RM_MAX_BYTES || (*workspaces += o->workspace) >= RM_MAX_BYTES)
-        return bad(b->ctx, "nodes", i, "workspace", "the workspaces add up to 2^62 or more");
+    if (o->workspace >= RM_MAX_SUM || (*bytes += o->workspace) >= RM_MAX_SUM)
+        return bad(b->ctx, "nodes", i, "workspace", "storages and workspaces add up to 2^62 or more");
     return REMAT_OK;
 }
 
@@ -265,33 +266,33 @@ static void offer(holder *holders, uint32_t root, size_t op, uint32_t value)
     if (holders[root].op_plus_1 != op + 1) holders[root] = (holder){op + 1, value};
 }
 
-static remat_status check_ops(remat_builder *b, const uint32_t *root, uint32_t *producer, uint32_t *source)
+static remat_status check_ops(remat_builder *b, const uint32_t *root, int64_t storages, uint32_t *producer, uint32_t *source)
 {
     remat_ctx *ctx = b->ctx;
     holder *holders;
     TRY(RM_SCRATCH(ctx, holders, b->values.n));
     const size_t n_values = b->values.n;
     uint32_t n_out = 0;
-    int64_t costs = 0, workspaces = 0;
+    int64_t costs = 0, bytes = storages; /* with all workspaces, so that keep-all's memory cannot overflow */
     for (size_t i = 0; i < n_values; i++) producer[i] = REMAT_NONE;
     for (size_t i = 0; i < b->ops.n; i++) { /* producers first, so that a forward reference can be told from a resident value */
         const rm_op_record *o = &b->ops.items[i];
         for (uint32_t k = 0; k < o->n_out; k++) {
             const uint32_t v = b->lists.items[o->out_begin + k];
-            if (v >= n_values) return bad_item(ctx, i, "out", k, "value %u does not exist: there are %zu", v, n_values);
+            if (v >= n_values) return bad_item(ctx, i, "out", k, v, "does not exist: the number of values is ", n_values);
             if (producer[v] != REMAT_NONE)
-                return bad_item(ctx, i, "out", k, "value %u has two producers: nodes[%zu] makes it too", v, producer[v]);
+                return bad_item(ctx, i, "out", k, v, "has two producers; the other is node ", producer[v]);
             producer[v] = (uint32_t)i;
         }
     }
     for (size_t i = 0; i < b->ops.n; i++) {
         const rm_op_record *o = &b->ops.items[i];
-        TRY(check_op_numbers(b, i, &costs, &workspaces));
+        TRY(check_op_numbers(b, i, &costs, &bytes));
         for (uint32_t k = 0; k < o->n_in; k++) {
             const uint32_t v = b->lists.items[o->in_begin + k];
-            if (v >= n_values) return bad_item(ctx, i, "in", k, "value %u does not exist: there are %zu", v, n_values);
+            if (v >= n_values) return bad_item(ctx, i, "in", k, v, "does not exist: the number of values is ", n_values);
             if (producer[v] != REMAT_NONE && producer[v] >= i)
-                return bad_item(ctx, i, "in", k, "value %u is read before nodes[%zu] makes it", v, producer[v]);
+                return bad_item(ctx, i, "in", k, v, "is read before it is made, by node ", producer[v]);
             offer(holders, root[v], i, v);
         }
         for (uint32_t k = 0; k < o->n_out; k++, n_out++) {
@@ -300,8 +301,8 @@ static remat_status check_ops(remat_builder *b, const uint32_t *root, uint32_t *
             if (root[v] != v) {
                 if (holders[root[v]].op_plus_1 == i + 1) source[n_out] = holders[root[v]].value;
                 else
-                    return bad_item(ctx, i, "out", k,
-                                    "value %u is an alias, but no input of the op shares its storage (value %zu)", v, root[v]);
+                    return bad_item(ctx, i, "out", k, v,
+                                    "is an alias, but no input of the op shares its storage, that of value ", root[v]);
             }
             offer(holders, root[v], i, v);
         }
@@ -428,8 +429,9 @@ static remat_status freeze(remat_builder *b, remat_graph **out)
     TRY(RM_SCRATCH(ctx, root, b->values.n));
     TRY(RM_SCRATCH(ctx, producer, b->values.n));
     TRY(RM_SCRATCH(ctx, source, n_out));
-    TRY(check_values(b, root));
-    TRY(check_ops(b, root, producer, source));
+    int64_t storages = 0;
+    TRY(check_values(b, root, &storages));
+    TRY(check_ops(b, root, storages, producer, source));
 
     remat_graph head = {.heap = ctx->heap,
                         .n_ops = (uint32_t)b->ops.n,

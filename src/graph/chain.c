@@ -31,7 +31,7 @@ static remat_status check(remat_ctx *ctx, const remat_stage *stages, uint32_t n_
             if (fields[k].x < 0)
                 return rm_fail_at(ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name),
                                   "must not be negative");
-            if (fields[k].x >= RM_MAX_BYTES || (*fields[k].sum += fields[k].x) >= RM_MAX_BYTES)
+            if (fields[k].x >= RM_MAX_SUM || (*fields[k].sum += fields[k].x) >= RM_MAX_SUM)
                 return rm_fail_at(ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name),
                                   "the %s add up to 2^62 or more", fields[k].sum == &bytes ? "sizes" : "times");
         }

@@ -113,9 +113,19 @@ static int64_t cost_of(const remat_graph *g, uint32_t op, kind k, const device *
     return 0;
 }
 
+static const char *const units[] = {[UNIT] = "unit", [NODE] = "node", [FLOPS] = "flops", [ROOFLINE] = "ns"};
+
+remat_status rm_cost_unit(remat_ctx *ctx, const char *model, const char **unit)
+{
+    kind k = GIVEN;
+    const device *d = NULL;
+    TRY(parse_model(ctx, model, &k, &d));
+    *unit = units[k]; /* NULL for given: the file's own */
+    return REMAT_OK;
+}
+
 static remat_status apply(remat_ctx *ctx, remat_graph *g, const char *model)
 {
-    static const char *const units[] = {[UNIT] = "unit", [NODE] = "node", [FLOPS] = "flops", [ROOFLINE] = "ns"};
     kind k = GIVEN;
     const device *d = NULL;
     if (!model) model = default_model(g);
@@ -128,7 +138,7 @@ static remat_status apply(remat_ctx *ctx, remat_graph *g, const char *model)
         if (g->cost[op] == REMAT_ABSENT)
             return rm_fail(ctx, REMAT_E_USAGE, "cost model 'given': op %u '%.80s' has no cost in the file", op,
                            remat_graph_op_name(g, op));
-        if (g->cost[op] >= RM_MAX_BYTES || (total += g->cost[op]) >= RM_MAX_BYTES)
+        if (g->cost[op] >= RM_MAX_SUM || (total += g->cost[op]) >= RM_MAX_SUM)
             return rm_fail(ctx, REMAT_E_INPUT, "the costs add up to 2^62 or more under cost model '%s'", model);
     }
     g->total_cost = total;

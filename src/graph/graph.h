@@ -66,6 +66,7 @@ typedef struct rm_op_record {
 
 struct remat_builder {
     remat_ctx *ctx;
+    remat_alloc heap;    /* so that it may be freed after its context */
     remat_status status; /* of the first mistake */
     rm_error error;      /* and its line */
     uint32_t name, extra, cost_unit;
@@ -87,6 +88,7 @@ void rm_builder_fail(remat_builder *b, remat_status status);  /* remembers ctx->
 void rm_graph_digest(const remat_graph *g, char digest[80]); /* digest.c */
 remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g,
                            const char *model); /* cost.c: sets the costs; NULL: the default model */
+remat_status rm_cost_unit(remat_ctx *ctx, const char *model, const char **unit); /* NULL for "given" */
 /* prepare.c: marks the ops that REMAT_DCE keeps, given the other flags; `live` is zeroed. */
 remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live);
 

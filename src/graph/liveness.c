@@ -35,7 +35,7 @@ static uint32_t make(rm_liveness *l, uint32_t value, uint32_t step)
 
 static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_liveness *l)
 {
-    for (size_t i = 0; i < l->n_instances; i++) { /* differences; each may wrap, so the running sum below is what is checked */
+    for (size_t i = 0; i < l->n_instances; i++) { /* differences */
         const rm_instance *x = &l->instances[i];
         int64_t *from = &l->memory[x->birth], *to = &l->memory[x->death + 1];
         if (rm_add_overflows(*from, g->storage[x->root], from) || rm_add_overflows(*to, -g->storage[x->root], to))
@@ -45,9 +45,10 @@ static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat
     l->peak_bytes = g->resident_bytes;
     l->peak_step = REMAT_NONE;
     for (size_t t = 0; t < n_steps; t++) {
-        if (rm_add_overflows(live, l->memory[t], &live) || live >= RM_MAX_BYTES)
+        const int64_t workspace = steps[t].kind == REMAT_RUN ? g->workspace[steps[t].index] : 0;
+        if (rm_add_overflows(live, l->memory[t], &live) || live >= RM_MAX_SUM - workspace)
             return rm_fail(ctx, REMAT_E_PLAN, "step %zu: memory passes 2^62 bytes", t);
-        l->memory[t] = live + (steps[t].kind == REMAT_RUN ? g->workspace[steps[t].index] : 0);
+        l->memory[t] = live + workspace;
         if (l->peak_step != REMAT_NONE && l->memory[t] <= l->peak_bytes) continue;
         l->peak_bytes = l->memory[t];
         l->peak_step = (uint32_t)t;
@@ -61,7 +62,7 @@ remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t *out)
     const int64_t bandwidth = ctx->options.bandwidth;
     if (bandwidth == 0) return REMAT_OK;
     const rm_uint128 cost = ((rm_uint128)bytes * 1000000000 + (rm_uint128)bandwidth - 1) / (rm_uint128)bandwidth;
-    if (cost >= (rm_uint128)RM_MAX_BYTES)
+    if (cost >= (rm_uint128)RM_MAX_SUM)
         return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 ": a transfer costs 2^62 or more", bandwidth);
     *out = (int64_t)cost;
     return REMAT_OK;
@@ -90,7 +91,7 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
             if (steps[t].kind == REMAT_FETCH) now[index] = make(&l, index, t);
             else read_value(g, index, t, now, l.instances);
         }
-        if (rm_add_overflows(l.cost, cost, &l.cost) || l.cost >= RM_MAX_BYTES)
+        if (rm_add_overflows(l.cost, cost, &l.cost) || l.cost >= RM_MAX_SUM)
             return rm_fail(ctx, REMAT_E_PLAN, "step %" PRIu32 ": the cost passes 2^62", t);
     }
     for (uint32_t i = 0; i < g->n_outputs; i++)

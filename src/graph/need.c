@@ -6,17 +6,24 @@
  * ancestor of o. Need = the largest such sum. (Without offload: a fetch would make a second instance.)
  *
  * Reachability goes 64 pinned storages at a time: "p reaches o" one way over the ops, "o reaches a reader" the other
- * way, each one word per op. O((pinned storages / 64 + 1) * edges). */
+ * way, each one word per op, over the ops between the first maker and the last reader. O(edges there) a batch; after MOST_WORK the
+ * rest of the pinned storages is left out, which weakens the bound but keeps it true. */
 #include "graph/graph.h"
 
 #include <string.h>
 
+#define MOST_WORK INT64_C(1000000000) /* edges: about a second */
+
 typedef struct batch { /* up to 64 storages of pinned ops */
     uint32_t storage[64];
     unsigned n;
+    uint64_t *own;   /* by op: bit i set if it makes storage i */
     uint64_t *below; /* by op: bit i set if the op that makes storage i is a proper ancestor */
     uint64_t *above; /* by op: bit i set if a proper descendant reads storage i, or it is an output */
     uint8_t *slot;   /* by root value: 1 + bit, for the storages at hand */
+    uint32_t *last_reader;
+    uint32_t from, to; /* the ops that the words above are right for */
+    int64_t work;
 } batch;
 
 static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *list, uint32_t begin, uint32_t end)
@@ -29,37 +36,60 @@ static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *li
     return bits;
 }
 
-static void propagate(const remat_graph *g, batch *b)
+/* Only ops between the first maker and the last reader of the batch matter: [from, to). */
+static void propagate(const remat_graph *g, batch *b, const uint32_t *last_reader)
 {
-    uint64_t kept_to_end = 0;
-    for (uint32_t i = 0; i < g->n_outputs; i++) {
-        const uint8_t slot = b->slot[g->root[g->outputs[i]]];
-        if (slot) kept_to_end |= UINT64_C(1) << (slot - 1);
+    b->from = g->n_ops, b->to = 0;
+    for (unsigned i = 0; i < b->n; i++) {
+        const uint32_t maker = g->producer[b->storage[i]], last = last_reader[b->storage[i]];
+        if (maker < b->from) b->from = maker;
+        if (last > b->to) b->to = last;
     }
-    memset(b->below, 0, g->n_ops * sizeof *b->below);
-    for (uint32_t op = 0; op < g->n_ops; op++) b->above[op] = kept_to_end;
-    for (uint32_t op = 0; op < g->n_ops; op++)
+    for (uint32_t op = b->from; op < b->to; op++) b->own[op] = b->below[op] = b->above[op] = 0;
+    for (unsigned i = 0; i < b->n; i++)
+        if (g->producer[b->storage[i]] < b->to) b->own[g->producer[b->storage[i]]] |= UINT64_C(1) << i;
+    uint64_t kept_to_end = 0;
+    for (unsigned i = 0; i < b->n; i++)
+        if (last_reader[b->storage[i]] > g->n_ops) kept_to_end |= UINT64_C(1) << i;
+    if (b->to > g->n_ops) b->to = g->n_ops;
+    for (uint32_t op = b->from; op < b->to; op++) {
+        b->above[op] = kept_to_end;
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t p = g->producer[g->in[k]];
-            if (p != REMAT_NONE)
-                b->below[op] |= b->below[p] | (g->pinned[p] ? bits_of(g, b, g->out, g->out_begin[p], g->out_begin[p + 1]) : 0);
+            if (p != REMAT_NONE && p >= b->from) b->below[op] |= b->below[p] | b->own[p];
         }
-    for (uint32_t op = g->n_ops; op-- > 0;) {
-        const uint64_t from_here = b->above[op] | bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]);
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-            if (g->producer[g->in[k]] != REMAT_NONE) b->above[g->producer[g->in[k]]] |= from_here;
     }
+    for (uint32_t op = b->to; op-- > b->from;) {
+        const uint64_t from_here = b->above[op] | bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]);
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+            const uint32_t p = g->producer[g->in[k]];
+            if (p != REMAT_NONE && p >= b->from) b->above[p] |= from_here;
+        }
+    }
+}
+
+/* By root value: 1 + the last op that reads it; more than n_ops for a graph output, which is needed to the end. */
+static remat_status find_last_readers(remat_ctx *ctx, const remat_graph *g, uint32_t **out)
+{
+    TRY(RM_SCRATCH(ctx, *out, g->n_values));
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) (*out)[g->root[g->in[k]]] = op + 1;
+    for (uint32_t i = 0; i < g->n_outputs; i++) (*out)[g->root[g->outputs[i]]] = g->n_ops + 1;
+    return REMAT_OK;
 }
 
 static remat_status batch_new(remat_ctx *ctx, const remat_graph *g, batch *b)
 {
     *b = (batch){.n = 0};
-    TRY(RM_SCRATCH(ctx, b->below, g->n_ops));
-    TRY(RM_SCRATCH(ctx, b->above, g->n_ops));
+    TRY(find_last_readers(ctx, g, &b->last_reader));
+    TRY(RM_SCRATCH(ctx, b->own, (size_t)g->n_ops + 1));
+    TRY(RM_SCRATCH(ctx, b->below, (size_t)g->n_ops + 1));
+    TRY(RM_SCRATCH(ctx, b->above, (size_t)g->n_ops + 1));
     return RM_SCRATCH(ctx, b->slot, g->n_values);
 }
 
-/* The next up to 64 storages of pinned ops, from value `v` on; true while there are any. */
+/* The next up to 64 storages of pinned ops, from value `v` on; false when there are none, or after so much work that the weaker
+ * bound that is there already must do. */
 static bool batch_next(const remat_graph *g, batch *b, uint32_t *v)
 {
     for (unsigned i = 0; i < b->n; i++) b->slot[b->storage[i]] = 0;
@@ -69,8 +99,10 @@ static bool batch_next(const remat_graph *g, batch *b, uint32_t *v)
             b->storage[b->n++] = *v;
             b->slot[*v] = (uint8_t)b->n;
         }
-    if (b->n) propagate(g, b);
-    return b->n > 0;
+    if (b->n == 0) return false;
+    propagate(g, b, b->last_reader);
+    b->work += (int64_t)(b->to > b->from ? g->in_begin[b->to] - g->in_begin[b->from] + b->to - b->from : 0);
+    return b->work < MOST_WORK;
 }
 
 /* Storages at hand that are in memory at `op` though it does not touch them. */
@@ -108,7 +140,7 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
     TRY(batch_new(ctx, g, &b));
     add_own_needs(g, need, seen);
     for (uint32_t v = 0; batch_next(g, &b, &v);)
-        for (uint32_t op = 0; op < g->n_ops; op++)
+        for (uint32_t op = b.from; op < b.to; op++)
             for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
                 need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];
     *out = (rm_need){g->resident_bytes, REMAT_NONE};
@@ -125,6 +157,7 @@ remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op,
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
     for (uint32_t v = 0; batch_next(g, &b, &v);)
-        for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1) marked[b.storage[rm_lowest_bit(bits)]] = 1;
+        for (uint64_t bits = op >= b.from && op < b.to ? held_across(g, &b, op) : 0; bits; bits &= bits - 1)
+            marked[b.storage[rm_lowest_bit(bits)]] = 1;
     return REMAT_OK;
 }

@@ -21,9 +21,20 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
 
 /* Invalid after all: the plan carries a number that is not true. */
 void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is);
-/* Holds the numbers in the plan against what the verifier found, and against keep-all. */
-void rm_plan_check_claims(const remat_plan *plan, bool same_cost_model, int64_t keep_all_peak_bytes, int64_t keep_all_cost,
-                          remat_verdict *v);
+/* What the numbers in a plan are held against, besides what the verifier found. */
+typedef struct rm_plan_facts {
+    int64_t keep_all_peak_bytes, keep_all_cost, need_bytes;
+    bool same_cost_model;  /* else costs cannot be compared */
+    const char *cost_unit; /* "": not to be compared */
+} rm_plan_facts;
+void rm_plan_check_claims(const remat_plan *plan, const rm_plan_facts *facts, remat_verdict *v);
+
+/* The flags of remat_graph_prepare as files spell them; ends with NULL. */
+typedef struct rm_flag_name {
+    const char *name;
+    unsigned flag;
+} rm_flag_name;
+extern const rm_flag_name rm_flag_names[];
 
 /* The names that files and the program use. */
 const char *rm_outcome_name(remat_outcome outcome);

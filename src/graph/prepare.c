@@ -6,7 +6,7 @@
  * no-alias       every view output becomes a storage of its own size
  * replay-random  random ops need not be pinned: their generator state is replayed
  *
- * Values of dropped ops go, resident values stay. The result maps its indices to the original's, and carries its digest. */
+ * A cost model that is asked for becomes the copy's own costs. Values of dropped ops go, resident values stay. The result maps its indices to the original's, and carries its digest. */
 #include "graph/graph.h"
 
 #include <string.h>
@@ -151,11 +151,15 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
             }
     TRY(copy_all(c));
     remat_graph *copied = NULL;
+    const char *unit = NULL;
+    if (cost_model) TRY(rm_cost_unit(ctx, cost_model, &unit));
+    if (unit) c->to->cost_unit = rm_builder_text(c->to, unit);
     TRY(remat_builder_finish(c->to, &copied));
     const remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
-    if (status != REMAT_OK) remat_graph_free(copied);
-    else *out = copied;
-    return status;
+    if (status != REMAT_OK) return remat_graph_free(copied), status;
+    if (unit) memcpy(copied->given_cost, copied->cost, copied->n_ops * sizeof *copied->cost); /* written files carry them */
+    *out = copied;
+    return REMAT_OK;
 }
 
 remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model,

@@ -86,8 +86,17 @@ static void find_what_stays(finder *f)
     }
 }
 
-static remat_status check_pins(finder *f, const remat_step *steps)
+/* What the stages' order of ops would break. */
+static remat_status check_order(finder *f, const remat_step *steps)
 {
+    const remat_graph *g = f->g;
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && !rm_is_backward_part(g, op); k++) {
+            const uint32_t maker = g->producer[g->in[k]];
+            if (maker != REMAT_NONE && rm_is_backward_part(g, maker))
+                return rm_fail(f->ctx, REMAT_E_APPLIES, "the forward op '%.60s' reads what the backward op '%.60s' makes",
+                               remat_graph_op_name(g, op), remat_graph_op_name(g, maker));
+        }
     uint32_t last = 0;
     for (uint32_t t = 0; t < f->g->n_ops; t++) {
         const uint32_t op = steps[t].index;
@@ -198,7 +207,7 @@ static remat_status measure(finder *f)
     for (uint32_t i = 0; i < n_forward; i++) steps[t++] = (remat_step){REMAT_RUN, f->x.ops[i]};
     for (uint32_t i = n; i >= 1; i--)
         for (uint32_t k = f->x.begin[n + i]; k < f->x.begin[n + i + 1]; k++) steps[t++] = (remat_step){REMAT_RUN, f->x.ops[k]};
-    TRY(check_pins(f, steps));
+    TRY(check_order(f, steps));
     TRY(rm_liveness_of(f->ctx, g, steps, g->n_ops, &whole));
     TRY(rm_liveness_of(f->ctx, g, steps, n_forward, &forward));
     add_sizes(f, &whole, n_forward, outputs, last_stage_reading);

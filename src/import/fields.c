@@ -22,7 +22,8 @@ remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...)
 {
     char where[120] = "", reason[240];
     size_t n = 0;
-    if (place.list) n += (size_t)snprintf(where, sizeof where, "%.40s[%zu]", place.list, place.index);
+    if (place.list) n += (size_t)snprintf(where, sizeof where, "%.40s", place.list);
+    if (place.list && place.index != RM_NO_ITEM) n += (size_t)snprintf(where + n, sizeof where - n, "[%zu]", place.index);
     if (place.key) n += (size_t)snprintf(where + n, sizeof where - n, "%s%.40s", n ? "." : "", place.key);
     if (place.item != RM_NO_ITEM) snprintf(where + n, sizeof where - n, "[%zu]", place.item);
     va_list args;
@@ -38,6 +39,7 @@ static remat_status int_of(remat_ctx *ctx, const rm_json *x, rm_place place, int
     if (x->integer < low)
         return low == 0 ? rm_bad(ctx, place, "must not be negative: %" PRId64, x->integer)
                         : rm_bad(ctx, place, "must be at least %" PRId64 ": %" PRId64, low, x->integer);
+    if (x->integer >= RM_MAX_SUM) return rm_bad(ctx, place, "must be below 2^62: %" PRId64, x->integer);
     *out = x->integer;
     return REMAT_OK;
 }

@@ -1,6 +1,6 @@
 /* input.c: from bytes to a parsed input. The content decides: gzip by its magic number, then JSON by its first character, DOT
  * otherwise. Nothing here trusts the bytes: decompression stops at the option max_input_bytes (a gzip bomb costs no more than
- * that), and json.c is strict. */
+ * that twice, once for the text, once for the tree), and json.c is strict. */
 #include "import/input.h"
 
 #include <stdio.h>
@@ -76,6 +76,19 @@ static remat_status classify_json(remat_ctx *ctx, remat_input *input)
     return rm_fail_at(ctx, REMAT_E_INPUT, "format", "must be \"remat-graph\", \"remat-chain\" or \"remat-plan\"");
 }
 
+/* A comment, or one of the words that a DOT file can begin with, in any case. */
+static bool begins_like_dot(const char *text)
+{
+    static const char *const words[] = {"strict", "digraph", "graph"};
+    if (*text == '/' || *text == '#') return true;
+    for (size_t i = 0; i < RM_LEN(words); i++) {
+        size_t k = 0;
+        while (words[i][k] && (text[k] | 0x20) == words[i][k]) k++;
+        if (!words[i][k]) return true;
+    }
+    return false;
+}
+
 /* The text is kept: the tree points into it. */
 static remat_status parse_text(remat_ctx *ctx, remat_input *input, const char *text, size_t n)
 {
@@ -88,7 +101,8 @@ static remat_status parse_text(remat_ctx *ctx, remat_input *input, const char *t
         TRY(rm_json_parse(ctx, &input->tree, input->text, n, &input->json));
         return classify_json(ctx, input);
     }
-    if (memchr(text, '\0', n)) return rm_fail(ctx, REMAT_E_INPUT, "neither JSON nor DOT: it has a zero byte");
+    if (memchr(text, '\0', n) || !begins_like_dot(input->text + first))
+        return rm_fail(ctx, REMAT_E_INPUT, "neither JSON nor DOT");
     input->dialect = RM_DOT;
     input->kind = REMAT_KIND_GRAPH;
     return REMAT_OK;

@@ -24,7 +24,7 @@ remat_status rm_input_new(remat_ctx *ctx, const char *name, remat_input **out); 
 remat_status rm_input_fill(remat_ctx *ctx, remat_input *input, const void *bytes, size_t n_bytes);
 remat_status rm_input_set_text(remat_ctx *ctx, remat_input *input, const char *text, size_t n);
 
-/* Where in a JSON file: list[index].key[item]; NULL and REMAT_NONE leave parts out. */
+/* Where in a JSON file: list[index].key[item]; NULL and RM_NO_ITEM leave parts out. */
 typedef struct rm_place {
     const char *list;
     size_t index;

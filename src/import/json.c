@@ -12,13 +12,14 @@
 #include "base/vec.h"
 #include "import/names.h"
 
-enum { MAX_DEPTH = 512 };
+enum { MAX_DEPTH = 512, MIN_TREE_VALUES = 20000 };
 
 typedef struct parser {
     remat_ctx *ctx;
     rm_arena *arena;
     const char *text, *at, *end;
     unsigned depth;
+    int64_t n_values, most_values; /* the tree may take as much memory as the text, and a bit */
     RM_VEC(rm_json) stack;
 } parser;
 
@@ -185,7 +186,12 @@ bool rm_json_whole(const rm_json *number, int64_t *out)
     const bool negative = *c == '-';
     int64_t value = 0, shift = 0, exponent = 0;
     bool point = false, down = false;
-    for (c += negative; c < end && *c != 'e' && *c != 'E'; c++) {
+    const char *mantissa_end = c;
+    while (mantissa_end < end && *mantissa_end != 'e' && *mantissa_end != 'E') mantissa_end++;
+    const char *dot = memchr(c, '.', (size_t)(mantissa_end - c)), *tail = mantissa_end;
+    while (dot && tail[-1] == '0') tail--; /* zeros behind the point say nothing */
+    for (c += negative; c < mantissa_end; c++) {
+        if (c >= tail) continue;
         if (*c == '.') point = true;
         else if (rm_mul_overflows(value, (int64_t)10, &value) || rm_add_overflows(value, (int64_t)(*c - '0'), &value))
             return false;
@@ -264,6 +270,8 @@ static remat_status parse_children(parser *p, rm_json *out, char close)
         TRY(parse_value(p, &child));
         child.raw_length = (size_t)(p->at - child.raw);
         TRY(RM_PUSH(p->ctx, p->stack, child));
+        if (++p->n_values > p->most_values)
+            return fail(p, p->at, "the file has more values than option max_input_bytes allows");
         skip_blanks(p);
     }
     p->at++;
@@ -294,7 +302,12 @@ static remat_status parse_value(parser *p, rm_json *out)
 
 remat_status rm_json_parse(remat_ctx *ctx, rm_arena *arena, const char *text, size_t n, const rm_json **out)
 {
-    parser p = {.ctx = ctx, .arena = arena, .text = text, .at = text, .end = text + n};
+    parser p = {.ctx = ctx,
+                .arena = arena,
+                .text = text,
+                .at = text,
+                .end = text + n,
+                .most_values = ctx->options.max_input_bytes / (int64_t)sizeof(rm_json) + MIN_TREE_VALUES};
     skip_blanks(&p);
     rm_json *root = rm_arena_get(ctx, arena, 1, sizeof *root);
     remat_status status = root ? (root->raw = p.at, parse_value(&p, root)) : REMAT_E_MEMORY;

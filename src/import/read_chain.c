@@ -13,22 +13,12 @@ static remat_status read_stage(remat_ctx *ctx, const rm_json *object, rm_place p
                   {"tb", &s->tb, full}, {"of", &s->of, false},    {"ob", &s->ob, false},       {"keep", &s->keep, false}};
     if (!object) return s->delta = 0, REMAT_OK;
     TRY(rm_check_object(ctx, object, place));
-    char key[40];
-    const char *prefix = place.list ? "" : place.key;
     for (size_t i = 0; i < RM_LEN(fields); i++) {
-        rm_place at = place;
-        at.key = fields[i].key;
-        const rm_json *x = rm_json_get(object, fields[i].key);
-        if (!place.list) snprintf(key, sizeof key, "%s.%s", prefix, fields[i].key);
-        const rm_place shown = place.list ? at : (rm_place){.key = key, .item = RM_NO_ITEM};
-        if (!x) {
-            if (fields[i].required) return rm_bad(ctx, shown, "is missing");
-            continue;
-        }
-        if (x->kind != RM_JSON_INTEGER || x->integer < 0) return rm_bad(ctx, shown, "must be an integer that is not negative");
-        *fields[i].to = x->integer;
+        place.key = fields[i].key;
+        if (fields[i].required) TRY(rm_require(ctx, object, place));
+        TRY(rm_get_int(ctx, object, place, 0, fields[i].to));
     }
-    if (place.list) TRY((place.key = "name", rm_get_string(ctx, object, place, &s->name)));
+    TRY((place.key = "name", rm_get_string(ctx, object, place, &s->name)));
     if (s->delta == REMAT_ABSENT) s->delta = s->a;
     return REMAT_OK;
 }
@@ -46,11 +36,12 @@ remat_status rm_read_chain(remat_ctx *ctx, const remat_input *input, remat_chain
     head.n_stages = stages->n;
     remat_stage *list;
     TRY(RM_SCRATCH(ctx, list, (size_t)head.n_stages + 2));
-    TRY((place.key = "input", read_stage(ctx, rm_json_get(root, "input"), place, false, &list[0])));
+    TRY(read_stage(ctx, rm_json_get(root, "input"), (rm_place){"input", RM_NO_ITEM, NULL, RM_NO_ITEM}, false, &list[0]));
     for (uint32_t i = 0; i < head.n_stages; i++)
         TRY(read_stage(ctx, &stages->items[i], (rm_place){"stages", i, NULL, RM_NO_ITEM}, true, &list[i + 1]));
     remat_stage *loss = &list[head.n_stages + 1];
-    TRY((place.key = "loss", read_stage(ctx, rm_json_get(root, "loss"), place, false, loss)));
+    TRY(read_stage(ctx, rm_json_get(root, "loss"), (rm_place){"loss", RM_NO_ITEM, NULL, RM_NO_ITEM}, false, loss));
+    place.key = "loss";
     if (loss->a || loss->delta) return rm_bad(ctx, place, "has no a and no delta of its own: both are 0");
     return rm_chain_new(ctx, &head, list, out);
 }

@@ -2,7 +2,7 @@
  * lists, edge chains (a -> b -> c), defaults (`node [size=4]`), subgraphs (their statements count, their grouping does not),
  * ports, all three comment styles, quoted and HTML identifiers.
  *
- * A node is an op with one value: `size` in bytes (required), `cost`, and `phase` (forward, backward). Nodes are numbered
+ * A node is an op with one value: `size` in bytes (required), `cost`, `phase` (forward, backward), and `label`, its name. Nodes are numbered
  * as they appear; dag.c orders them. A recursive descent over one token of look-ahead, with nesting limited. */
 #include "import/input.h"
 #include "import/names.h"
@@ -24,6 +24,7 @@ typedef struct token {
 typedef struct attributes {
     int64_t size, cost;
     uint8_t phase;
+    const char *label; /* NULL: none */
 } attributes;
 
 typedef struct parser {
@@ -210,6 +211,7 @@ static remat_status attribute(parser *p, attributes *a)
     if (!a) return REMAT_OK;
     if (strcmp(key, "size") == 0) return number(p, key, value, line, &a->size);
     if (strcmp(key, "cost") == 0) return number(p, key, value, line, &a->cost);
+    if (strcmp(key, "label") == 0) a->label = value;
     if (strcmp(key, "phase") == 0) {
         if (strcmp(value, "forward") == 0) a->phase = REMAT_FORWARD;
         else if (strcmp(value, "backward") == 0) a->phase = REMAT_BACKWARD;
@@ -264,9 +266,11 @@ static remat_status node_or_edge(parser *p)
     uint32_t node, from;
     TRY(endpoint(p, &node));
     if (p->next.kind != ARROW && p->next.kind != LINE) {
-        attributes a = {p->nodes.items[node].size, p->nodes.items[node].cost, p->nodes.items[node].phase};
+        rm_dag_node *n = &p->nodes.items[node];
+        attributes a = {n->size, n->cost, n->phase, NULL};
         TRY(attribute_lists(p, &a));
-        p->nodes.items[node].size = a.size, p->nodes.items[node].cost = a.cost, p->nodes.items[node].phase = a.phase;
+        n = &p->nodes.items[node];
+        *n = (rm_dag_node){a.label ? a.label : n->name, a.size, a.cost, a.phase};
         return REMAT_OK;
     }
     while (p->next.kind == ARROW || p->next.kind == LINE) {
@@ -342,7 +346,7 @@ static remat_status file(parser *p, remat_builder *b)
 
 remat_status rm_read_dot(remat_ctx *ctx, const remat_input *input, remat_builder *b)
 {
-    parser p = {.ctx = ctx, .at = input->text, .line = 1, .defaults = {REMAT_ABSENT, REMAT_ABSENT, REMAT_PHASE_NONE}};
+    parser p = {.ctx = ctx, .at = input->text, .line = 1, .defaults = {REMAT_ABSENT, REMAT_ABSENT, REMAT_PHASE_NONE, NULL}};
     const remat_status status = file(&p, b);
     RM_VEC_FREE(&ctx->heap, p.nodes);
     RM_VEC_FREE(&ctx->heap, p.edges);

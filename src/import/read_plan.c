@@ -46,37 +46,32 @@ static remat_status read_header(remat_ctx *ctx, const rm_json *root, remat_summa
     s->kind = (remat_kind)kind;
     const rm_json *graph = rm_json_get(root, "graph");
     TRY((place.key = "graph", rm_check_object(ctx, graph, place)));
+    place.list = "graph", place.index = RM_NO_ITEM;
     TRY((place.key = "name", rm_get_string(ctx, graph, place, &s->graph)));
     TRY((place.key = "digest", rm_require(ctx, graph, place)));
     TRY(rm_get_string(ctx, graph, place, &s->digest));
-    if (s->kind == REMAT_KIND_GRAPH && (strncmp(s->digest, "sha256:", 7) != 0 || strlen(s->digest) != 7 + 64))
+    if (strncmp(s->digest, "sha256:", 7) != 0 || strlen(s->digest) != 7 + 64 || strspn(s->digest + 7, "0123456789abcdef") != 64)
         return rm_bad(ctx, place, "must be \"sha256:\" and 64 hexadecimal digits");
     TRY((place.key = "n_ops", rm_get_int(ctx, graph, place, 0, &n_ops)));
     TRY((place.key = "n_values", rm_get_int(ctx, graph, place, 0, &n_values)));
-    head->graph_ops = n_ops < REMAT_NONE ? (uint32_t)n_ops : REMAT_NONE;
-    head->graph_values = n_values < REMAT_NONE ? (uint32_t)n_values : REMAT_NONE;
+    if (n_ops > REMAT_NONE || n_values > REMAT_NONE) return rm_bad(ctx, place, "no graph has that many ops or values");
+    head->graph_ops = (uint32_t)n_ops;
+    head->graph_values = (uint32_t)n_values;
     return REMAT_OK;
 }
 
 static remat_status read_options(remat_ctx *ctx, const rm_json *root, remat_summary *s)
 {
-    static const struct {
-        const char *key;
-        unsigned flag;
-    } flags[] = {{"dce", REMAT_DCE},
-                 {"fold_identity", REMAT_FOLD_IDENTITY},
-                 {"no_alias", REMAT_NO_ALIAS},
-                 {"replay_random", REMAT_REPLAY_RANDOM}};
     const rm_json *options = rm_json_get(root, "options");
     if (!options) return REMAT_OK;
-    rm_place place = {.key = "options", .item = RM_NO_ITEM};
-    TRY(rm_check_object(ctx, options, place));
+    TRY(rm_check_object(ctx, options, (rm_place){.key = "options", .item = RM_NO_ITEM}));
+    rm_place place = {"options", RM_NO_ITEM, NULL, RM_NO_ITEM};
     TRY((place.key = "seed", rm_get_int(ctx, options, place, 0, &s->seed)));
     TRY((place.key = "bandwidth", rm_get_int(ctx, options, place, 0, &s->bandwidth)));
-    for (size_t i = 0; i < RM_LEN(flags); i++) {
+    for (const rm_flag_name *f = rm_flag_names; f->name; f++) {
         bool on = false;
-        TRY((place.key = flags[i].key, rm_get_bool(ctx, options, place, &on)));
-        if (on) s->flags |= flags[i].flag;
+        TRY((place.key = f->name, rm_get_bool(ctx, options, place, &on)));
+        if (on) s->flags |= f->flag;
     }
     return REMAT_OK;
 }
@@ -96,7 +91,8 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
         TRY((place.key = numbers[i].key, rm_get_int(ctx, root, place, 0, numbers[i].to)));
     int64_t peak_step = REMAT_NONE;
     TRY((place.key = "peak_step", rm_get_int(ctx, root, place, 0, &peak_step)));
-    s->peak_step = peak_step < REMAT_NONE ? (uint32_t)peak_step : REMAT_NONE;
+    if (peak_step > REMAT_NONE) return rm_bad(ctx, place, "no schedule is that long");
+    s->peak_step = (uint32_t)peak_step;
     TRY((place.key = "strategy", rm_get_string(ctx, root, place, &s->strategy)));
     TRY((place.key = "cost_unit", rm_get_string(ctx, root, place, &s->cost_unit)));
     TRY((place.key = "cost_model", rm_get_string(ctx, root, place, &s->cost_model)));
@@ -110,9 +106,27 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
     const rm_json *bound = rm_json_get(root, "bound");
     if (!bound) return REMAT_OK;
     TRY((place.key = "bound", rm_check_object(ctx, bound, place)));
+    place.list = "bound", place.index = RM_NO_ITEM;
     TRY((place.key = "cost", rm_get_int(ctx, bound, place, 0, &s->bound_cost)));
     TRY((place.key = "scope", rm_get_string(ctx, bound, place, &s->bound_scope)));
     return place.key = "method", rm_get_string(ctx, bound, place, &s->bound_method);
+}
+
+/* Ops, or stages going forward, that run more than once. */
+static remat_status count_repeats(remat_ctx *ctx, const remat_step *steps, size_t n, uint32_t *out)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (steps[i].index > most) most = steps[i].index;
+    *out = 0;
+    if (most > 1000000 && most > 4 * n) return REMAT_OK; /* indices that no graph of ours has: the verifier will say so */
+    uint8_t *runs;
+    TRY(RM_SCRATCH(ctx, runs, (size_t)most + 1));
+    for (size_t i = 0; i < n; i++) {
+        const bool counts = steps[i].kind == REMAT_RUN || (steps[i].kind >= REMAT_F_ALL && steps[i].kind < REMAT_B);
+        if (counts && runs[steps[i].index] < 2 && ++runs[steps[i].index] == 2) ++*out;
+    }
+    return REMAT_OK;
 }
 
 remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan **out)
@@ -139,6 +153,7 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
                        .seed = REMAT_ABSENT,
                        .work = REMAT_ABSENT,
                        .need_op = REMAT_NONE,
+                       .bandwidth = REMAT_ABSENT,
                        .within_budget = true};
     remat_plan head = {0};
     remat_step *steps;
@@ -154,6 +169,9 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
         TRY((s.kind == REMAT_KIND_CHAIN ? read_chain_step : read_graph_step)(ctx, &schedule->items[i], place, &steps[i]));
     }
     s.steps = (uint32_t)n;
+    s.ops = head.graph_ops; /* REMAT_NONE where the file does not say */
+    if (!head.says_within) s.within_budget = s.budget_bytes < 0 || s.peak_bytes <= s.budget_bytes;
+    TRY(count_repeats(ctx, steps, n, &s.recomputed_ops));
     remat_plan *plan = NULL;
     TRY(rm_plan_new(ctx, &s, steps, n, &plan));
     plan->graph_ops = head.graph_ops;

@@ -152,9 +152,10 @@ void rm_write_chain(rm_out *out, const remat_chain *c)
         rm_out_text(out, "}");
     }
     rm_out_format(out,
-                  "],\n\"loss\":{\"abar\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64 ",\"of\":%" PRId64 ",\"ob\":%" PRId64
-                  "}}\n",
+                  "],\n\"loss\":{\"abar\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64 ",\"of\":%" PRId64 ",\"ob\":%" PRId64,
                   loss->abar, loss->tf, loss->tb, loss->of, loss->ob);
+    member_int(out, "keep", loss->keep, 0);
+    rm_out_text(out, "}}\n");
 }
 
 /* ---- remat-plan ---- */
@@ -188,16 +189,9 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
     else rm_out_format(out, "%" PRId64, s->budget_bytes);
     member_string(out, "strategy", s->strategy);
     rm_out_format(out, ",\"options\":{\"seed\":%" PRId64, s->seed < 0 ? 0 : s->seed);
-    static const struct {
-        const char *key;
-        unsigned flag;
-    } flags[] = {{"dce", REMAT_DCE},
-                 {"fold_identity", REMAT_FOLD_IDENTITY},
-                 {"no_alias", REMAT_NO_ALIAS},
-                 {"replay_random", REMAT_REPLAY_RANDOM}};
-    for (size_t i = 0; i < RM_LEN(flags); i++)
-        rm_out_format(out, ",\"%s\":%s", flags[i].key, s->flags & flags[i].flag ? "true" : "false");
-    member_int(out, "bandwidth", s->bandwidth, 0);
+    for (const rm_flag_name *f = rm_flag_names; f->name; f++)
+        rm_out_format(out, ",\"%s\":%s", f->name, s->flags & f->flag ? "true" : "false");
+    if (s->bandwidth > 0) member_int(out, "bandwidth", s->bandwidth, 0);
     rm_out_text(out, "}");
     member_string(out, "cost_unit", s->cost_unit);
     member_string(out, "cost_model", s->cost_model);

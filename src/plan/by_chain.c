@@ -73,6 +73,7 @@ static remat_status judge(void *user, const rm_schedule *candidate)
 {
     expander *x = user;
     TRY(expand(x, candidate));
+    rm_spend(x->ctx, (int64_t)x->g->n_in + x->g->n_ops);
     return rm_offer(x->p, x->best, &x->steps);
 }
 

@@ -44,7 +44,9 @@ static remat_status replace(remat_ctx *ctx, rm_schedule *to, const rm_schedule *
 static remat_status offer(const rm_problem *p, rm_incumbent *best, const rm_schedule *candidate)
 {
     rm_liveness l;
-    TRY(rm_liveness_of(p->ctx, p->graph, candidate->items, candidate->n, &l));
+    const remat_status status = rm_liveness_of(p->ctx, p->graph, candidate->items, candidate->n, &l);
+    if (status == REMAT_E_PLAN) return REMAT_OK; /* its cost or memory passes 2^62: no candidate */
+    TRY(status);
     if (!is_better(p, l.peak_bytes, l.cost, best)) return REMAT_OK;
     TRY(replace(p->ctx, &best->steps, candidate));
     best->any = true;

@@ -8,19 +8,19 @@
  * Memory is cut into `slots` (option, default 500) of the largest budget: sizes are rounded up, budgets down (the paper rounds
  * sizes down, which can overrun), and every schedule is measured exactly afterwards. One table answers all smaller budgets.
  *
- * The table is L^3 / 6 sums of two vectors over m. What makes it fast:
- * - Instead of C it stores D(s, t) = C + (tf^1 + .. + tf^(s-1)), so that the inner loop is min(acc, D(s', t)[m - a] + C(s, s'-1)[m]);
- * - it goes by tiles of TILE values of s and BLOCK values of m: the rows C(s, .) of a tile stay in cache, and each vector
- *   D(s', t) is read once per tile;
- * - below `lo` a cell is infinite, from `hi` on it costs what keeping everything costs: both are skipped.
- * Times are doubles, which are exact below 2^53; doubles choose, but the schedule is measured in integers. */
+ * The table is L^3 / 6 sums of two vectors over m, a min-plus product with itself, and is filled like one: what is stored is
+ * D(s, t) = C + (tf^1 + .. + tf^(s-1)), so that a candidate is D(s', t)[m - a] + D(s, s'-1)[m] but for a constant of s. Cells go by tiles
+ * of TILE x TILE; all s' between the tile's rows and columns are taken in groups of TILE, packed side by side and combined in chunks
+ * of m that stay in the first-level cache; what depends on the tile itself is done last, cell by cell. From `hi` on a cell costs what
+ * keeping everything costs: those chunks are skipped. Times are floats, exact below 2^24 and within 1e-7 above: slots round memory
+ * far more, and the schedule is measured in integers. slots = 0 is exact. */
 #include "plan/rotor.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 4, BLOCK = 64 };
+enum { TILE = 8, CHUNK = 32 };
 
 /* ---- thresholds ---- */
 
@@ -88,23 +88,24 @@ remat_status rm_rotor_trace(remat_ctx *ctx, const rm_rotor_table *t, int64_t m, 
 
 /* ---- the slotted table ---- */
 
-typedef struct cell {
-    uint32_t lo, hi, need_forward, need_all;
-    double keep_all;
-} cell; /* in slots; keep_all: the least D there is */
+typedef struct cell { /* thresholds in slots */
+    uint32_t hi, need_forward, need_all;
+    double keep_all; /* D from hi on */
+} cell;
 
 typedef struct table {
-    uint32_t n, width; /* width = slots + 1 */
+    uint32_t n, width, stride; /* width = slots + 1; stride: of a cell's vector, padded with infinity to whole chunks */
     bool save_all;
     uint32_t *a, *abar;  /* in slots, by stage 0 .. n */
     double *before, *tb; /* tf^1 + .. + tf^(l-1); by stage */
     cell *cells;
-    double *d; /* width of them by cell */
+    float *d;
     int64_t budget_bytes;
 } table;
 
 /* Cells of one t lie together, by s. */
 static size_t cell_at(uint32_t s, uint32_t t) { return (size_t)t * (t - 1) / 2 + s - 1; }
+static float *vector(const table *x, uint32_t s, uint32_t t) { return x->d + cell_at(s, t) * x->stride; }
 
 /* Rounded up; more than all slots is one more than all. */
 static uint32_t to_slots(const table *x, int64_t bytes)
@@ -114,87 +115,109 @@ static uint32_t to_slots(const table *x, int64_t bytes)
     return slots < x->width ? (uint32_t)slots : x->width;
 }
 
-static inline void relax(double *restrict acc, const double *restrict p, const double *restrict q, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const double x = p[i] + q[i];
-        acc[i] = x < acc[i] ? x : acc[i];
-    }
-}
-
 static inline uint32_t max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static inline uint32_t min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-/* Offers C_ck with s' = split to acc, which holds D(s, t) for m in [m0, m1). `row` is C(s, split - 1) for the same m. */
-static inline void offer_split(const table *x, uint32_t s, uint32_t t, uint32_t split, uint32_t m0, uint32_t m1,
-                               const double *row, double *acc)
+/* Offers the splits in [k0, k1] to acc, the cell (s, t). */
+static inline void offer_splits(const table *x, uint32_t s, uint32_t t, uint32_t k0, uint32_t k1, float *restrict acc)
 {
-    const cell *right = &x->cells[cell_at(split, t)], *left = &x->cells[cell_at(s, split - 1)],
-               *here = &x->cells[cell_at(s, t)];
-    const uint32_t a = x->a[split - 1];
-    const uint32_t from = max32(max32(m0, here->need_forward), max32(right->lo + a, left->lo));
-    if (from < m1) relax(acc + (from - m0), x->d + cell_at(split, t) * x->width + (from - a), row + (from - m0), m1 - from);
+    const uint32_t end = min32(x->cells[cell_at(s, t)].hi, x->width);
+    for (uint32_t k = k0; k <= k1; k++) {
+        const float *p = vector(x, k, t), *q = vector(x, s, k - 1);
+        const uint32_t a = x->a[k - 1];
+        for (uint32_t m = a; m < end; m++) acc[m] = p[m - a] + q[m] < acc[m] ? p[m - a] + q[m] : acc[m];
+    }
 }
 
-static inline void finish_cell(const table *x, uint32_t s, uint32_t t, uint32_t m0, uint32_t m1, uint32_t end, double *acc,
-                               double *row)
+/* A group of up to TILE splits, packed: chunk by chunk, for each row or column of the tile, the group's vectors side by side. */
+typedef struct pack {
+    float *rows, *columns;
+} pack;
+static inline size_t packed(uint32_t m0, uint32_t i, uint32_t k)
 {
-    cell *here = &x->cells[cell_at(s, t)];
-    if (s == t || x->save_all) {
-        const cell *inner = s < t ? &x->cells[cell_at(s + 1, t)] : NULL;
-        const double *d = inner ? x->d + cell_at(s + 1, t) * x->width : NULL;
-        const uint32_t from = max32(max32(m0, here->need_all), inner ? inner->lo + x->abar[s] : 0);
-        for (uint32_t m = from; m < m1; m++) {
-            const double value = x->tb[s] + (d ? d[m - x->abar[s]] : x->before[s + 1]);
-            if (value < acc[m - m0]) acc[m - m0] = value;
-        }
-    }
-    for (uint32_t m = m1; m < end; m++) acc[m - m0] = here->keep_all;
-    double *to = x->d + cell_at(s, t) * x->width + m0;
-    for (uint32_t i = 0; i < end - m0; i++) {
-        to[i] = acc[i];
-        row[i] = acc[i] - x->before[s];
-    }
-    for (uint32_t i = 0; i < end - m0 && here->lo == x->width; i++)
-        if (acc[i] < INFINITY) here->lo = m0 + i;
+    return ((size_t)(m0 / CHUNK * TILE + i) * TILE + k) * CHUNK;
 }
 
-/* Cells (s, t) for s in [first, last] and m in [m0, end): all cells with larger s, or smaller m, are there. rows: C(s, t) of this block, by s - first and t. */
-RM_MULTIVERSION static void fill_tile(const table *x, uint32_t first, uint32_t last, uint32_t m0, uint32_t end, double *rows)
+static inline void pack_vector(const table *x, const float *from, uint32_t shift, uint32_t i, uint32_t k, float *to)
 {
-    double acc[TILE][BLOCK];
-    const size_t row_size = (size_t)(x->n + 1) * BLOCK;
-    for (uint32_t t = first; t <= x->n; t++) {
-        uint32_t m1[TILE];
-        const uint32_t top = last < t ? last : t;
-        for (uint32_t s = first; s <= top; s++) {
-            const uint32_t hi = x->cells[cell_at(s, t)].hi;
-            m1[s - first] = hi < end ? max32(hi, m0) : end;
-            for (uint32_t i = 0; i < BLOCK; i++) acc[s - first][i] = INFINITY;
-        }
-        for (uint32_t split = last + 1; split <= t; split++)
-            for (uint32_t s = first; s <= top; s++)
-                offer_split(x, s, t, split, m0, m1[s - first], rows + (s - first) * row_size + (size_t)(split - 1) * BLOCK,
-                            acc[s - first]);
-        for (uint32_t s = top; s >= first; s--) {
-            double *row = rows + (s - first) * row_size;
-            for (uint32_t split = s + 1; split <= top; split++)
-                offer_split(x, s, t, split, m0, m1[s - first], row + (size_t)(split - 1) * BLOCK, acc[s - first]);
-            finish_cell(x, s, t, m0, m1[s - first], end, acc[s - first], row + (size_t)t * BLOCK);
-        }
+    for (uint32_t m0 = 0; m0 < x->width; m0 += CHUNK) {
+        float *chunk = to + packed(m0, i, k);
+        const uint32_t skip = shift > m0 ? min32(shift - m0, CHUNK) : 0;
+        for (uint32_t j = 0; j < skip; j++) chunk[j] = INFINITY;
+        if (skip == 0) memcpy(chunk, from + (m0 - shift), CHUNK * sizeof *chunk);
+        else if (skip < CHUNK) memcpy(chunk + skip, from + (m0 + skip - shift), (CHUNK - skip) * sizeof *chunk);
     }
+}
+
+/* The packed group offered to every cell of the tile. */
+static inline void offer_group(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, uint32_t n_splits,
+                               const pack *group, float *acc)
+{
+    for (uint32_t m0 = 0; m0 < x->width; m0 += CHUNK)
+        for (uint32_t s = s0; s <= s1; s++)
+            for (uint32_t t = t0; t <= t1; t++) {
+                const cell *here = &x->cells[cell_at(s, t)];
+                if (m0 >= here->hi || m0 + CHUNK <= here->need_forward) continue;
+                float *restrict to = acc + ((size_t)(s - s0) * TILE + (t - t0)) * x->stride + m0;
+                const float *restrict p = group->columns + packed(m0, t - t0, 0), *restrict q =
+                                                                                      group->rows + packed(m0, s - s0, 0);
+                for (uint32_t k = 0; k < n_splits; k++, p += CHUNK, q += CHUNK)
+                    for (uint32_t i = 0; i < CHUNK; i++) to[i] = p[i] + q[i] < to[i] ? p[i] + q[i] : to[i];
+            }
+}
+
+/* The candidate C_all, the thresholds, and the constants: acc becomes the cell. */
+static inline void finish_cell(const table *x, uint32_t s, uint32_t t, const float *acc)
+{
+    const cell *here = &x->cells[cell_at(s, t)];
+    float *d = vector(x, s, t);
+    const float *inner = s < t ? vector(x, s + 1, t) : NULL;
+    for (uint32_t m = 0; m < x->width; m++) {
+        double v = m >= here->need_forward ? (double)acc[m] - x->before[s] : INFINITY;
+        if ((s == t || x->save_all) && m >= here->need_all && m >= (inner ? x->abar[s] : 0)) {
+            const double all = x->tb[s] + (inner ? (double)inner[m - x->abar[s]] : x->before[s + 1]);
+            if (all < v) v = all;
+        }
+        d[m] = (float)(m >= here->hi ? here->keep_all : v);
+    }
+}
+
+/* Cells (s, t) with s in [s0, s1] and t in [t0, t1]; all to the right of and above the tile are there. */
+RM_MULTIVERSION static void fill_tile(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, const pack *group,
+                                      float *acc)
+{
+    for (size_t i = 0; i < (size_t)TILE * TILE * x->stride; i++) acc[i] = INFINITY;
+    for (uint32_t k0 = s1 + 1; k0 <= t0; k0 += TILE) {
+        const uint32_t k1 = min32(k0 + TILE - 1, t0);
+        for (uint32_t k = k0; k <= k1; k++) {
+            for (uint32_t t = t0; t <= t1; t++) pack_vector(x, vector(x, k, t), x->a[k - 1], t - t0, k - k0, group->columns);
+            for (uint32_t s = s0; s <= s1; s++) pack_vector(x, vector(x, s, k - 1), 0, s - s0, k - k0, group->rows);
+        }
+        offer_group(x, s0, s1, t0, t1, k1 - k0 + 1, group, acc);
+    }
+    for (uint32_t t = t0; t <= t1; t++)
+        for (uint32_t s = min32(s1, t); s >= s0 && s > 0; s--) {
+            float *here = acc + ((size_t)(s - s0) * TILE + (t - t0)) * x->stride;
+            offer_splits(x, s, t, s + 1, min32(s1, t), here);  /* D(s', t) is in the tile */
+            offer_splits(x, s, t, max32(t0, s1) + 1, t, here); /* D(s, s'-1) is */
+            finish_cell(x, s, t, here);
+        }
 }
 
 static remat_status fill(remat_ctx *ctx, table *x)
 {
-    double *rows;
-    TRY(RM_SCRATCH(ctx, rows, (size_t)TILE * (x->n + 1) * BLOCK));
-    for (uint32_t last = x->n; last >= 1; last = last > TILE ? last - TILE : 0) {
-        const uint32_t first = last > TILE ? last - TILE + 1 : 1;
-        for (uint32_t m0 = 0; m0 < x->width; m0 += BLOCK)
-            fill_tile(x, first, last, m0, m0 + BLOCK < x->width ? m0 + BLOCK : x->width, rows);
-        if (rm_spend(ctx, (int64_t)x->n * x->n / 2) && first > 1) return REMAT_OK; /* cell (1, n) stays infinite: no answer */
-        rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)(x->n - first + 1) / x->n), REMAT_ABSENT,
-                  REMAT_ABSENT);
+    const size_t group_size = (size_t)TILE * TILE * x->stride;
+    float *acc;
+    pack group;
+    TRY(RM_SCRATCH(ctx, acc, group_size));
+    TRY(RM_SCRATCH(ctx, group.rows, group_size));
+    TRY(RM_SCRATCH(ctx, group.columns, group_size));
+    for (uint32_t t0 = 1; t0 <= x->n; t0 += TILE) {
+        const uint32_t t1 = min32(t0 + TILE - 1, x->n);
+        for (uint32_t s1 = t1; s1 >= 1; s1 = s1 > TILE ? (s1 - 1) / TILE * TILE : 0)
+            fill_tile(x, (s1 - 1) / TILE * TILE + 1, s1, t0, t1, &group, acc);
+        if (rm_spend(ctx, (int64_t)t1 * TILE) && t1 < x->n) return REMAT_OK; /* cell (1, n) stays infinite: no answer */
+        rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t1 / x->n), REMAT_ABSENT, REMAT_ABSENT);
     }
     return REMAT_OK;
 }
@@ -209,10 +232,10 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
     TRY(RM_SCRATCH(ctx, x->before, n + 2));
     TRY(RM_SCRATCH(ctx, x->tb, n + 1));
     TRY(RM_SCRATCH(ctx, x->cells, n_cells));
-    TRY(RM_SCRATCH(ctx, x->d, n_cells * x->width));
-    for (uint32_t m = 0; m < x->width; m++) x->d[cell_at(1, x->n) * x->width + m] = INFINITY;
+    TRY(RM_SCRATCH(ctx, x->d, n_cells * x->stride));
     double *all_time; /* tf^l + tb^l up to l */
     TRY(RM_SCRATCH(ctx, all_time, n + 1));
+    for (size_t i = 0; i < n_cells * x->stride; i++) x->d[i] = INFINITY;
     for (uint32_t l = 0; l <= n; l++) {
         const remat_stage *s = &c->stages[l];
         x->a[l] = to_slots(x, s->a);
@@ -224,11 +247,10 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
         for (uint32_t s = t; s >= 1; s--) {
             const size_t at = rm_rotor_at(x->n, s, t);
             cell *here = &x->cells[cell_at(s, t)];
-            *here = (cell){x->width, x->width, to_slots(x, needs.forward[at]), to_slots(x, needs.all[at]),
+            *here = (cell){x->width, to_slots(x, needs.forward[at]), to_slots(x, needs.all[at]),
                            x->before[s] + all_time[t] - all_time[s - 1]};
             const uint32_t inner = s == t ? 0 : x->cells[cell_at(s + 1, t)].hi + x->abar[s];
-            if (x->save_all || s == t) here->hi = max32(here->need_all, inner);
-            if (here->hi > x->width) here->hi = x->width;
+            if (x->save_all || s == t) here->hi = min32(max32(here->need_all, inner), x->width);
         }
     return REMAT_OK;
 }
@@ -243,12 +265,10 @@ static uint32_t slotted_split(const void *p, uint32_t s, uint32_t t, int64_t slo
     const cell *here = &x->cells[cell_at(s, t)];
     double best = INFINITY;
     uint32_t split = 0;
-    if (x->save_all && m >= here->need_all && m >= x->abar[s])
-        best = x->tb[s] + x->d[cell_at(s + 1, t) * x->width + (m - x->abar[s])];
+    if (x->save_all && m >= here->need_all && m >= x->abar[s]) best = x->tb[s] + (double)vector(x, s + 1, t)[m - x->abar[s]];
     for (uint32_t k = s + 1; k <= t && m >= here->need_forward; k++) {
         if (m < x->a[k - 1]) continue;
-        const double value =
-            x->d[cell_at(k, t) * x->width + (m - x->a[k - 1])] + x->d[cell_at(s, k - 1) * x->width + m] - x->before[s];
+        const double value = (double)vector(x, k, t)[m - x->a[k - 1]] + (double)vector(x, s, k - 1)[m] - x->before[s];
         if (value < best) best = value, split = k;
     }
     return split;
@@ -267,13 +287,14 @@ static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_r
         const rm_uint128 slots =
             (rm_uint128)p->budgets[i] * (x->width - 1) / (rm_uint128)(x->budget_bytes > 0 ? x->budget_bytes : 1);
         const int64_t m = (int64_t)(slots < x->width ? slots : x->width - 1) - x->a[0];
-        if (m < 0 || m == m_before || x->d[cell_at(1, x->n) * x->width + (size_t)m] == INFINITY) continue;
+        if (m < 0 || m == m_before || vector(x, 1, x->n)[m] == INFINITY) continue;
         m_before = m;
         steps.n = 0;
         status = rm_rotor_trace(p->ctx, &view, m, &steps);
         if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
     }
-    const uint32_t least = x->cells[cell_at(1, x->n)].lo;
+    uint32_t least = 0;
+    while (least < x->width && vector(x, 1, x->n)[least] == INFINITY) least++;
     if (status == REMAT_OK && p->least && least < x->width) {
         steps.n = 0;
         status = rm_rotor_trace(p->ctx, &view, least, &steps);
@@ -290,7 +311,8 @@ static remat_status slotted(const rm_chain_problem *p, bool save_all, rm_chain_r
                .width = (uint32_t)slots + 1,
                .save_all = save_all,
                .budget_bytes = p->budgets[p->n_budgets - 1]};
-    const double bytes = (double)x.n * (x.n + 1) / 2 * x.width * sizeof *x.d;
+    x.stride = (x.width + CHUNK - 1) / CHUNK * CHUNK + 16; /* not a power of two: cells would share cache sets */
+    const double bytes = (double)x.n * (x.n + 1) / 2 * x.stride * sizeof *x.d;
     if (bytes > 8e9)
         return rm_fail(p->ctx, REMAT_E_APPLIES, "a table of %u stages and %" PRId64 " slots takes %.0f GB: use fewer --slots",
                        x.n - 1, slots, bytes / 1e9);
@@ -306,7 +328,11 @@ static remat_status run_chain(const rm_chain_problem *p, bool save_all, rm_chain
     return p->ctx->options.slots ? slotted(p, save_all, results) : rm_rotor_exact(p, save_all, results);
 }
 
-static remat_status rotor_chain(const rm_chain_problem *p, rm_chain_result *results) { return run_chain(p, true, results); }
+static remat_status rotor_chain(const rm_chain_problem *p, rm_chain_result *results)
+{
+    TRY(rm_keep_all.run_chain(p, results)); /* which slots may round away where it just fits */
+    return run_chain(p, true, results);
+}
 static remat_status revolve_chain(const rm_chain_problem *p, rm_chain_result *results) { return run_chain(p, false, results); }
 static remat_status rotor_graph(const rm_problem *p, rm_incumbent *best) { return rm_run_by_chain(p, best, &rm_rotor); }
 static remat_status revolve_graph(const rm_problem *p, rm_incumbent *best) { return rm_run_by_chain(p, best, &rm_revolve); }

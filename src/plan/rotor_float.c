@@ -257,6 +257,7 @@ static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *resu
     remat_ctx *ctx = p->ctx;
     if (never_grows(p->chain) && is_plain(p->chain))
         return rm_rotor.run_chain(p, results); /* nothing floats then (Rotor, section 4.3) */
+    TRY(rm_keep_all.run_chain(p, results));    /* which slots may round away where it just fits */
     table x = {.n = p->chain->n_stages + 1};
     double *g;
     TRY(choose_slots(p, &x));

@@ -26,8 +26,8 @@ typedef struct holder {
 } holder; /* whose block an alias output takes in the step at hand */
 
 typedef struct game {
-    remat_ctx *ctx;
     const remat_graph *g;
+    int64_t bandwidth;
     const remat_step *steps;
     size_t n_steps;
     uint32_t *block_of; /* by value: the block its newest instance refers to, or NO_BLOCK */
@@ -55,6 +55,7 @@ static bool blame(game *x, uint32_t step, const char *format, ...)
     va_start(args, format);
     vsnprintf(v->reason + n, sizeof v->reason - (size_t)n, format, args);
     va_end(args);
+    rm_clean_text(v->reason);
     return false;
 }
 
@@ -135,9 +136,9 @@ static bool move_value(game *x, uint32_t step, remat_step_kind kind, uint32_t v)
 static int64_t step_cost(const game *x, remat_step_kind kind, uint32_t index)
 {
     if (kind == REMAT_RUN) return x->g->cost[index];
-    const rm_uint128 bandwidth = (rm_uint128)x->ctx->options.bandwidth;
+    const rm_uint128 bandwidth = (rm_uint128)x->bandwidth;
     const rm_uint128 cost = bandwidth ? ((rm_uint128)x->g->storage[index] * 1000000000 + bandwidth - 1) / bandwidth : 0;
-    return cost < (rm_uint128)RM_MAX_BYTES ? (int64_t)cost : RM_MAX_BYTES;
+    return cost < (rm_uint128)RM_MAX_SUM ? (int64_t)cost : RM_MAX_SUM;
 }
 
 static bool resolve(game *x)
@@ -157,7 +158,7 @@ static bool resolve(game *x)
         x->touched_end[t] = (uint32_t)x->n_touched;
         x->blocks_end[t] = x->n_blocks;
         if (rm_add_overflows(x->verdict->cost, step_cost(x, (remat_step_kind)s->kind, index), &x->verdict->cost) ||
-            x->verdict->cost >= RM_MAX_BYTES)
+            x->verdict->cost >= RM_MAX_SUM)
             return blame(x, t, "the cost passes 2^62");
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
@@ -178,11 +179,12 @@ static bool play(game *x)
     for (uint32_t t = 0; t < x->n_steps; t++) {
         const uint32_t first = b;
         for (; b < x->blocks_end[t]; b++)
-            if (rm_add_overflows(held, x->blocks[b].bytes, &held) || held >= RM_MAX_BYTES)
+            if (rm_add_overflows(held, x->blocks[b].bytes, &held) || held >= RM_MAX_SUM)
                 return blame(x, t, "memory passes 2^62 bytes");
         const bool run = x->steps[t].kind == REMAT_RUN;
         const uint32_t op = run ? g->op_now[x->steps[t].index] : REMAT_NONE;
         const int64_t memory = held + (run ? g->workspace[op] : 0);
+        if (memory >= RM_MAX_SUM) return blame(x, t, "memory passes 2^62 bytes");
         if (v->peak_step == REMAT_NONE || memory > v->peak_bytes) {
             v->peak_bytes = memory;
             v->peak_step = t;
@@ -198,14 +200,16 @@ static bool play(game *x)
     return true;
 }
 
-remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_verdict *out)
+remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t bandwidth,
+                       remat_verdict *out)
 {
     remat_verdict verdict = {.valid = true,
                              .peak_bytes = g->resident_bytes,
                              .peak_step = REMAT_NONE,
                              .peak_op = REMAT_NONE,
                              .first_bad_step = REMAT_NONE};
-    game x = {.ctx = ctx, .g = g, .steps = steps, .n_steps = n_steps, .last_pinned = REMAT_NONE, .verdict = &verdict};
+    game x = {
+        .g = g, .bandwidth = bandwidth, .steps = steps, .n_steps = n_steps, .last_pinned = REMAT_NONE, .verdict = &verdict};
     size_t most_touched = 0, most_blocks = 0;
     for (size_t t = 0; t < n_steps; t++) {
         const uint32_t op =

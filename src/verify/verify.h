@@ -6,7 +6,9 @@
 #include "graph/graph.h"
 
 /* Steps carry the original graph's indices. REMAT_OK and a verdict, whatever the steps are; only memory can run out. */
-remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_verdict *out);
+/* bandwidth: of transfers, as the option. */
+remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t bandwidth,
+                       remat_verdict *out);
 
 /* The same for a chain's schedule; peak_op is the stage. */
 remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_step *steps, size_t n_steps, remat_verdict *out);

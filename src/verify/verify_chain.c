@@ -80,7 +80,7 @@ static bool play(const shelf *x, const remat_step *steps, size_t n_steps, remat_
         if (kind < REMAT_F_ALL || kind > REMAT_B) return blame(v, t, "a step of a graph in a chain's schedule");
         if (l < 1 || l > last) return blame(v, t, "there is no stage %" PRIu32 ": they are 1 to %" PRIu32, l, last);
         if (!(kind == REMAT_B ? backward(x, t, l, &needs, v) : forward(x, t, kind, l, &needs, v))) return false;
-        if (needs >= RM_MAX_BYTES || v->cost >= RM_MAX_BYTES) return blame(v, t, "memory or cost passes 2^62");
+        if (needs >= RM_MAX_SUM || v->cost >= RM_MAX_SUM) return blame(v, t, "memory or cost passes 2^62");
         if (v->peak_step != REMAT_NONE && needs <= v->peak_bytes) continue;
         v->peak_bytes = needs;
         v->peak_step = t;

@@ -17,23 +17,18 @@ static rm_tensor *relu(rm_tape *tape, const char *name, rm_tensor *x) { return r
 
 /* ---- VGG ---- */
 
-static rm_tensor *vgg(rm_tape *tape, const rm_zoo_args *args, const int n_convs[5])
+static rm_tensor *vgg(rm_tape *tape, const rm_zoo_args *args, const rm_vgg_block *blocks)
 {
-    static const int64_t channels[5] = {64, 128, 256, 512, 512};
-    rm_tensor *x = images(tape, args);
-    for (int i = 0; i < 5; i++) {
-        const char *block = rm_tape_name(tape, "block%d", i + 1);
-        x = rm_conv_stack(tape, block, x, channels[i], n_convs[i], false);
-        x = rm_max_pool(tape, rm_tape_name(tape, "%s_pool", block), x, (rm_window){2, 2, 0});
-    }
-    x = rm_flatten(tape, "flatten", rm_avg_pool(tape, "avgpool", x, 7));
+    rm_tensor *pools[RM_VGG_BLOCKS];
+    rm_vgg_blocks(tape, images(tape, args), blocks, RM_VGG_BLOCKS, false, pools);
+    rm_tensor *x = rm_flatten(tape, "flatten", rm_avg_pool(tape, "avgpool", pools[RM_VGG_BLOCKS - 1], 7));
     x = relu(tape, "relu6", rm_linear(tape, "fc6", x, 4096));
     x = relu(tape, "relu7", rm_linear(tape, "fc7", x, 4096));
     return rm_linear(tape, "fc8", x, args->classes);
 }
 
-rm_tensor *rm_vgg16(rm_tape *tape, const rm_zoo_args *args) { return vgg(tape, args, (const int[5]){2, 2, 3, 3, 3}); }
-rm_tensor *rm_vgg19(rm_tape *tape, const rm_zoo_args *args) { return vgg(tape, args, (const int[5]){2, 2, 4, 4, 4}); }
+rm_tensor *rm_vgg16_classifier(rm_tape *tape, const rm_zoo_args *args) { return vgg(tape, args, rm_vgg16); }
+rm_tensor *rm_vgg19_classifier(rm_tape *tape, const rm_zoo_args *args) { return vgg(tape, args, rm_vgg19); }
 
 /* ---- ResNet ---- */
 

@@ -10,6 +10,8 @@
  * shapes, so they need not know that a tape has failed. Cost: O(1) ops each. */
 #include "zoo/layers.h"
 
+#include <inttypes.h>
+
 static const rm_shape scalar = {0};
 
 static int64_t at_least_1(int64_t x) { return x > 0 ? x : 1; }
@@ -18,7 +20,7 @@ static int64_t at_least_1(int64_t x) { return x > 0 ? x : 1; }
 static int64_t slide(rm_tape *tape, int64_t size, rm_window window)
 {
     const int64_t room = size + 2 * window.padding - window.kernel;
-    if (room < 0) rm_tape_fail(tape, "an image of %lld pixels is too small for this model", (long long)size);
+    if (room < 0) rm_tape_fail(tape, "an image of %" PRId64 " pixels is too small for this model", size);
     return room < 0 ? 1 : room / window.stride + 1;
 }
 
@@ -47,6 +49,18 @@ rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t 
         x = rm_pointwise(tape, RM_RELU, rm_tape_name(tape, "%s_relu%d", name, i), x);
     }
     return x;
+}
+
+const rm_vgg_block rm_vgg16[RM_VGG_BLOCKS] = {{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}};
+const rm_vgg_block rm_vgg19[RM_VGG_BLOCKS] = {{64, 2}, {128, 2}, {256, 4}, {512, 4}, {512, 4}};
+
+void rm_vgg_blocks(rm_tape *tape, rm_tensor *x, const rm_vgg_block *blocks, int n_blocks, bool batch_norm, rm_tensor *pools[])
+{
+    for (int i = 0; i < n_blocks; i++) {
+        const char *name = rm_tape_name(tape, "block%d", i + 1);
+        x = rm_conv_stack(tape, name, x, blocks[i].channels, blocks[i].n_convs, batch_norm);
+        x = pools[i] = rm_max_pool(tape, rm_tape_name(tape, "%s_pool", name), x, (rm_window){2, 2, 0});
+    }
 }
 
 rm_tensor *rm_batch_norm(rm_tape *tape, const char *name, rm_tensor *x)

@@ -19,6 +19,16 @@ typedef struct rm_window {
 rm_tensor *rm_conv(rm_tape *tape, const char *name, rm_tensor *x, rm_conv_spec spec);
 /* n_convs times: 3x3 convolution that keeps the size, with a bias; batch norm if asked for; relu. */
 rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t channels, int n_convs, bool batch_norm);
+
+enum { RM_VGG_BLOCKS = 5 };
+typedef struct rm_vgg_block {
+    int64_t channels;
+    int n_convs;
+} rm_vgg_block;
+extern const rm_vgg_block rm_vgg16[RM_VGG_BLOCKS], rm_vgg19[RM_VGG_BLOCKS];
+/* The first n_blocks blocks of a VGG; pools[i] is the result, pools[i][1] the indices, of block i's pooling. */
+void rm_vgg_blocks(rm_tape *tape, rm_tensor *x, const rm_vgg_block *blocks, int n_blocks, bool batch_norm, rm_tensor *pools[]);
+
 rm_tensor *rm_batch_norm(rm_tape *tape, const char *name, rm_tensor *x);
 rm_tensor *rm_layer_norm(rm_tape *tape, const char *name, rm_tensor *x);
 rm_tensor *rm_linear(rm_tape *tape, const char *name, rm_tensor *x, int64_t features); /* on the last dimension, with a bias */

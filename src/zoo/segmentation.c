@@ -14,27 +14,12 @@
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
-enum { N_VGG_BLOCKS = 5 };
-static const struct {
-    int64_t channels;
-    int n_convs;
-} vgg16_blocks[N_VGG_BLOCKS] = {{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}};
 static const rm_window halve = {2, 2, 0};
 
 static rm_tensor *images(rm_tape *tape, const rm_zoo_args *args, int64_t channels, int64_t divisor)
 {
     if (args->res % divisor != 0) rm_tape_fail(tape, "res is not a multiple of %d", (int)divisor);
     return rm_tape_input(tape, "images", RM_SHAPE(args->batch, channels, args->res, args->res));
-}
-
-/* The first n_blocks blocks of VGG16; pools[i] is the result and the indices of block i's pooling. */
-static void vgg16_encoder(rm_tape *tape, rm_tensor *x, int n_blocks, bool batch_norm, rm_tensor *pools[])
-{
-    for (int i = 0; i < n_blocks; i++) {
-        const char *block = rm_tape_name(tape, "block%d", i + 1);
-        x = rm_conv_stack(tape, block, x, vgg16_blocks[i].channels, vgg16_blocks[i].n_convs, batch_norm);
-        x = pools[i] = rm_max_pool(tape, rm_tape_name(tape, "%s_pool", block), x, halve);
-    }
 }
 
 rm_tensor *rm_unet(rm_tape *tape, const rm_zoo_args *args)
@@ -62,7 +47,7 @@ rm_tensor *rm_vgg_unet(rm_tape *tape, const rm_zoo_args *args)
 {
     enum { DEPTH = 4 };
     rm_tensor *pools[DEPTH];
-    vgg16_encoder(tape, images(tape, args, 3, 1 << DEPTH), DEPTH, false, pools);
+    rm_vgg_blocks(tape, images(tape, args, 3, 1 << DEPTH), rm_vgg16, DEPTH, false, pools);
     rm_tensor *x = pools[DEPTH - 1];
     for (int i = DEPTH - 1; i >= 0; i--) {
         const char *level = rm_tape_name(tape, "up%d", i + 1);
@@ -70,7 +55,7 @@ rm_tensor *rm_vgg_unet(rm_tape *tape, const rm_zoo_args *args)
             x = rm_upsample(tape, rm_tape_name(tape, "%s_enlarge", level), x);
             x = rm_cat(tape, rm_tape_name(tape, "%s_cat", level), (rm_tensor *[]){x, pools[i]}, 2);
         }
-        x = rm_conv_stack(tape, level, x, vgg16_blocks[i].channels, 1, false);
+        x = rm_conv_stack(tape, level, x, rm_vgg16[i].channels, 1, false);
         x = rm_batch_norm(tape, rm_tape_name(tape, "%s_bn", level), x);
     }
     return rm_conv(tape, "classifier", x, (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
@@ -78,14 +63,14 @@ rm_tensor *rm_vgg_unet(rm_tape *tape, const rm_zoo_args *args)
 
 rm_tensor *rm_segnet(rm_tape *tape, const rm_zoo_args *args)
 {
-    rm_tensor *pools[N_VGG_BLOCKS];
-    vgg16_encoder(tape, images(tape, args, 3, 1 << N_VGG_BLOCKS), N_VGG_BLOCKS, true, pools);
-    rm_tensor *x = pools[N_VGG_BLOCKS - 1];
-    for (int i = N_VGG_BLOCKS - 1; i >= 0; i--) { /* mirrors block i; its last convolution has the channels of block i - 1 */
+    rm_tensor *pools[RM_VGG_BLOCKS];
+    rm_vgg_blocks(tape, images(tape, args, 3, 1 << RM_VGG_BLOCKS), rm_vgg16, RM_VGG_BLOCKS, true, pools);
+    rm_tensor *x = pools[RM_VGG_BLOCKS - 1];
+    for (int i = RM_VGG_BLOCKS - 1; i >= 0; i--) { /* mirrors block i; its last convolution has the channels of block i - 1 */
         const char *level = rm_tape_name(tape, "decode%d", i + 1);
         x = rm_unpool(tape, rm_tape_name(tape, "%s_unpool", level), x, &pools[i][1]);
-        x = rm_conv_stack(tape, level, x, vgg16_blocks[i].channels, vgg16_blocks[i].n_convs - 1, true);
-        if (i > 0) x = rm_conv_stack(tape, rm_tape_name(tape, "%s_last", level), x, vgg16_blocks[i - 1].channels, 1, true);
+        x = rm_conv_stack(tape, level, x, rm_vgg16[i].channels, rm_vgg16[i].n_convs - 1, true);
+        if (i > 0) x = rm_conv_stack(tape, rm_tape_name(tape, "%s_last", level), x, rm_vgg16[i - 1].channels, 1, true);
     }
     return rm_conv(tape, "classifier", x, (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
 }
@@ -99,8 +84,8 @@ static rm_tensor *enlarge(rm_tape *tape, const char *name, rm_tensor *x, int64_t
 
 rm_tensor *rm_fcn8(rm_tape *tape, const rm_zoo_args *args)
 {
-    rm_tensor *pools[N_VGG_BLOCKS];
-    vgg16_encoder(tape, images(tape, args, 3, 1 << N_VGG_BLOCKS), N_VGG_BLOCKS, false, pools);
+    rm_tensor *pools[RM_VGG_BLOCKS];
+    rm_vgg_blocks(tape, images(tape, args, 3, 1 << RM_VGG_BLOCKS), rm_vgg16, RM_VGG_BLOCKS, false, pools);
     rm_tensor *x = rm_conv(tape, "fc6", pools[4], (rm_conv_spec){4096, 7, .padding = 3, .bias = true});
     x = rm_pointwise(tape, RM_RELU, "relu6", x);
     x = rm_pointwise(tape, RM_RELU, "relu7", rm_conv(tape, "fc7", x, (rm_conv_spec){4096, .kernel = 1, .bias = true}));

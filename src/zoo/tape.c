@@ -52,7 +52,7 @@ int64_t rm_tape_product(rm_tape *tape, const int64_t *factors, size_t n_factors)
 {
     int64_t product = 1;
     for (size_t i = 0; i < n_factors; i++)
-        if (rm_mul_overflows(product, factors[i], &product) || product >= RM_MAX_BYTES) {
+        if (rm_mul_overflows(product, factors[i], &product) || product >= RM_MAX_SUM) {
             rm_tape_fail(tape, "these parameters make a tensor or an op of more than 2^62 bytes or FLOPs");
             return 1;
         }
@@ -71,7 +71,7 @@ static void define(rm_tape *tape, rm_tensor *tensor, const char *name, rm_shape 
 {
     const int64_t n_elements = rm_tape_product(tape, shape.dim, shape.rank);
     const int64_t bytes = RM_PRODUCT(tape, n_elements, dtypes[shape.dtype].bytes);
-    bound(tape, &tape->bytes, bytes, RM_MAX_BYTES, "bytes");
+    bound(tape, &tape->bytes, bytes, RM_MAX_SUM, "bytes");
     if (tape->status != REMAT_OK) return;
     *tensor = (rm_tensor){.name = name, .shape = shape};
     tensor->value =
@@ -123,7 +123,7 @@ rm_tensor *rm_tape_untracked(rm_tape *tape, const char *target, remat_class op_c
     rm_tensor *out = new_tensors(tape, n_out);
     bound(tape, &tape->n_ops, 1, RM_MAX_ZOO_OPS, "ops");
     bound(tape, &tape->n_edges, (int64_t)n_in + n_out, RM_MAX_ZOO_EDGES, "edges");
-    bound(tape, &tape->flops, flops, RM_MAX_BYTES, "FLOPs");
+    bound(tape, &tape->flops, flops, RM_MAX_SUM, "FLOPs");
     for (uint32_t i = 0; i < n_out && tape->status == REMAT_OK; i++)
         define(tape, &out[i], n_out == 1 ? name : rm_tape_name(tape, "%s.%" PRIu32, name, i), shapes[i],
                op_class == REMAT_CLASS_VIEW ? in[0] : NULL);

@@ -1,9 +1,8 @@
-/* zoo.c: "zoo:NAME?key=value&..." to a graph.
+/* zoo.c: "zoo:NAME?key=value&..." to a graph, and the parser of such specs, which chains.c shares.
  *
  * Problem: models as graphs without files, with parameters that a person can type and get wrong.
- * Method: one table, MODELS: a row has the name, the function that writes the model, one line about it, and each parameter with
- * its default and range. The rows that the parser reads and the help that remat_zoo_at gives are two expansions of it. All
- * values are integers. Defaults are the published resolution and, where the test graphs have a trace of the model, its batch.
+ * Method: one table, MODELS (models.h says how it is written). All values are integers, or lists of them. Defaults are the
+ * published resolution and, where the test graphs have a trace of the model, its batch.
  * Invariants: a model sees only values within their ranges; ranges keep products of two parameters below 2^62, and the
  * tape checks all longer ones. Cost: the model's. */
 #include "zoo/layers.h"
@@ -11,10 +10,9 @@
 #include "zoo/zoo.h"
 
 #include <inttypes.h>
-#include <stddef.h>
+#include <limits.h>
 #include <string.h>
 
-/* M: name, function, what it is, parameters; P: name, default, lowest, highest. */
 #define IMAGES(P, batch_size, resolution, lowest) P(batch, batch_size, 1, 1000000) P(res, resolution, lowest, 65536)
 #define MODELS(M, P)                                                                                                           \
     M("bert", rm_bert, "BERT encoder with pooler and classifier (base: 109,482,240 parameters and 1,538 of the classifier)",   \
@@ -35,44 +33,22 @@
     M("resnet50", rm_resnet50, "ResNet-50", IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))                              \
     M("segnet", rm_segnet, "SegNet: VGG16 encoder, max unpooling", IMAGES(P, 16, 224, 32) P(classes, 2, 1, 10000))             \
     M("unet", rm_unet, "U-Net with zero padding, so that sizes stay", IMAGES(P, 16, 512, 16) P(classes, 2, 1, 10000))          \
-    M("vgg16", rm_vgg16, "VGG-16", IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))                                       \
-    M("vgg19", rm_vgg19, "VGG-19", IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))                                       \
+    M("vgg16", rm_vgg16_classifier, "VGG-16", IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))                            \
+    M("vgg19", rm_vgg19_classifier, "VGG-19", IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))                            \
     M("vgg_unet", rm_vgg_unet, "VGG16 encoder, U-Net decoder (Checkmate)", IMAGES(P, 32, 416, 16) P(classes, 50, 1, 10000))    \
     M("vit", rm_vit, "Vision Transformer with 16x16 patches (default: ViT-B/16)",                                              \
       IMAGES(P, 512, 224, 16) P(layers, 12, 1, 10000) P(width, 768, 1, 1000000) P(heads, 12, 1, 10000)                         \
           P(classes, 1000, 1, 1000000))
 
-typedef struct param {
-    const char *key;
-    size_t offset; /* in rm_zoo_args */
-    int64_t initial, low, high;
-} param;
+#define ROW(name, write, about, params) {name, write, NULL, {params{0}}},
+static const rm_zoo_row models[] = {MODELS(ROW, RM_ZOO_KEY)};
 
-typedef struct model_row {
-    const char *name;
-    rm_model *write;
-    param params[8]; /* ends with a NULL key */
-} model_row;
-
-#define ROW(key, initial, low, high) {#key, offsetof(rm_zoo_args, key), initial, low, high},
-#define MODEL(name, write, about, params) {name, write, {params{0}}},
-static const model_row models[] = {MODELS(MODEL, ROW)};
-
-#define HELP(key, initial, low, high) " " #key "=" #initial
 #define ENTRY(name, write, about, params) {name, about ":" params},
-static const remat_entry entries[] = {MODELS(ENTRY, HELP)};
+static const remat_entry entries[] = {MODELS(ENTRY, RM_ZOO_HELP)};
 
-const remat_entry *remat_zoo_at(size_t index) { return index < RM_LEN(entries) ? &entries[index] : NULL; }
-
-/* Decimal digits only, at most INT64_MAX. */
-static bool parse_integer(const char *text, size_t length, int64_t *out)
+const remat_entry *remat_zoo_at(size_t index)
 {
-    int64_t x = 0;
-    for (size_t i = 0; i < length; i++)
-        if (text[i] < '0' || text[i] > '9' || rm_mul_overflows(x, 10, &x) || rm_add_overflows(x, text[i] - '0', &x))
-            return false;
-    *out = x;
-    return length > 0;
+    return index < RM_LEN(entries) ? &entries[index] : rm_chain_entry_at(index - RM_LEN(entries));
 }
 
 static bool is_name(const char *name, const char *text, size_t length)
@@ -80,54 +56,116 @@ static bool is_name(const char *name, const char *text, size_t length)
     return strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
-/* One "key=value" of `length` bytes. */
-static remat_status set_argument(remat_ctx *ctx, const model_row *model, const char *text, size_t length, rm_zoo_args *args)
-{
-    const char *equals = memchr(text, '=', length);
-    if (!equals) return rm_fail(ctx, REMAT_E_USAGE, "zoo:%s: '%.*s' is not key=value", model->name, (int)length, text);
-    const size_t key_length = (size_t)(equals - text), value_length = length - key_length - 1;
-    for (const param *p = model->params; p->key; p++) {
-        if (!is_name(p->key, text, key_length)) continue;
-        int64_t value;
-        if (!parse_integer(equals + 1, value_length, &value) || value < p->low || value > p->high)
-            return rm_fail(ctx, REMAT_E_USAGE, "zoo:%s: %.*s is not an integer from %" PRId64 " to %" PRId64, model->name,
-                           (int)length, text, p->low, p->high);
-        memcpy((char *)args + p->offset, &value, sizeof value);
-        return REMAT_OK;
+/* ---- the nearest name, for those who misspell one ---- */
+
+static unsigned distance(const char *name, const char *text, size_t length)
+{ /* Levenshtein's, one row at a time */
+    enum { LONGEST = 24 };
+    unsigned row[LONGEST + 1];
+    if (length > LONGEST) return UINT_MAX;
+    for (unsigned k = 0; k <= length; k++) row[k] = k;
+    for (; *name; name++) {
+        unsigned diagonal = row[0]++;
+        for (size_t k = 1; k <= length; k++) {
+            const unsigned replaced = diagonal + (text[k - 1] != *name), above = row[k];
+            diagonal = above;
+            row[k] = replaced < above + 1 ? replaced : above + 1;
+            if (row[k - 1] + 1 < row[k]) row[k] = row[k - 1] + 1;
+        }
     }
-    return rm_fail(ctx, REMAT_E_USAGE, "zoo:%s has no parameter '%.*s'; remat gen --list shows them", model->name,
-                   (int)key_length, text);
+    return row[length];
 }
 
-static remat_status parse(remat_ctx *ctx, const char *spec, const model_row **out_model, rm_zoo_args *args)
+static remat_status unknown(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows, const char *spec, size_t length)
+{
+    const rm_zoo_row *best = NULL;
+    unsigned least = length < 3 ? 2 : 3;
+    for (size_t i = 0; i < n_rows; i++) {
+        const bool begins = length > 1 && strncmp(rows[i].name, spec, length) == 0;
+        const unsigned d = begins ? 1 : distance(rows[i].name, spec, length);
+        if (d < least) least = d, best = &rows[i];
+    }
+    return best ? rm_fail(ctx, REMAT_E_USAGE, "no such model: did you mean '%s'?", best->name)
+                : rm_fail(ctx, REMAT_E_USAGE, "no such model; remat gen --list names them");
+}
+
+/* ---- parameters ---- */
+
+/* Decimal digits only, low to high. */
+static bool parse_integer(const char *text, size_t length, const rm_zoo_param *p, int64_t *out)
+{
+    int64_t x = 0;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] < '0' || text[i] > '9' || rm_mul_overflows(x, 10, &x) || rm_add_overflows(x, text[i] - '0', &x))
+            return false;
+    *out = x;
+    return length > 0 && x >= p->low && x <= p->high;
+}
+
+static bool is_list(const rm_zoo_param *p) { return p->offset == offsetof(rm_zoo_args, x); }
+
+static bool parse_value(const char *text, size_t length, const rm_zoo_param *p, rm_zoo_args *args)
+{
+    if (!is_list(p)) return parse_integer(text, length, p, (int64_t *)(void *)((char *)args + p->offset));
+    for (args->n_x = 0; args->n_x < RM_MAX_LIST;) {
+        const char *comma = memchr(text, ',', length);
+        const size_t n = comma ? (size_t)(comma - text) : length;
+        if (!parse_integer(text, n, p, &args->x[args->n_x++])) return false;
+        if (!comma) return true;
+        text += n + 1, length -= n + 1;
+    }
+    return false;
+}
+
+/* One "key=value" of `length` bytes; `given`: a bit for each parameter. */
+static remat_status set_argument(remat_ctx *ctx, const rm_zoo_row *row, const char *text, size_t length, unsigned *given,
+                                 rm_zoo_args *args)
+{
+    const char *equals = memchr(text, '=', length);
+    if (!equals) return rm_fail(ctx, REMAT_E_USAGE, "'%.*s' is not key=value", (int)(length < 60 ? length : 60), text);
+    const size_t key_length = (size_t)(equals - text);
+    for (const rm_zoo_param *p = row->params; p->key; p++) {
+        const unsigned bit = 1u << (p - row->params);
+        if (!is_name(p->key, text, key_length)) continue;
+        if (*given & bit) return rm_fail_at(ctx, REMAT_E_USAGE, p->key, "is given twice");
+        *given |= bit;
+        if (parse_value(equals + 1, length - key_length - 1, p, args)) return REMAT_OK;
+        return rm_fail_at(ctx, REMAT_E_USAGE, p->key, "must be %s from %" PRId64 " to %" PRId64,
+                          is_list(p) ? "a list of at most 64 integers" : "an integer", p->low, p->high);
+    }
+    return rm_fail(ctx, REMAT_E_USAGE, "there is no parameter '%.*s'; remat gen --list shows them",
+                   (int)(key_length < 60 ? key_length : 60), text);
+}
+
+remat_status rm_zoo_parse(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows, const char *spec, const rm_zoo_row **row,
+                          rm_zoo_args *args)
 {
     const size_t name_length = strcspn(spec, "?");
-    const model_row *model = NULL;
-    for (size_t i = 0; i < RM_LEN(models); i++)
-        if (is_name(models[i].name, spec, name_length)) model = &models[i];
-    if (!model) return rm_fail(ctx, REMAT_E_USAGE, "no zoo model '%.*s'; remat gen --list names them", (int)name_length, spec);
-    for (const param *p = model->params; p->key; p++) memcpy((char *)args + p->offset, &p->initial, sizeof p->initial);
-    const char *text = spec + name_length;
-    while (*text) { /* at the '?' or a '&' */
+    *row = NULL;
+    for (size_t i = 0; i < n_rows; i++)
+        if (is_name(rows[i].name, spec, name_length)) *row = &rows[i];
+    if (!*row) return unknown(ctx, rows, n_rows, spec, name_length);
+    for (const rm_zoo_param *p = (*row)->params; p->key; p++) parse_value(p->initial, strlen(p->initial), p, args);
+    unsigned given = 0;
+    for (const char *text = spec + name_length; *text;) { /* at the '?' or a '&' */
         const size_t length = strcspn(++text, "&");
-        if (length > 0) TRY(set_argument(ctx, model, text, length, args));
+        if (length > 0) TRY(set_argument(ctx, *row, text, length, &given, args));
         text += length;
     }
-    *out_model = model;
     return REMAT_OK;
 }
 
 remat_status rm_zoo_build(remat_ctx *ctx, const char *spec, remat_graph **out)
 {
-    const model_row *model = NULL;
+    const rm_zoo_row *row = NULL;
     rm_zoo_args args = {0};
-    TRY(parse(ctx, spec, &model, &args));
+    TRY(rm_zoo_parse(ctx, models, RM_LEN(models), spec, &row, &args));
     remat_builder *builder = remat_builder_new(ctx, spec);
     if (!builder) return rm_no_memory(ctx);
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_tape tape;
-    rm_tape_begin(&tape, ctx, builder, model->name);
-    rm_tensor *logits = model->write(&tape, &args);
+    rm_tape_begin(&tape, ctx, builder, row->name);
+    rm_tensor *logits = row->model(&tape, &args);
     if (logits) rm_tape_backward(&tape, rm_cross_entropy(&tape, logits));
     const remat_status status = tape.status == REMAT_OK ? remat_builder_finish(builder, out) : tape.status;
     rm_scratch_release(ctx, mark);

@@ -1,4 +1,4 @@
-/* zoo.h: embedded models. */
+/* zoo.h: embedded models and chains. */
 #ifndef RM_ZOO_H
 #define RM_ZOO_H
 
@@ -6,5 +6,7 @@
 
 /* `spec` is what follows "zoo:", e.g. "resnet50?batch=256". REMAT_E_USAGE for an unknown model or parameter. */
 remat_status rm_zoo_build(remat_ctx *ctx, const char *spec, remat_graph **out);
+/* The same for what follows "chain:", e.g. "figure4?n=6". */
+remat_status rm_zoo_chain(remat_ctx *ctx, const char *spec, remat_chain **out);
 
 #endif

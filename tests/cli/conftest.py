@@ -5,10 +5,26 @@ import os
 import pathlib
 import subprocess
 
+import jsonschema
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("REMAT", str(ROOT / "build" / "plain" / "remat"))
+
+PLAN_FIELDS = """strategy graph budget_bytes peak_bytes within_budget keep_all_peak_bytes resident_bytes need_bytes need_op cost cost_unit
+keep_all_cost overhead bound_cost bound_scope gap outcome stopped steps ops recomputed_ops offloaded_bytes saved_bytes traffic_bytes seed
+work seconds plan""".split()
+VERIFY_FIELDS = "valid peak_bytes peak_step peak_op cost first_bad_step reason".split()
+INFO_FIELDS = """ops values storages views multi_output pinned dead resident_bytes keep_all_peak_bytes keep_all_peak_step keep_all_cost
+need_bytes cut_values digest""".split()
+GRAPHS = ROOT / "tests" / "data" / "graphs"
+
+
+def schema(name):
+    path = ROOT / "docs" / "schema" / name
+    document = json.loads(path.read_text())
+    jsonschema.Draft202012Validator.check_schema(document)
+    return jsonschema.Draft202012Validator(document)
 
 
 def small_graph():
@@ -41,8 +57,8 @@ class Remat:
         path.write_bytes(gzip.compress(data) if name.endswith(".gz") and data[:2] != b"\x1f\x8b" else data)
         return str(path)
 
-    def run(self, *args, **more):
-        env = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1")
+    def run(self, *args, columns="80", **more):
+        env = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS=columns)
         return subprocess.run([PROGRAM, *map(str, args)], capture_output=True, timeout=120, env=env, **more)
 
     def ok(self, *args, **more):

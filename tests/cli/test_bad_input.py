@@ -230,7 +230,7 @@ def test_budgets(remat, small):
 def test_strategy_that_does_not_apply(remat, small):
     for node in small["nodes"]:
         del node["phase"]
-    remat.fails(APPLIES, "plan", remat.file("g.json", small), "--budget", "50%", "--strategy", "chen-sqrt", says=("chen-sqrt", "phase"))
+    remat.fails(APPLIES, "plan", remat.file("g.json", small), "--budget", "100%", "--strategy", "chen-sqrt", says=("chen-sqrt", "phase"))
 
 
 def test_nothing_found(remat):
@@ -257,6 +257,70 @@ def test_usage(remat, small):
     remat.fails(USAGE, "info", "zoo:mlp?layers=0", says=("layers",))
     remat.fails(USAGE, "info", "zoo:mlp?sugar=1", says=("sugar",))
     remat.fails(USAGE, "info", "zoo:mlp?layers=99999999999999999999", says=("layers",))
+
+
+def test_flags_belong_to_commands(remat, small):
+    graph = remat.file("g.json", small)
+    remat.fails(USAGE, "info", graph, "--slots", "5", says=("--slots", "plan compare curve"))
+    remat.fails(USAGE, "plan", graph, "--time-ms", "5", says=("--time-ms",))  # --time owns that option
+    remat.fails(USAGE, "compare", graph, "--budget", "9", "--bandwidth", "5", says=("--bandwidth", "plan verify"))
+    remat.fails(USAGE, "lower", graph, "--cost-model", "unit", says=("--cost-model",))
+    remat.fails(USAGE, "gen", "mlp", "--list", says=("--list",))
+    remat.fails(USAGE, "gen", "mlp", "--max-input-bytes", "5", says=("--max-input-bytes",))
+    remat.fails(INPUT, "info", graph, "--max-input-bytes", "5", says=("g.json",))
+    remat.fails(USAGE, "--version", "x", says=("x",))
+    remat.fails(USAGE, "help", "foo", says=("foo",))
+    remat.fails(USAGE, "info", "", says=("empty",))
+    remat.fails(USAGE, "verify", graph, graph, "--budget", "min", says=("--budget", "min"))
+    remat.fails(USAGE, "import", graph, "-o", remat.folder / "g.dot.gz", says=("-o", ".gz"))
+    remat.fails(USAGE, "import", graph, "-o", remat.folder / "g.dot.gz", "--format", "dot", says=("-o", ".gz"))
+
+
+def test_errors_of_flags_name_the_flag(remat, small):
+    graph = remat.file("g.json", small)
+    for flag, value in (("--budget", "12XB"), ("--cost-model", "soup")):
+        error = remat.json("plan", graph, flag, value, code=USAGE)["error"]
+        assert error["place"] == flag and error["file"] == ""
+    assert remat.json("curve", graph, "--from", "9q", code=USAGE)["error"]["place"] == "--from"
+
+
+def test_plan_with_a_bad_cost_model(remat, small):
+    graph = remat.file("g.json", small)
+    path = remat.file("bad_plan.json", dict(plan_of(remat, graph), cost_model="foo"))
+    for command in (("verify", graph, path), ("lower", graph, path)):
+        remat.fails(INPUT, *command, says=("bad_plan.json", "cost_model", "foo"))
+    assert remat.json("verify", graph, path, code=INPUT)["error"]["place"] == "cost_model"
+
+
+def test_the_line_of_exit_codes_10_and_11(remat):
+    """Least budget, op and tensors on standard error, whatever the command and the format."""
+    need = remat.json("info", "zoo:mlp")["need_bytes"]
+    for command in (("compare", "--budget", "0"), ("curve", "--from", "1", "--to", "2"), ("plan", "--budget", "0")):
+        for form in ((), ("--json",), ("--csv",)):
+            if command[0] == "plan" and form == ("--csv",):
+                continue
+            done = remat.run(command[0], "zoo:mlp", *command[1:], *form)
+            line = done.stderr.decode()
+            assert done.returncode == INFEASIBLE and line.count("\n") == 1
+            assert str(need) in line and "grad_relu7" in line and "resident" in line
+    for command in (("compare", "--budget", need, "--strategy", "keep-all"), ("plan", "--budget", need, "--strategy", "keep-all")):
+        done = remat.run(command[0], "zoo:mlp", *command[1:], "--json")
+        assert done.returncode == NOT_FOUND and f"({need} bytes)".encode() in done.stderr
+
+
+def test_output_is_replaced_at_the_end(remat, small):
+    """A write that fails leaves the old file alone; a link and a pipe are written through."""
+    graph, path = remat.file("g.json", small), remat.folder / "out.json"
+    remat.ok("import", graph, "-o", path)
+    old = path.read_bytes()
+    path.chmod(0o640)
+    done = subprocess.run(f"ulimit -f 1; '{PROGRAM}' gen resnet50 -o '{path}'", shell=True, capture_output=True, timeout=60)
+    assert done.returncode == IO and done.stderr.count(b"\n") == 1 and b"out.json" in done.stderr
+    assert path.read_bytes() == old and sorted(p.name for p in remat.folder.iterdir()) == ["g.json", "out.json"]
+    link = remat.folder / "link.json"
+    link.symlink_to(path)
+    remat.ok("gen", "mlp", "-o", link)
+    assert link.is_symlink() and path.read_bytes() != old and path.stat().st_mode & 0o777 == 0o640
 
 
 def test_unwritable_output(remat, small):

@@ -8,15 +8,7 @@ import subprocess
 
 import jsonschema
 import pytest
-from conftest import PROGRAM, ROOT
-
-PLAN_FIELDS = """strategy graph budget_bytes peak_bytes within_budget keep_all_peak_bytes resident_bytes need_bytes need_op cost cost_unit
-keep_all_cost overhead bound_cost bound_scope gap outcome stopped steps ops recomputed_ops offloaded_bytes saved_bytes traffic_bytes seed
-work seconds plan""".split()
-VERIFY_FIELDS = "valid peak_bytes peak_step peak_op cost first_bad_step reason".split()
-INFO_FIELDS = """ops values storages views multi_output pinned dead resident_bytes keep_all_peak_bytes keep_all_peak_step keep_all_cost
-need_bytes cut_values digest""".split()
-GRAPHS = ROOT / "tests" / "data" / "graphs"
+from conftest import GRAPHS, INFO_FIELDS, PLAN_FIELDS, ROOT, VERIFY_FIELDS, schema
 
 
 def test_json_fields(remat, small):
@@ -127,13 +119,6 @@ def test_digest_ignores_names_and_costs(remat, small):
     assert remat.json("info", remat.file("c.json", small))["digest"] != digest
 
 
-def schema(name):
-    path = ROOT / "docs" / "schema" / name
-    document = json.loads(path.read_text())
-    jsonschema.Draft202012Validator.check_schema(document)
-    return jsonschema.Draft202012Validator(document)
-
-
 def test_schemas(remat, small):
     names = sorted(p.name for p in (ROOT / "docs" / "schema").glob("*.json"))
     assert names, "docs/schema is empty"
@@ -196,6 +181,17 @@ def test_completions(remat, shell):
     subprocess.run([shell, "-n", path], check=True, timeout=60)
 
 
+def test_bash_completes(remat):
+    """Library options, lists of strategies, models behind a colon."""
+    path = remat.file("completion", remat.ok("completion", "bash"))
+    for line, words in (("plan g --sl", "--slots"), ("compare g --strategy keep-all,ro", "keep-all,rotor keep-all,rotor-float"),
+                        ("info chain:to", "toy"), ("help cost", "cost-models"), ("info g --slo", "")):
+        script = (f"source '{path}'; COMP_LINE='remat {line}'; " + "COMP_POINT=${#COMP_LINE}; COMP_WORDS=($COMP_LINE); "
+                  "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _remat; echo ${COMPREPLY[*]}")
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+        assert done.stdout.strip() == words, (line, done.stdout, done.stderr)
+
+
 def test_no_color_and_no_control_characters(remat, small):
     small["nodes"][0]["name"] = "evil\x1b[31m\nname"
     small["name"] = "g\x07\u202e"
@@ -203,6 +199,43 @@ def test_no_color_and_no_control_characters(remat, small):
     for command in ("info", "plan", "lower"):
         text = remat.ok(command, graph)
         assert "\x1b" not in text and "\x07" not in text
+
+
+def test_unnamed_ops_and_values(remat):
+    graph = remat.file("g.json", {"format": "remat-graph", "version": 1, "values": [{"size": 4}, {"size": 8}], "nodes": [{"in": [0], "out": [1]}], "outputs": [1]})
+    assert "op 0" in remat.ok("info", graph) and "value 1" in remat.ok("info", graph)
+    assert "allocate value 1 8" in remat.ok("lower", graph) and "compute op 0" in remat.ok("lower", graph)
+    assert remat.json("plan", graph, "--budget", "1", code=10)["need_op"] == "op 0"
+    empty = remat.file("e.json", {"format": "remat-graph", "version": 1, "values": [], "nodes": []})
+    assert remat.json("info", empty)["keep_all_peak_step"] is None
+
+
+def test_width(remat, small):
+    """Titles keep to the width however long a name is; help wraps to narrow terminals."""
+    small["name"] = "n" * 300
+    graph = remat.file("g.json", small)
+    for command in (("info", graph), ("plan", graph, "--budget", "200"), ("compare", graph, "--budget", "200"), ("curve", graph)):
+        assert max(map(len, remat.ok(*command).splitlines())) <= 80
+    for width in (20, 33, 60):
+        lines = remat.ok("plan", "--help", columns=str(width)).splitlines()
+        assert max(len(line) for line in lines if not line.startswith("  remat ")) <= max(width, 24)
+        lines = remat.ok("plan", graph, "--budget", "200", columns=str(width)).splitlines()
+        assert max(len(line) for line in lines if "│" in line or "─" in line) <= width
+
+
+def test_from_and_to(remat):
+    one = remat.json("curve", "zoo:resnet18", "--from", "80", "--to", "90", "--points", "3")
+    two = remat.json("curve", "zoo:resnet18", "--from", "80%", "--to", "90%", "--points", "3")
+    assert [r["budget_bytes"] for r in one] == [r["budget_bytes"] for r in two]
+    peak = one[0]["keep_all_peak_bytes"]
+    assert one[0]["budget_bytes"] == peak * 80 // 100 and one[-1]["budget_bytes"] == peak * 90 // 100
+
+
+def test_cost_units(remat):
+    """A file without a unit has plain numbers; a device is explained in one place."""
+    graph = remat.file("nx.json", {"nodes": [{"id": 0, "cost_ram": 1, "cost_cpu": 2000}, {"id": 1, "cost_ram": 1, "cost_cpu": 3}], "links": [{"source": 0, "target": 1}]})
+    assert "2003  costs: given" in remat.ok("info", graph)
+    assert "h200" in remat.ok("help", "cost-models") and "h200" not in remat.ok("plan", "--help")
 
 
 def test_man_page():

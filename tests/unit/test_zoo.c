@@ -203,7 +203,7 @@ static void check_gradients(const remat_graph *graph)
 static void every_model(void **state)
 {
     const remat_entry *entry;
-    for (size_t i = 0; (entry = remat_zoo_at(i)); i++) {
+    for (size_t i = 0; (entry = remat_zoo_at(i)) && !strchr(entry->name, ':'); i++) {
         remat_graph *graph = zoo(*state, entry->name);
         check_names(graph, remat_graph_n_ops(graph), remat_graph_op_name);
         check_names(graph, remat_graph_n_values(graph), remat_graph_value_name);
@@ -219,6 +219,17 @@ static void every_model(void **state)
     }
 }
 
+static remat_chain *chain_of(remat_ctx *ctx, const char *source)
+{
+    remat_input *input = NULL;
+    remat_chain *chain = NULL;
+    OK(ctx, remat_input_open(ctx, source, &input));
+    assert_int_equal(remat_input_kind(input), REMAT_KIND_CHAIN);
+    OK(ctx, remat_chain_read(ctx, input, &chain));
+    remat_input_free(input);
+    return chain;
+}
+
 /* The help of a model lists its parameters as "key=default", so it can be read back as a spec of the same graph. */
 static void help_is_true(void **state)
 {
@@ -229,6 +240,13 @@ static void help_is_true(void **state)
         snprintf(help, sizeof help, "%s", entry->help);
         for (char *word = strtok(help, " "); word; word = strtok(NULL, " "))
             if (strchr(word, '=')) strcat(strcat(spec, word), "&");
+        if (strchr(entry->name, ':')) { /* the name is a whole source: a chain */
+            remat_chain *by_default = chain_of(*state, entry->name), *by_help = chain_of(*state, spec);
+            assert_string_equal(remat_chain_digest(by_default), remat_chain_digest(by_help));
+            remat_chain_free(by_default);
+            remat_chain_free(by_help);
+            continue;
+        }
         assert_non_null(strchr(spec, '='));
         remat_graph *by_default = zoo(*state, entry->name), *by_help = zoo(*state, spec);
         assert_string_equal(remat_graph_digest(by_default), remat_graph_digest(by_help));
@@ -298,13 +316,48 @@ static void random_layered(void **state)
     remat_graph_free(a), remat_graph_free(b), remat_graph_free(c), remat_graph_free(dense);
 }
 
+/* What the Rotor paper says about its own examples; budgets and costs as in test_chain.c. */
+static void chains(void **state)
+{
+    static const struct {
+        const char *source, *strategy;
+        uint32_t n_stages;
+        int64_t budget, cost;
+    } rows[] = {{"chain:toy", "rotor", 6, 9000, 4742},
+                {"chain:figure4?n=7", "rotor", 9, 15, 19},
+                {"chain:figure4?n=7&k=5", "rotor-float", 9, 15, 16},
+                {"chain:partition?x=2,3,5,4", "rotor-float", 9, 21, 28},
+                {"chain:partition?x=1,1,4", "rotor-float", 7, 9, 14}};
+    OK(*state, remat_ctx_set(*state, "slots", 0));
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        remat_chain *chain = chain_of(*state, rows[i].source);
+        remat_plan *plan = NULL;
+        assert_int_equal(remat_chain_n_stages(chain), rows[i].n_stages);
+        OK(*state, remat_chain_plan(*state, chain, rows[i].strategy, rows[i].budget, &plan));
+        assert_true(remat_plan_summary(plan)->within_budget);
+        assert_int_equal(remat_plan_summary(plan)->cost, rows[i].cost);
+        remat_plan_free(plan);
+        remat_chain_free(chain);
+    }
+    remat_chain *one = chain_of(*state, "chain:random?n=30&seed=7"), *same = chain_of(*state, "chain:random?seed=7&n=30");
+    remat_chain *other = chain_of(*state, "chain:random?n=30&seed=8");
+    assert_string_equal(remat_chain_digest(one), remat_chain_digest(same));
+    assert_string_not_equal(remat_chain_digest(one), remat_chain_digest(other));
+    remat_chain_free(one), remat_chain_free(same), remat_chain_free(other);
+    remat_chain *resnet = chain_of(*state, "chain:resnet?n=16&batch=1");
+    int64_t elements = 0;
+    for (uint32_t l = 1; l <= remat_chain_n_stages(resnet); l++) elements += remat_chain_stage(resnet, l)->a / 4;
+    assert_int_equal(elements, 200704 + 802816 * 3 + 401408 * 4 + 200704 * 6 + 100352 * 3 + 1000); /* ResNet-50's block outputs */
+    remat_chain_free(resnet);
+}
+
 static void bad_specs(void **state)
 {
     static const char *const specs[] = {
         "", "?", "resnet51", "resnet50x", "resnet", "resnet50?batch", "resnet50?batch=", "resnet50?batch=-1",
         "resnet50?batch=0", "res\nnet", "resnet50?batch=1.5", "resnet50?batch=1 ", "resnet50?bath=3", "resnet50?=3",
         "resnet50?batch=1?res=3", "resnet50?seq=7", "resnet50?batch=1000000000000",
-        "resnet50?batch=99999999999999999999999999", "resnet50?batch=1000000&res=65536", "resnet50?res=16", "vit?res=17",
+        "resnet50?batch=99999999999999999999999999", "resnet50?batch=2&batch=2", "resnet50?batch=1000000&res=65536", "resnet50?res=16", "vit?res=17",
         "unet?res=100", "segnet?res=48", "fcn8?res=48", "vgg_unet?res=40", "gpt?heads=5", "bert?seq=513",
         "gpt?seq=1000000&batch=1000000&width=1000000&heads=10000", "mlp?batch=1000000000&width=10000000", "mlp?layers=0",
         "random-layered?n=1000000&width=10000", "random-layered?density=101", "chain?n=0", "chain?size=-1",
@@ -315,6 +368,19 @@ static void bad_specs(void **state)
         remat_graph *graph = NULL;
         FAILS(*state, REMAT_E_USAGE, remat_graph_load(*state, source, &graph));
         assert_null(graph);
+    }
+    static const char *const bad_chains[] = {
+        "chain:", "chain:toys", "chain:toy?n=1", "chain:figure4?n=2", "chain:figure4?n=5&n=5", "chain:partition?x=1,2",
+        "chain:partition?x=", "chain:partition?x=1,,2", "chain:partition?x=1,2,", "chain:random?n=0", "chain:resnet?n=3",
+        "chain:partition?x=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+        "1,1,1,1,1,1,1,1,1,1,1,1,1,1"};
+    for (size_t i = 0; i < LENGTH(bad_chains); i++) {
+        remat_input *input = NULL;
+        remat_chain *chain = NULL;
+        OK(*state, remat_input_open(*state, bad_chains[i], &input));
+        FAILS(*state, REMAT_E_USAGE, remat_chain_read(*state, input, &chain));
+        assert_null(chain);
+        remat_input_free(input);
     }
 }
 
@@ -355,7 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_CONTEXT(published_numbers), WITH_CONTEXT(segmentation_flops), WITH_CONTEXT(peaks_of_traces),
         WITH_CONTEXT(every_model),       WITH_CONTEXT(help_is_true),       WITH_CONTEXT(linear_in_batch),
-        WITH_CONTEXT(chain),             WITH_CONTEXT(random_layered),     WITH_CONTEXT(bad_specs),
+        WITH_CONTEXT(chain),             WITH_CONTEXT(chains),         WITH_CONTEXT(random_layered),     WITH_CONTEXT(bad_specs),
         cmocka_unit_test(out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* chain.c: the public side of chains: making them, planning them, judging their plans. As with graphs, no plan leaves without the
+/* plan_chain.c: the public side of chains: making them, planning them, judging their plans. As with graphs, no plan leaves without the
  * verifier's word. Bound: every stage is forwarded and run backward at least once. */
 #include "graph/chain.h"
 #include "graph/plan.h"
@@ -123,8 +123,7 @@ static remat_status check_times(remat_ctx *ctx, const remat_chain *c)
 {
     int64_t forward = 0, backward = 0, all; /* below 2^62: rm_chain_new has checked it */
     for (uint32_t l = 1; l <= c->n_stages + 1; l++) forward += c->stages[l].tf, backward += c->stages[l].tb;
-    if (rm_mul_overflows(forward, (int64_t)c->n_stages + 2, &all) || rm_add_overflows(all, backward, &all) ||
-        all >= RM_MAX_BYTES)
+    if (rm_mul_overflows(forward, (int64_t)c->n_stages + 2, &all) || rm_add_overflows(all, backward, &all) || all >= RM_MAX_SUM)
         return rm_fail(ctx, REMAT_E_INPUT, "the times are so large that a schedule's cost may pass 2^62");
     return REMAT_OK;
 }
@@ -206,10 +205,14 @@ static remat_status check_plan(remat_ctx *ctx, const remat_chain *c, const remat
                  s->digest, c->digest);
         return REMAT_OK;
     }
+    if (s->kind != REMAT_KIND_CHAIN)
+        return snprintf(out->reason, sizeof out->reason, "the plan is for a graph, not for a chain"), REMAT_OK;
     TRY(rm_verify_chain(ctx, c, plan->steps, plan->n_steps, out));
     if (!out->valid) return REMAT_OK;
     TRY(keep_all(ctx, c, base));
-    rm_plan_check_claims(plan, true, base->peak_bytes, base->cost, out);
+    uint32_t stage;
+    const rm_plan_facts facts = {base->peak_bytes, base->cost, rm_chain_need(c, &stage), true, c->cost_unit};
+    rm_plan_check_claims(plan, &facts, out);
     return REMAT_OK;
 }
 
