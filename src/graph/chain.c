@@ -91,6 +91,20 @@ void rm_chain_digest(const remat_chain *c, char digest[80])
     rm_digest_text(&s, digest);
 }
 
+bool rm_chain_is_plain(const remat_chain *c)
+{
+    for (uint32_t l = 1; l <= c->n_stages; l++)
+        if (c->stages[l].abar < c->stages[l].a || c->stages[l].delta != c->stages[l].a) return false;
+    return c->stages[0].delta == c->stages[0].a;
+}
+
+bool rm_chain_never_grows(const remat_chain *c)
+{
+    for (uint32_t l = 1; l <= c->n_stages; l++)
+        if (c->stages[l].a > c->stages[l - 1].a) return false;
+    return true;
+}
+
 int64_t rm_chain_need(const remat_chain *c, uint32_t *stage)
 {
     int64_t need = 0, kept = 0;

@@ -18,6 +18,9 @@ struct remat_chain {
  * 2^62. */
 remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_stage *stages, remat_chain **out);
 
+/* abar >= a and delta = a everywhere: what Rotor's theorems suppose. Elsewhere its tables prove nothing. */
+bool rm_chain_is_plain(const remat_chain *c);
+bool rm_chain_never_grows(const remat_chain *c); /* a^0 >= a^1 >= ..: then nothing floats (Rotor, section 4.3) */
 void rm_chain_digest(const remat_chain *c, char digest[80]);
 /* No schedule needs less: at B^l and Fall^l, besides what they touch, a^0 is stored. `stage` is where. */
 int64_t rm_chain_need(const remat_chain *c, uint32_t *stage);

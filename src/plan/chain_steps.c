@@ -58,6 +58,9 @@ remat_status rm_chain_segments(remat_ctx *ctx, const remat_chain *c, const uint8
 
 remat_status rm_chain_offer_least(const rm_chain_problem *p, rm_chain_result *results)
 {
+    bool all_fit = true;
+    for (uint32_t i = 0; i < p->n_budgets; i++) all_fit &= results[i].fits;
+    if (all_fit) return REMAT_OK;
     rm_schedule steps = {0};
     remat_status status = REMAT_OK;
     for (uint32_t t = p->chain->n_stages + 1; t >= 1 && status == REMAT_OK; t--) {

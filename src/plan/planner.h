@@ -61,7 +61,7 @@ extern const rm_planner rm_keep_all, rm_periodic, rm_chen_sqrt, rm_chen_greedy, 
 remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind, uint32_t stage);
 /* One pass: stages whose input is a checkpoint begin a segment; all but the last segment are forwarded twice. checkpoint[l - 1]: is a^l one? */
 remat_status rm_chain_segments(remat_ctx *ctx, const remat_chain *c, const uint8_t *checkpoint, rm_schedule *out);
-/* Everything computed again from the input for every stage: something to show where nothing fits. */
+/* Where some budget has nothing that fits: everything computed again from the input for every stage. */
 remat_status rm_chain_offer_least(const rm_chain_problem *p, rm_chain_result *results);
 /* A graph strategy that is a chain strategy: extract the chain, solve it for a sweep of budgets, expand each candidate into ops, offer all. */
 remat_status rm_run_by_chain(const rm_problem *p, rm_incumbent *best, const rm_planner *planner);

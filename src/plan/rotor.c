@@ -325,7 +325,8 @@ static remat_status slotted(const rm_chain_problem *p, bool save_all, rm_chain_r
 
 static remat_status run_chain(const rm_chain_problem *p, bool save_all, rm_chain_result *results)
 {
-    return p->ctx->options.slots ? slotted(p, save_all, results) : rm_rotor_exact(p, save_all, results);
+    TRY(p->ctx->options.slots ? slotted(p, save_all, results) : rm_rotor_exact(p, save_all, results));
+    return rm_chain_offer_least(p, results);
 }
 
 static remat_status rotor_chain(const rm_chain_problem *p, rm_chain_result *results)

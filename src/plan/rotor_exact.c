@@ -149,15 +149,6 @@ static uint32_t exact_split(const void *p, uint32_t s, uint32_t t, int64_t m)
 static int64_t exact_a(const void *p, uint32_t l) { return ((const table *)p)->c->stages[l].a; }
 static int64_t exact_abar(const void *p, uint32_t l) { return ((const table *)p)->c->stages[l].abar; }
 
-/* Where sizes never grow along the chain, a persistent schedule is the best of all (Rotor, section 4.3). */
-static bool persistent_is_best(const remat_chain *c)
-{
-    for (uint32_t l = 1; l <= c->n_stages; l++)
-        if (c->stages[l].a > c->stages[l - 1].a || c->stages[l].abar < c->stages[l].a || c->stages[l].delta != c->stages[l].a)
-            return false;
-    return true;
-}
-
 static remat_status offer(const rm_chain_problem *p, const table *x, int64_t m, rm_chain_result *results)
 {
     const rm_rotor_table view = {x->n, x, exact_split, exact_a, exact_abar};
@@ -183,15 +174,16 @@ static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *re
         rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t / x->n), REMAT_ABSENT, REMAT_ABSENT);
     }
     const function *whole = cell(x, 1, x->n);
+    const bool plain = rm_chain_is_plain(x->c);
     const point *before = NULL;
     for (uint32_t i = 0; i < p->n_budgets; i++) {
         const int64_t m = p->budgets[i] - x->c->stages[0].a;
         const point *step = at(whole->points, whole->n, m);
-        results[i].infeasible = !step && x->save_all; /* that revolve fails proves nothing */
+        results[i].infeasible = !step && x->save_all && plain; /* that revolve fails proves nothing */
         if (!step) continue;
         if (step != before) TRY(offer(p, x, m, results));
         before = step;
-        results[i].optimal = x->save_all && persistent_is_best(x->c);
+        results[i].optimal = x->save_all && plain && rm_chain_never_grows(x->c);
     }
     return p->least && whole->n ? offer(p, x, whole->points[0].m, results) : REMAT_OK;
 }

@@ -233,29 +233,20 @@ static remat_status trace(remat_ctx *ctx, const table *x, int64_t m, rm_schedule
     return REMAT_OK;
 }
 
-/* The model that the recurrence is exact in, with times whose sums doubles hold exactly. */
-static bool is_plain(const remat_chain *c)
+/* Do doubles hold every sum of times exactly? */
+static bool times_are_exact(const remat_chain *c)
 {
     double longest = 0;
     for (uint32_t l = 1; l <= c->n_stages + 1; l++)
         longest += (double)c->stages[l].tf * (c->n_stages + 2) + (double)c->stages[l].tb;
-    if (longest >= 9007199254740992.0) return false;
-    for (uint32_t l = 1; l <= c->n_stages; l++)
-        if (c->stages[l].abar < c->stages[l].a || c->stages[l].delta != c->stages[l].a) return false;
-    return c->stages[0].delta == c->stages[0].a;
-}
-
-static bool never_grows(const remat_chain *c)
-{
-    for (uint32_t l = 1; l <= c->n_stages; l++)
-        if (c->stages[l].a > c->stages[l - 1].a) return false;
-    return true;
+    return longest < 9007199254740992.0;
 }
 
 static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *results)
 {
     remat_ctx *ctx = p->ctx;
-    if (never_grows(p->chain) && is_plain(p->chain))
+    const bool plain = rm_chain_is_plain(p->chain);
+    if (plain && rm_chain_never_grows(p->chain))
         return rm_rotor.run_chain(p, results); /* nothing floats then (Rotor, section 4.3) */
     TRY(rm_keep_all.run_chain(p, results));    /* which slots may round away where it just fits */
     table x = {.n = p->chain->n_stages + 1};
@@ -265,7 +256,8 @@ static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *resu
     TRY(RM_SCRATCH(ctx, g, ((size_t)x.n + 1) * x.width));
     for (uint32_t l = 1; l <= x.n; l++) {
         for (uint32_t s = l; s >= 1; s--) fill_row(&x, s, l, g);
-        if (rm_spend(ctx, (int64_t)l * l) && l < x.n) return REMAT_OK; /* no answer: ctx->stopped says why */
+        if (rm_spend(ctx, (int64_t)l * l) && l < x.n)
+            return rm_chain_offer_least(p, results); /* no answer: ctx->stopped says why */
         rm_report(ctx, "rotor-float", (int)(1000 * (uint64_t)l / x.n), REMAT_ABSENT, REMAT_ABSENT);
     }
     rm_schedule steps = {0};
@@ -276,8 +268,8 @@ static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *resu
                    : (rm_uint128)p->budgets[i] * (x.width - 1) / (rm_uint128)(x.budget_bytes > 0 ? x.budget_bytes : 1);
         const int64_t m = (int64_t)(slots < x.width ? slots : x.width - 1) - x.a[0];
         const bool found = value_at(&x, 1, 1, x.n, m) < INFINITY;
-        results[i].infeasible = !found && x.unit;
-        results[i].optimal = found && x.unit && is_plain(p->chain);
+        results[i].infeasible = !found && x.unit && plain;
+        results[i].optimal = found && x.unit && plain && times_are_exact(p->chain);
         if (!found) continue;
         steps.n = 0;
         status = trace(ctx, &x, m, &steps);
@@ -291,7 +283,7 @@ static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *resu
         if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
     }
     RM_VEC_FREE(&ctx->heap, steps);
-    return status;
+    return status == REMAT_OK ? rm_chain_offer_least(p, results) : status;
 }
 
 static remat_status float_graph(const rm_problem *p, rm_incumbent *best) { return rm_run_by_chain(p, best, &rm_rotor_float); }

@@ -369,7 +369,6 @@ static void plans_that_lie(void **state)
         {"\"keep_all_peak_bytes\":10699", "\"keep_all_peak_bytes\":10698", "10699"},
         {"[\"Fck\",1]", "[\"Fck\",2]", "step 0"},
         {"[\"B\",7]", "[\"B\",6]", "delta^6"},
-        {"sha256:", "sha255:", "digest"},
     };
     text whole = {.n = 0};
     remat_chain *chain = toy_chain(), *other = NULL;
@@ -636,28 +635,38 @@ static void stop_at_once(void *user, const remat_progress *progress)
     remat_ctx_stop(ctx);
 }
 
+/* A table that is not finished says nothing; a plan comes back all the same, and says why it is no better. */
+static void cut_short(const remat_chain *chain, const char *strategy, remat_stopped why)
+{
+    remat_plan *plan = NULL;
+    OK(ctx, remat_chain_plan(ctx, chain, strategy, 40000000, &plan));
+    const remat_summary *s = remat_plan_summary(plan);
+    assert_int_equal(s->stopped, why);
+    assert_true(s->outcome == (!s->within_budget ? REMAT_UNKNOWN : s->cost == s->keep_all_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE));
+    assert_true(judged(chain, plan).valid);
+    remat_plan_free(plan);
+}
+
 static void limits_in_a_table(void **state)
 {
     (void)state;
     static const struct { const char *strategy; int64_t slots; uint32_t stages; } rows[] = {{"rotor", 500, 200}, {"rotor", 0, 60}, {"revolve", 500, 200}, {"revolve", 0, 60}, {"rotor-float", 100, 40}};
     for (size_t i = 0; i < LENGTH(rows); i++) {
         remat_chain *chain = long_chain(rows[i].stages);
-        remat_plan *plan = NULL;
         int calls = 0;
         OK(ctx, remat_ctx_set(ctx, "slots", rows[i].slots));
         remat_ctx_stop(ctx); /* before it begins */
-        FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, rows[i].strategy, 40000000, &plan));
+        cut_short(chain, rows[i].strategy, REMAT_SIGNAL);
         remat_ctx_on_progress(ctx, stop_at_once, &calls); /* from within */
-        FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, rows[i].strategy, 40000000, &plan));
+        cut_short(chain, rows[i].strategy, REMAT_SIGNAL);
         assert_int_equal(calls, 1);
         remat_ctx_on_progress(ctx, NULL, NULL);
         OK(ctx, remat_ctx_set(ctx, "time_ms", 1));
-        FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, rows[i].strategy, 40000000, &plan));
+        cut_short(chain, rows[i].strategy, REMAT_TIME);
         OK(ctx, remat_ctx_set(ctx, "time_ms", 0));
         OK(ctx, remat_ctx_set(ctx, "work", 10));
-        FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, rows[i].strategy, 40000000, &plan));
+        cut_short(chain, rows[i].strategy, REMAT_WORK);
         OK(ctx, remat_ctx_set(ctx, "work", 0));
-        assert_null(plan);
         remat_chain_free(chain);
         chain = toy_chain(); /* nothing of it is left over */
         assert_int_equal(cost_of(chain, rows[i].strategy, 10700, 0), strcmp(rows[i].strategy, "revolve") == 0 ? 4966 : 3738);

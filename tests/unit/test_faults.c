@@ -84,6 +84,32 @@ static remat_status use_graph(remat_ctx *ctx, const remat_graph *graph)
     return status;
 }
 
+static remat_status use_chain(remat_ctx *ctx, const remat_chain *chain)
+{
+    remat_chain *copy = NULL;
+    remat_status status = remat_chain_new(ctx, "copy", remat_chain_stage(chain, 0), remat_chain_n_stages(chain), &copy);
+    for (size_t i = 0; remat_strategy_at(i) && status == REMAT_OK; i++)
+        for (int slots = 0; slots <= 20; slots += 20) { /* exact, and with slots */
+            const int64_t budgets[] = {0, 12, 20, 100};
+            remat_plan *plans[5] = {NULL};
+            remat_verdict verdict = {.valid = true};
+            THEN(remat_ctx_set(ctx, "slots", slots));
+            THEN(remat_chain_plans(ctx, copy, remat_strategy_at(i)->name, budgets, 4, plans));
+            THEN(remat_chain_plan(ctx, copy, remat_strategy_at(i)->name, REMAT_BUDGET_MIN, &plans[4]));
+            for (size_t k = 0; k < 5; k++) {
+                size_t n = 0;
+                THEN(remat_chain_plan_verify(ctx, chain, plans[k], &verdict));
+                const remat_step *steps = status == REMAT_OK ? remat_plan_steps(plans[k], &n) : NULL;
+                THEN(remat_chain_verify(ctx, chain, steps, n, &verdict));
+                if (status == REMAT_OK) assert_true(verdict.valid);
+                THEN(remat_plan_write(ctx, plans[k], REMAT_JSON, discard, NULL));
+            }
+            for (size_t k = 0; k < 5; k++) remat_plan_free(plans[k]);
+        }
+    remat_chain_free(copy);
+    return status;
+}
+
 static remat_status use_input(remat_ctx *ctx, const remat_input *input)
 {
     remat_graph *graph = NULL;
@@ -99,6 +125,7 @@ static remat_status use_input(remat_ctx *ctx, const remat_input *input)
         status = remat_chain_read(ctx, input, &chain);
         THEN(remat_chain_write(ctx, chain, REMAT_JSON, discard, NULL));
         THEN(remat_chain_write(ctx, chain, REMAT_JSON_GZ, discard, NULL));
+        THEN(use_chain(ctx, chain));
         break;
     case REMAT_KIND_PLAN:
         status = remat_plan_read(ctx, input, &plan);
@@ -181,6 +208,8 @@ static const char networkx[] = "{\"directed\":true,\"graph\":{\"order\":[0,1,2]}
                                "\"backward\":true},{\"id\":2,\"cost_cpu\":1,\"cost_ram\":2}],\"links\":[{\"source\":0,\"target\":1},{\"source\":1,\"target\":2}]}";
 static const char chain[] = "{\"format\":\"remat-chain\",\"version\":1,\"name\":\"toy\",\"input\":{\"a\":8},\"stages\":[{\"name\":\"fc1\",\"a\":1,\"abar\":2,\"delta\":1,\"tf\":1,"
                             "\"tb\":2},{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1}]}";
+static const char floating[] = "{\"format\":\"remat-chain\",\"version\":1,\"input\":{\"a\":2},\"stages\":[{\"a\":1,\"abar\":7,\"tf\":6,\"tb\":4},{\"a\":4,\"abar\":8,\"tf\":2,\"tb\":1},"
+                               "{\"a\":5,\"abar\":8,\"tf\":1,\"tb\":6},{\"a\":4,\"abar\":6,\"tf\":3,\"tb\":9,\"keep\":1}],\"loss\":{\"abar\":1,\"tf\":1,\"tb\":1}}";
 static const char plan[] = "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",\"graph\":{\"name\":\"g\",\"digest\":"
                            "\"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"},\"strategy\":\"mine\",\"schedule\":[0,1,{\"offload\":1},2,{\"fetch\":1},3,4]}";
 
@@ -217,7 +246,8 @@ int main(void)
 #define TEXT(text) (&(source){.bytes = (text), .n_bytes = sizeof(text) - 1})
     const struct CMUnitTest tests[] = {
         {"graph", of_text, NULL, NULL, TEXT(graph_json)}, {"gzip", of_gzip, NULL, NULL, NULL},           {"dot", of_text, NULL, NULL, TEXT(dot)},
-        {"networkx", of_text, NULL, NULL, TEXT(networkx)}, {"chain", of_text, NULL, NULL, TEXT(chain)}, {"plan", of_text, NULL, NULL, TEXT(plan)},
+        {"networkx", of_text, NULL, NULL, TEXT(networkx)}, {"chain", of_text, NULL, NULL, TEXT(chain)}, {"floating chain", of_text, NULL, NULL, TEXT(floating)},
+        {"plan", of_text, NULL, NULL, TEXT(plan)},
         {"zoo", of_text, NULL, NULL, &(source){.spec = "zoo:mlp?layers=2"}}, {"builder", of_text, NULL, NULL, &(source){0}},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

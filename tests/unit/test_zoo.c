@@ -10,7 +10,7 @@
 
 static remat_graph *zoo(remat_ctx *ctx, const char *spec)
 {
-    char source[200];
+    char source[256];
     snprintf(source, sizeof source, "zoo:%s", spec);
     remat_graph *graph = NULL;
     OK(ctx, remat_graph_load(ctx, source, &graph));
@@ -363,7 +363,7 @@ static void bad_specs(void **state)
         "random-layered?n=1000000&width=10000", "random-layered?density=101", "chain?n=0", "chain?size=-1",
         "resnet50?aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1"};
     for (size_t i = 0; i < LENGTH(specs); i++) {
-        char source[200];
+        char source[256];
         snprintf(source, sizeof source, "zoo:%s", specs[i]);
         remat_graph *graph = NULL;
         FAILS(*state, REMAT_E_USAGE, remat_graph_load(*state, source, &graph));
