@@ -94,7 +94,7 @@ remat_status rm_get_array(remat_ctx *ctx, const rm_json *object, rm_place place,
 
 remat_status rm_get_indices(remat_ctx *ctx, const rm_json *object, rm_place place, const uint32_t **items, uint32_t *n)
 {
-    const rm_json *array;
+    const rm_json *array = NULL;
     TRY(rm_get_array(ctx, object, place, &array));
     *n = array->n;
     uint32_t *list;

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 8, CHUNK = 32 };
+enum { TILE = 16, CHUNK = 32 };
 
 /* ---- thresholds ---- */
 
@@ -100,6 +100,7 @@ typedef struct table {
     double *before, *tb; /* tf^1 + .. + tf^(l-1); by stage */
     cell *cells;
     float *d;
+    float *nothing; /* a vector of infinity */
     int64_t budget_bytes;
 } table;
 
@@ -133,9 +134,10 @@ static inline void offer_splits(const table *x, uint32_t s, uint32_t t, uint32_t
 typedef struct pack {
     float *rows, *columns;
 } pack;
+/* A chunk's block is padded, so that the chunks of one vector do not share cache sets. */
 static inline size_t packed(uint32_t m0, uint32_t i, uint32_t k)
 {
-    return ((size_t)(m0 / CHUNK * TILE + i) * TILE + k) * CHUNK;
+    return (size_t)(m0 / CHUNK) * (TILE * TILE * CHUNK + 16) + (i * TILE + k) * CHUNK;
 }
 
 static inline void pack_vector(const table *x, const float *from, uint32_t shift, uint32_t i, uint32_t k, float *to)
@@ -150,8 +152,8 @@ static inline void pack_vector(const table *x, const float *from, uint32_t shift
 }
 
 /* The packed group offered to every cell of the tile. */
-static inline void offer_group(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, uint32_t n_splits,
-                               const pack *group, float *acc)
+static inline void offer_group(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, const pack *group,
+                               float *acc)
 {
     for (uint32_t m0 = 0; m0 < x->width; m0 += CHUNK)
         for (uint32_t s = s0; s <= s1; s++)
@@ -161,8 +163,14 @@ static inline void offer_group(const table *x, uint32_t s0, uint32_t s1, uint32_
                 float *restrict to = acc + ((size_t)(s - s0) * TILE + (t - t0)) * x->stride + m0;
                 const float *restrict p = group->columns + packed(m0, t - t0, 0), *restrict q =
                                                                                       group->rows + packed(m0, s - s0, 0);
-                for (uint32_t k = 0; k < n_splits; k++, p += CHUNK, q += CHUNK)
-                    for (uint32_t i = 0; i < CHUNK; i++) to[i] = p[i] + q[i] < to[i] ? p[i] + q[i] : to[i];
+                for (uint32_t i = 0; i < CHUNK; i++) {
+                    float best = to[i];
+                    for (uint32_t k = 0; k < TILE; k++) { /* unrolled: `best` stays in a register */
+                        const float v = p[k * CHUNK + i] + q[k * CHUNK + i];
+                        best = v < best ? v : best;
+                    }
+                    to[i] = best;
+                }
             }
 }
 
@@ -193,7 +201,9 @@ RM_MULTIVERSION static void fill_tile(const table *x, uint32_t s0, uint32_t s1, 
             for (uint32_t t = t0; t <= t1; t++) pack_vector(x, vector(x, k, t), x->a[k - 1], t - t0, k - k0, group->columns);
             for (uint32_t s = s0; s <= s1; s++) pack_vector(x, vector(x, s, k - 1), 0, s - s0, k - k0, group->rows);
         }
-        offer_group(x, s0, s1, t0, t1, k1 - k0 + 1, group, acc);
+        for (uint32_t k = k1 + 1; k < k0 + TILE; k++) /* the last group may be short */
+            for (uint32_t t = t0; t <= t1; t++) pack_vector(x, x->nothing, 0, t - t0, k - k0, group->columns);
+        offer_group(x, s0, s1, t0, t1, group, acc);
     }
     for (uint32_t t = t0; t <= t1; t++)
         for (uint32_t s = min32(s1, t); s >= s0 && s > 0; s--) {
@@ -233,6 +243,8 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
     TRY(RM_SCRATCH(ctx, x->tb, n + 1));
     TRY(RM_SCRATCH(ctx, x->cells, n_cells));
     TRY(RM_SCRATCH(ctx, x->d, n_cells * x->stride));
+    TRY(RM_SCRATCH(ctx, x->nothing, x->stride));
+    for (uint32_t m = 0; m < x->stride; m++) x->nothing[m] = INFINITY;
     double *all_time; /* tf^l + tb^l up to l */
     TRY(RM_SCRATCH(ctx, all_time, n + 1));
     for (size_t i = 0; i < n_cells * x->stride; i++) x->d[i] = INFINITY;

@@ -21,7 +21,7 @@ graph=$source/tests/data/graphs/resnet18.json.gz
 echo "pkg-config"
 PKG_CONFIG_PATH=$libdir/pkgconfig
 export PKG_CONFIG_PATH
-for example in plan_file build_graph; do
+for example in plan_file build_graph plan_chain; do
     # shellcheck disable=SC2046,SC2086 # lists of words
     cc $flags -std=c11 -Wall -Wextra "$source/examples/$example.c" $(pkg-config --cflags --libs remat) -o "$example"
     # shellcheck disable=SC2046,SC2086
