@@ -107,12 +107,7 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
     TRY(RM_SCRATCH(ctx, runs, (size_t)c->n_stages + 2));
     s.recomputed_ops = count_again(c, &r->steps, runs);
     TRY(rm_verify_chain(ctx, c, r->steps.items, r->steps.n, &verdict));
-    if (!verdict.valid) return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s.strategy, verdict.reason);
-    if (verdict.peak_bytes != s.peak_bytes || verdict.cost != s.cost)
-        return rm_fail(ctx, REMAT_E_BUG,
-                       "strategy '%s' says peak %" PRId64 " and cost %" PRId64 ", the verifier %" PRId64 " and %" PRId64,
-                       s.strategy, s.peak_bytes, s.cost, verdict.peak_bytes, verdict.cost);
-    s.peak_step = verdict.peak_step;
+    TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(rm_plan_new(ctx, &s, r->steps.items, r->steps.n, out));
     (*out)->graph_ops = c->n_stages + 1;
     return REMAT_OK;

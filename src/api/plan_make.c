@@ -89,13 +89,7 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
-    if (!verdict.valid) return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s.strategy, verdict.reason);
-    if (verdict.peak_bytes != s.peak_bytes || verdict.cost != s.cost)
-        return rm_fail(ctx, REMAT_E_BUG,
-                       "strategy '%s' says peak %" PRId64 " and cost %" PRId64 ", the verifier %" PRId64 " and %" PRId64,
-                       s.strategy, s.peak_bytes, s.cost, verdict.peak_bytes, verdict.cost);
-    s.peak_step = verdict.peak_step;
-    s.offloaded_bytes = verdict.host_bytes;
+    TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, out));
     (*out)->graph_ops = g->n_original_ops;
     (*out)->graph_values = g->n_original_values;

@@ -70,6 +70,18 @@ bool rm_outcome_parse(const char *name, remat_outcome *out)
     return false;
 }
 
+remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summary *s)
+{
+    if (!v->valid) return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s->strategy, v->reason);
+    if (v->peak_bytes != s->peak_bytes || v->cost != s->cost)
+        return rm_fail(ctx, REMAT_E_BUG,
+                       "strategy '%s' says peak %" PRId64 " and cost %" PRId64 ", the verifier %" PRId64 " and %" PRId64,
+                       s->strategy, s->peak_bytes, s->cost, v->peak_bytes, v->cost);
+    s->peak_step = v->peak_step;
+    s->offloaded_bytes = v->host_bytes;
+    return REMAT_OK;
+}
+
 void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is)
 {
     v->valid = false;

@@ -19,6 +19,9 @@ struct remat_plan {
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
                          remat_plan **out);
 
+/* REMAT_E_BUG unless the verifier agrees with what a strategy says of its plan; takes over what only the verifier knows. */
+remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summary *s);
+
 /* Invalid after all: the plan carries a number that is not true. */
 void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is);
 /* What the numbers in a plan are held against, besides what the verifier found. */

@@ -13,7 +13,9 @@ remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind,
 static remat_status offer(const rm_chain_problem *p, rm_chain_result *results, const rm_schedule *candidate)
 {
     int64_t peak_bytes, cost;
-    TRY(rm_chain_measure(p->ctx, p->chain, candidate, &peak_bytes, &cost));
+    const remat_status status = rm_chain_measure(p->ctx, p->chain, candidate, &peak_bytes, &cost);
+    if (status == REMAT_E_PLAN) return REMAT_OK; /* no candidate */
+    TRY(status);
     for (uint32_t i = 0; i < p->n_budgets + (p->least ? 1 : 0); i++) {
         rm_chain_result *r = i < p->n_budgets ? &results[i] : p->least;
         const bool fits = i < p->n_budgets && peak_bytes <= p->budgets[i];

@@ -37,7 +37,7 @@ remat_status rm_chain_measure(remat_ctx *ctx, const remat_chain *c, const rm_sch
         if (memory > *peak_bytes) *peak_bytes = memory;
         stored += made - freed;
         if (rm_add_overflows(*cost, kind == REMAT_B ? s->tb : s->tf, cost) || *cost >= RM_MAX_SUM)
-            return rm_fail(ctx, REMAT_E_INPUT, "the cost of a schedule passes 2^62");
+            return rm_fail(ctx, REMAT_E_PLAN, "the cost of a schedule passes 2^62");
     }
     return REMAT_OK;
 }

@@ -43,10 +43,8 @@ typedef struct game {
     remat_verdict *verdict;
 } game;
 
-static bool blame(game *x, uint32_t step, const char *format, ...) RM_PRINTF(3, 4);
-static bool blame(game *x, uint32_t step, const char *format, ...)
+bool rm_blame(remat_verdict *v, uint32_t step, const char *format, ...)
 {
-    remat_verdict *v = x->verdict;
     v->valid = false;
     v->first_bad_step = step;
     int n = 0;
@@ -86,17 +84,19 @@ static bool run_op(game *x, uint32_t step, uint32_t op)
     const remat_graph *g = x->g;
     if (g->pinned[op]) {
         if (x->ran[op])
-            return blame(x, step, "pinned op %" PRIu32 " '%.60s' runs a second time", g->op_original[op], op_name(x, op));
+            return rm_blame(x->verdict, step, "pinned op %" PRIu32 " '%.60s' runs a second time", g->op_original[op],
+                            op_name(x, op));
         if (x->last_pinned != REMAT_NONE && x->last_pinned > op)
-            return blame(x, step, "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32 " '%.60s'", g->op_original[op],
-                         op_name(x, op), g->op_original[x->last_pinned], op_name(x, x->last_pinned));
+            return rm_blame(x->verdict, step, "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32 " '%.60s'",
+                            g->op_original[op], op_name(x, op), g->op_original[x->last_pinned], op_name(x, x->last_pinned));
         x->last_pinned = op;
     }
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
         const uint32_t v = g->in[k];
         if (x->block_of[v] == NO_BLOCK)
-            return blame(x, step, "op %" PRIu32 " '%.60s' reads value %" PRIu32 " '%.60s', which no earlier step has made",
-                         g->op_original[op], op_name(x, op), g->value_original[v], value_name(x, v));
+            return rm_blame(x->verdict, step,
+                            "op %" PRIu32 " '%.60s' reads value %" PRIu32 " '%.60s', which no earlier step has made",
+                            g->op_original[op], op_name(x, op), g->value_original[v], value_name(x, v));
         touch(x, x->block_of[v]);
         hold(x, step, v);
     }
@@ -114,19 +114,21 @@ static bool move_value(game *x, uint32_t step, remat_step_kind kind, uint32_t v)
     const remat_graph *g = x->g;
     const char *verb = kind == REMAT_OFFLOAD ? "offloads" : "fetches";
     if (g->root[v] != v)
-        return blame(x, step, "%s value %" PRIu32 " '%.60s', which is a view", verb, g->value_original[v], value_name(x, v));
+        return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which is a view", verb, g->value_original[v],
+                        value_name(x, v));
     if (x->block_of[v] == RESIDENT_BLOCK)
-        return blame(x, step, "%s value %" PRIu32 " '%.60s', which is resident", verb, g->value_original[v], value_name(x, v));
+        return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which is resident", verb, g->value_original[v],
+                        value_name(x, v));
     if (kind == REMAT_FETCH) {
         if (!x->on_host[v])
-            return blame(x, step, "fetches value %" PRIu32 " '%.60s', which no earlier step has offloaded",
-                         g->value_original[v], value_name(x, v));
+            return rm_blame(x->verdict, step, "fetches value %" PRIu32 " '%.60s', which no earlier step has offloaded",
+                            g->value_original[v], value_name(x, v));
         x->block_of[v] = new_block(x, v);
         return true;
     }
     if (x->block_of[v] == NO_BLOCK)
-        return blame(x, step, "offloads value %" PRIu32 " '%.60s', which no earlier step has made", g->value_original[v],
-                     value_name(x, v));
+        return rm_blame(x->verdict, step, "offloads value %" PRIu32 " '%.60s', which no earlier step has made",
+                        g->value_original[v], value_name(x, v));
     touch(x, x->block_of[v]);
     if (!x->on_host[v]) x->verdict->host_bytes += g->storage[v];
     x->on_host[v] = 1;
@@ -147,22 +149,24 @@ static bool resolve(game *x)
     for (uint32_t v = 0; v < g->n_values; v++) x->block_of[v] = g->producer[v] == REMAT_NONE ? RESIDENT_BLOCK : NO_BLOCK;
     for (uint32_t t = 0; t < x->n_steps; t++) {
         const remat_step *s = &x->steps[t];
-        if (s->kind > REMAT_FETCH) return blame(x, t, "there is no step of kind %" PRIu32, s->kind);
+        if (s->kind > REMAT_FETCH) return rm_blame(x->verdict, t, "there is no step of kind %" PRIu32, s->kind);
         const bool run = s->kind == REMAT_RUN;
         if (s->index >= (run ? g->n_original_ops : g->n_original_values))
-            return blame(x, t, "there is no %s %" PRIu32, run ? "op" : "value", s->index);
+            return rm_blame(x->verdict, t, "there is no %s %" PRIu32, run ? "op" : "value", s->index);
         const uint32_t index = run ? g->op_now[s->index] : g->value_now[s->index];
         if (index == REMAT_NONE)
-            return blame(x, t, "%s %" PRIu32 " was removed when the graph was prepared", run ? "op" : "value", s->index);
+            return rm_blame(x->verdict, t, "%s %" PRIu32 " was removed when the graph was prepared", run ? "op" : "value",
+                            s->index);
         if (!(run ? run_op(x, t, index) : move_value(x, t, (remat_step_kind)s->kind, index))) return false;
         x->touched_end[t] = (uint32_t)x->n_touched;
         x->blocks_end[t] = x->n_blocks;
         if (rm_add_overflows(x->verdict->cost, step_cost(x, (remat_step_kind)s->kind, index), &x->verdict->cost) ||
             x->verdict->cost >= RM_MAX_SUM)
-            return blame(x, t, "the cost passes 2^62");
+            return rm_blame(x->verdict, t, "the cost passes 2^62");
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
-        if (!x->ran[op]) return blame(x, REMAT_NONE, "op %" PRIu32 " '%.60s' never runs", g->op_original[op], op_name(x, op));
+        if (!x->ran[op])
+            return rm_blame(x->verdict, REMAT_NONE, "op %" PRIu32 " '%.60s' never runs", g->op_original[op], op_name(x, op));
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         const uint32_t b = x->block_of[g->outputs[i]];
         if (b != RESIDENT_BLOCK) x->blocks[b].touches++;
@@ -180,11 +184,11 @@ static bool play(game *x)
         const uint32_t first = b;
         for (; b < x->blocks_end[t]; b++)
             if (rm_add_overflows(held, x->blocks[b].bytes, &held) || held >= RM_MAX_SUM)
-                return blame(x, t, "memory passes 2^62 bytes");
+                return rm_blame(x->verdict, t, "memory passes 2^62 bytes");
         const bool run = x->steps[t].kind == REMAT_RUN;
         const uint32_t op = run ? g->op_now[x->steps[t].index] : REMAT_NONE;
         const int64_t memory = held + (run ? g->workspace[op] : 0);
-        if (memory >= RM_MAX_SUM) return blame(x, t, "memory passes 2^62 bytes");
+        if (memory >= RM_MAX_SUM) return rm_blame(x->verdict, t, "memory passes 2^62 bytes");
         if (v->peak_step == REMAT_NONE || memory > v->peak_bytes) {
             v->peak_bytes = memory;
             v->peak_step = t;

@@ -13,4 +13,7 @@ remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *s
 /* The same for a chain's schedule; peak_op is the stage. */
 remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_step *steps, size_t n_steps, remat_verdict *out);
 
+/* The schedule breaks a rule at `step` (REMAT_NONE: at no one step). False, to be returned. */
+bool rm_blame(remat_verdict *v, uint32_t step, const char *format, ...) RM_PRINTF(3, 4);
+
 #endif

@@ -7,8 +7,6 @@
 #include "verify/verify.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 typedef struct shelf { /* by stage 0 .. L + 1: what is stored */
     const remat_chain *c;
@@ -25,28 +23,15 @@ static int64_t stored(const shelf *x)
     return bytes;
 }
 
-static bool blame(remat_verdict *v, uint32_t step, const char *format, ...) RM_PRINTF(3, 4);
-static bool blame(remat_verdict *v, uint32_t step, const char *format, ...)
-{
-    v->valid = false;
-    v->first_bad_step = step;
-    int n = 0;
-    if (step != REMAT_NONE) n = snprintf(v->reason, sizeof v->reason, "step %" PRIu32 ": ", step);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(v->reason + n, sizeof v->reason - (size_t)n, format, args);
-    va_end(args);
-    return false;
-}
-
 /* Is there something to compute stage l from? */
 static bool has_input(const shelf *x, uint32_t l) { return x->a[l - 1] || x->abar[l - 1]; }
 
 static bool forward(const shelf *x, uint32_t step, remat_step_kind kind, uint32_t l, int64_t *needs, remat_verdict *v)
 {
     const remat_stage *s = &x->c->stages[l];
-    if (!has_input(x, l)) return blame(v, step, "F^%" PRIu32 " needs a^%" PRIu32 ", which is not stored", l, l - 1);
-    if (kind == REMAT_F_NONE && x->abar[l]) return blame(v, step, "Fnone %" PRIu32 " while abar^%" PRIu32 " is stored", l, l);
+    if (!has_input(x, l)) return rm_blame(v, step, "F^%" PRIu32 " needs a^%" PRIu32 ", which is not stored", l, l - 1);
+    if (kind == REMAT_F_NONE && x->abar[l])
+        return rm_blame(v, step, "Fnone %" PRIu32 " while abar^%" PRIu32 " is stored", l, l);
     *needs = stored(x) + s->of + (kind == REMAT_F_ALL ? s->abar : s->a) + (x->seen[l] ? 0 : s->keep);
     v->cost += s->tf;
     if (!x->seen[l]) x->seen[l] = x->keep[l] = true;
@@ -58,9 +43,9 @@ static bool forward(const shelf *x, uint32_t step, remat_step_kind kind, uint32_
 static bool backward(const shelf *x, uint32_t step, uint32_t l, int64_t *needs, remat_verdict *v)
 {
     const remat_stage *s = &x->c->stages[l];
-    if (!x->delta[l]) return blame(v, step, "B %" PRIu32 " needs delta^%" PRIu32 ", which is not stored", l, l);
-    if (!x->abar[l]) return blame(v, step, "B %" PRIu32 " needs abar^%" PRIu32 ", which is not stored", l, l);
-    if (!has_input(x, l)) return blame(v, step, "B %" PRIu32 " needs a^%" PRIu32 ", which is not stored", l, l - 1);
+    if (!x->delta[l]) return rm_blame(v, step, "B %" PRIu32 " needs delta^%" PRIu32 ", which is not stored", l, l);
+    if (!x->abar[l]) return rm_blame(v, step, "B %" PRIu32 " needs abar^%" PRIu32 ", which is not stored", l, l);
+    if (!has_input(x, l)) return rm_blame(v, step, "B %" PRIu32 " needs a^%" PRIu32 ", which is not stored", l, l - 1);
     *needs = stored(x) + s->ob + x->c->stages[l - 1].delta;
     v->cost += s->tb;
     x->delta[l] = x->abar[l] = x->keep[l] = x->a[l - 1] = false;
@@ -77,16 +62,16 @@ static bool play(const shelf *x, const remat_step *steps, size_t n_steps, remat_
         const remat_step_kind kind = (remat_step_kind)steps[t].kind;
         const uint32_t l = steps[t].index;
         int64_t needs = 0;
-        if (kind < REMAT_F_ALL || kind > REMAT_B) return blame(v, t, "a step of a graph in a chain's schedule");
-        if (l < 1 || l > last) return blame(v, t, "there is no stage %" PRIu32 ": they are 1 to %" PRIu32, l, last);
+        if (kind < REMAT_F_ALL || kind > REMAT_B) return rm_blame(v, t, "a step of a graph in a chain's schedule");
+        if (l < 1 || l > last) return rm_blame(v, t, "there is no stage %" PRIu32 ": they are 1 to %" PRIu32, l, last);
         if (!(kind == REMAT_B ? backward(x, t, l, &needs, v) : forward(x, t, kind, l, &needs, v))) return false;
-        if (needs >= RM_MAX_SUM || v->cost >= RM_MAX_SUM) return blame(v, t, "memory or cost passes 2^62");
+        if (needs >= RM_MAX_SUM || v->cost >= RM_MAX_SUM) return rm_blame(v, t, "memory or cost passes 2^62");
         if (v->peak_step != REMAT_NONE && needs <= v->peak_bytes) continue;
         v->peak_bytes = needs;
         v->peak_step = t;
         v->peak_op = l;
     }
-    return x->delta[0] || blame(v, REMAT_NONE, "the schedule ends without delta^0");
+    return x->delta[0] || rm_blame(v, REMAT_NONE, "the schedule ends without delta^0");
 }
 
 remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_step *steps, size_t n_steps, remat_verdict *out)
