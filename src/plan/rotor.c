@@ -8,11 +8,12 @@
  * Memory is cut into `slots` (option, default 500) of the largest budget: sizes are rounded up, budgets down (the paper rounds
  * sizes down, which can overrun), and every schedule is measured exactly afterwards. One table answers all smaller budgets.
  *
- * The table is L^3 / 6 sums of two vectors over m, a min-plus product with itself, and is filled like one: what is stored is
- * D(s, t) = C + (tf^1 + .. + tf^(s-1)), so that a candidate is D(s', t)[m - a] + D(s, s'-1)[m] but for a constant of s. Cells go by tiles
- * of TILE x TILE; all s' between the tile's rows and columns are taken in groups of TILE, packed side by side and combined in chunks
- * of m that stay in the first-level cache; what depends on the tile itself is done last, cell by cell. From `hi` on a cell costs what
- * keeping everything costs: those chunks are skipped. Times are floats, exact below 2^24 and within 1e-7 above: slots round memory
+ * The table is L^3 / 6 sums of two vectors over m, a min-plus product with itself, and is filled like one. What is stored is
+ * D(s, t) = C + (tf^1 + .. + tf^(s-1)), so that the candidate s' = k + 1 is D(s, k)[m] + D(k + 1, t)[m - a^k] but for a constant of s. Every cell is
+ * stored twice, in the order in which each of its two roles reads it: as a left factor in `rows`, as a right factor, already moved by
+ * a^k, in `columns`. Cells go by tiles of TILE x TILE: blocks of k between the tile's rows and columns are combined chunk by
+ * chunk of m, out of two streams; what depends on the tile itself is done last, cell by cell. From `hi` on a cell costs what keeping
+ * everything costs: those chunks are skipped. Times are floats, exact below 2^24 and within 1e-7 above: slots round memory
  * far more, and the schedule is measured in integers. slots = 0 is exact. */
 #include "plan/rotor.h"
 
@@ -20,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 16, CHUNK = 32 };
+enum { TILE = 8, CHUNK = 64 };
 
 /* ---- thresholds ---- */
 
@@ -94,19 +95,39 @@ typedef struct cell { /* thresholds in slots */
 } cell;
 
 typedef struct table {
-    uint32_t n, width, stride; /* width = slots + 1; stride: of a cell's vector, padded with infinity to whole chunks */
+    uint32_t n, width, n_chunks; /* width = slots + 1, padded with infinity to n_chunks whole chunks */
     bool save_all;
     uint32_t *a, *abar;  /* in slots, by stage 0 .. n */
     double *before, *tb; /* tf^1 + .. + tf^(l-1); by stage */
     cell *cells;
-    float *d;
-    float *nothing; /* a vector of infinity */
+    float *rows;    /* D(s, t)[m] at position (s, t) */
+    float *columns; /* D(k + 1, t)[m - a^k] at position (k, t), rows and columns of a tile swapped */
     int64_t budget_bytes;
 } table;
 
 /* Cells of one t lie together, by s. */
 static size_t cell_at(uint32_t s, uint32_t t) { return (size_t)t * (t - 1) / 2 + s - 1; }
-static float *vector(const table *x, uint32_t s, uint32_t t) { return x->d + cell_at(s, t) * x->stride; }
+
+/* Both copies: tiles by block of t, then of s; in a tile chunk after chunk; in a chunk row after row. The padding keeps the chunks of one
+ * cell out of each other's cache sets. */
+enum { CHUNK_BLOCK = TILE * TILE * CHUNK + 16 };
+static inline size_t tile_at(const table *x, uint32_t s, uint32_t t)
+{
+    const size_t block_t = (t - 1) / TILE, block_s = (s - 1) / TILE;
+    return (block_t * (block_t + 1) / 2 + block_s) * x->n_chunks * CHUNK_BLOCK;
+}
+static inline float *row_chunk(const table *x, uint32_t s, uint32_t t, uint32_t chunk)
+{
+    return x->rows + tile_at(x, s, t) + (size_t)chunk * CHUNK_BLOCK + ((s - 1) % TILE * TILE + (t - 1) % TILE) * CHUNK;
+}
+static inline float *column_chunk(const table *x, uint32_t k, uint32_t t, uint32_t chunk)
+{
+    return x->columns + tile_at(x, k, t) + (size_t)chunk * CHUNK_BLOCK + ((t - 1) % TILE * TILE + (k - 1) % TILE) * CHUNK;
+}
+static inline double value_at(const table *x, uint32_t s, uint32_t t, uint32_t m)
+{
+    return (double)row_chunk(x, s, t, m / CHUNK)[m % CHUNK];
+}
 
 /* Rounded up; more than all slots is one more than all. */
 static uint32_t to_slots(const table *x, int64_t bytes)
@@ -119,54 +140,32 @@ static uint32_t to_slots(const table *x, int64_t bytes)
 static inline uint32_t max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 static inline uint32_t min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-/* Offers the splits in [k0, k1] to acc, the cell (s, t). */
-static inline void offer_splits(const table *x, uint32_t s, uint32_t t, uint32_t k0, uint32_t k1, float *restrict acc)
+/* The candidates k in [k0, k1], one by one, to the cell (s, t). */
+static inline void offer_each(const table *x, uint32_t s, uint32_t t, uint32_t k0, uint32_t k1, float *restrict acc)
 {
-    const uint32_t end = min32(x->cells[cell_at(s, t)].hi, x->width);
-    for (uint32_t k = k0; k <= k1; k++) {
-        const float *p = vector(x, k, t), *q = vector(x, s, k - 1);
-        const uint32_t a = x->a[k - 1];
-        for (uint32_t m = a; m < end; m++) acc[m] = p[m - a] + q[m] < acc[m] ? p[m - a] + q[m] : acc[m];
-    }
+    const cell *here = &x->cells[cell_at(s, t)];
+    for (uint32_t k = k0; k <= k1; k++)
+        for (uint32_t chunk = here->need_forward / CHUNK; chunk < x->n_chunks && chunk * CHUNK < here->hi; chunk++) {
+            const float *restrict left = row_chunk(x, s, k, chunk), *restrict right = column_chunk(x, k, t, chunk);
+            float *restrict to = acc + (size_t)chunk * CHUNK;
+            for (uint32_t i = 0; i < CHUNK; i++) to[i] = left[i] + right[i] < to[i] ? left[i] + right[i] : to[i];
+        }
 }
 
-/* A group of up to TILE splits, packed: chunk by chunk, for each row or column of the tile, the group's vectors side by side. */
-typedef struct pack {
-    float *rows, *columns;
-} pack;
-/* A chunk's block is padded, so that the chunks of one vector do not share cache sets. */
-static inline size_t packed(uint32_t m0, uint32_t i, uint32_t k)
+/* All candidates of the block of k that begins at k0, to every cell of the tile that begins at (s0, t0). */
+static inline void offer_block(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, uint32_t k0, float *acc)
 {
-    return (size_t)(m0 / CHUNK) * (TILE * TILE * CHUNK + 16) + (i * TILE + k) * CHUNK;
-}
-
-static inline void pack_vector(const table *x, const float *from, uint32_t shift, uint32_t i, uint32_t k, float *to)
-{
-    for (uint32_t m0 = 0; m0 < x->width; m0 += CHUNK) {
-        float *chunk = to + packed(m0, i, k);
-        const uint32_t skip = shift > m0 ? min32(shift - m0, CHUNK) : 0;
-        for (uint32_t j = 0; j < skip; j++) chunk[j] = INFINITY;
-        if (skip == 0) memcpy(chunk, from + (m0 - shift), CHUNK * sizeof *chunk);
-        else if (skip < CHUNK) memcpy(chunk + skip, from + (m0 + skip - shift), (CHUNK - skip) * sizeof *chunk);
-    }
-}
-
-/* The packed group offered to every cell of the tile. */
-static inline void offer_group(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, const pack *group,
-                               float *acc)
-{
-    for (uint32_t m0 = 0; m0 < x->width; m0 += CHUNK)
+    for (uint32_t chunk = 0; chunk < x->n_chunks; chunk++)
         for (uint32_t s = s0; s <= s1; s++)
             for (uint32_t t = t0; t <= t1; t++) {
                 const cell *here = &x->cells[cell_at(s, t)];
-                if (m0 >= here->hi || m0 + CHUNK <= here->need_forward) continue;
-                float *restrict to = acc + ((size_t)(s - s0) * TILE + (t - t0)) * x->stride + m0;
-                const float *restrict p = group->columns + packed(m0, t - t0, 0), *restrict q =
-                                                                                      group->rows + packed(m0, s - s0, 0);
+                if (chunk * CHUNK >= here->hi || (chunk + 1) * CHUNK <= here->need_forward) continue;
+                const float *restrict left = row_chunk(x, s, k0, chunk), *restrict right = column_chunk(x, k0, t, chunk);
+                float *restrict to = acc + (((size_t)(s - s0) * TILE + (t - t0)) * x->n_chunks + chunk) * CHUNK;
                 for (uint32_t i = 0; i < CHUNK; i++) {
                     float best = to[i];
                     for (uint32_t k = 0; k < TILE; k++) { /* unrolled: `best` stays in a register */
-                        const float v = p[k * CHUNK + i] + q[k * CHUNK + i];
+                        const float v = left[k * CHUNK + i] + right[k * CHUNK + i];
                         best = v < best ? v : best;
                     }
                     to[i] = best;
@@ -174,58 +173,62 @@ static inline void offer_group(const table *x, uint32_t s0, uint32_t s1, uint32_
             }
 }
 
-/* The candidate C_all, the thresholds, and the constants: acc becomes the cell. */
-static inline void finish_cell(const table *x, uint32_t s, uint32_t t, const float *acc)
+/* acc, the best of C_ck, becomes the cell (s, t) in `line`, which holds D(s + 1, t) before; then it goes to both copies. */
+static inline void finish_cell(const table *x, uint32_t s, uint32_t t, const float *acc, float *line, float *scratch)
 {
     const cell *here = &x->cells[cell_at(s, t)];
-    float *d = vector(x, s, t);
-    const float *inner = s < t ? vector(x, s + 1, t) : NULL;
     for (uint32_t m = 0; m < x->width; m++) {
         double v = m >= here->need_forward ? (double)acc[m] - x->before[s] : INFINITY;
-        if ((s == t || x->save_all) && m >= here->need_all && m >= (inner ? x->abar[s] : 0)) {
-            const double all = x->tb[s] + (inner ? (double)inner[m - x->abar[s]] : x->before[s + 1]);
+        if ((s == t || x->save_all) && m >= here->need_all && (s == t || m >= x->abar[s])) {
+            const double all = x->tb[s] + (s == t ? x->before[s + 1] : (double)line[m - x->abar[s]]);
             if (all < v) v = all;
         }
-        d[m] = (float)(m >= here->hi ? here->keep_all : v);
+        scratch[m] = (float)(m >= here->hi ? here->keep_all : v);
+    }
+    memcpy(line, scratch, x->width * sizeof *line);
+    for (uint32_t chunk = 0; chunk < x->n_chunks; chunk++) {
+        memcpy(row_chunk(x, s, t, chunk), line + (size_t)chunk * CHUNK, CHUNK * sizeof *line);
+        if (s == 1) continue;
+        const uint32_t m0 = chunk * CHUNK, shift = x->a[s - 1],
+                       skip = shift > m0 ? min32(shift - m0, CHUNK) : 0; /* stays infinite */
+        if (skip < CHUNK)
+            memcpy(column_chunk(x, s - 1, t, chunk) + skip, line + (m0 + skip - shift), (CHUNK - skip) * sizeof *line);
     }
 }
 
-/* Cells (s, t) with s in [s0, s1] and t in [t0, t1]; all to the right of and above the tile are there. */
-RM_MULTIVERSION static void fill_tile(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, const pack *group,
-                                      float *acc)
+typedef struct desk { /* by tile: the best candidates; by t of the tile: the line below; one more line */
+    float *acc, *lines, *scratch;
+} desk;
+
+/* Cells (s, t) with s in [s0, s1] and t in [t0, t1]; all below and to the left of the tile are there. */
+RM_MULTIVERSION static void fill_tile(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, const desk *w)
 {
-    for (size_t i = 0; i < (size_t)TILE * TILE * x->stride; i++) acc[i] = INFINITY;
-    for (uint32_t k0 = s1 + 1; k0 <= t0; k0 += TILE) {
-        const uint32_t k1 = min32(k0 + TILE - 1, t0);
-        for (uint32_t k = k0; k <= k1; k++) {
-            for (uint32_t t = t0; t <= t1; t++) pack_vector(x, vector(x, k, t), x->a[k - 1], t - t0, k - k0, group->columns);
-            for (uint32_t s = s0; s <= s1; s++) pack_vector(x, vector(x, s, k - 1), 0, s - s0, k - k0, group->rows);
-        }
-        for (uint32_t k = k1 + 1; k < k0 + TILE; k++) /* the last group may be short */
-            for (uint32_t t = t0; t <= t1; t++) pack_vector(x, x->nothing, 0, t - t0, k - k0, group->columns);
-        offer_group(x, s0, s1, t0, t1, group, acc);
-    }
+    const size_t line_size = (size_t)x->n_chunks * CHUNK;
+    for (size_t i = 0; i < TILE * TILE * line_size; i++) w->acc[i] = INFINITY;
+    for (uint32_t k0 = s0 + TILE; k0 < t0; k0 += TILE) offer_block(x, s0, s1, t0, t1, k0, w->acc);
     for (uint32_t t = t0; t <= t1; t++)
         for (uint32_t s = min32(s1, t); s >= s0 && s > 0; s--) {
-            float *here = acc + ((size_t)(s - s0) * TILE + (t - t0)) * x->stride;
-            offer_splits(x, s, t, s + 1, min32(s1, t), here);  /* D(s', t) is in the tile */
-            offer_splits(x, s, t, max32(t0, s1) + 1, t, here); /* D(s, s'-1) is */
-            finish_cell(x, s, t, here);
+            float *here = w->acc + ((size_t)(s - s0) * TILE + (t - t0)) * line_size;
+            if (s < t) offer_each(x, s, t, s, min32(s1, t - 1), here);   /* D(k + 1, t) is in the tile, or just below it */
+            if (s1 < t0 && t > t0) offer_each(x, s, t, t0, t - 1, here); /* D(s, k) is in the tile */
+            finish_cell(x, s, t, here, w->lines + (t - t0) * line_size, w->scratch);
         }
 }
 
 static remat_status fill(remat_ctx *ctx, table *x)
 {
-    const size_t group_size = (size_t)TILE * TILE * x->stride;
-    float *acc;
-    pack group;
-    TRY(RM_SCRATCH(ctx, acc, group_size));
-    TRY(RM_SCRATCH(ctx, group.rows, group_size));
-    TRY(RM_SCRATCH(ctx, group.columns, group_size));
+    const size_t line_size = (size_t)x->n_chunks * CHUNK;
+    desk w;
+    TRY(RM_SCRATCH(ctx, w.acc, TILE * TILE * line_size));
+    TRY(RM_SCRATCH(ctx, w.lines, TILE * line_size));
+    TRY(RM_SCRATCH(ctx, w.scratch, line_size));
     for (uint32_t t0 = 1; t0 <= x->n; t0 += TILE) {
         const uint32_t t1 = min32(t0 + TILE - 1, x->n);
-        for (uint32_t s1 = t1; s1 >= 1; s1 = s1 > TILE ? (s1 - 1) / TILE * TILE : 0)
-            fill_tile(x, (s1 - 1) / TILE * TILE + 1, s1, t0, t1, &group, acc);
+        for (size_t i = 0; i < TILE * line_size; i++) w.lines[i] = INFINITY;
+        for (uint32_t s0 = t0;; s0 -= TILE) {
+            fill_tile(x, s0, min32(s0 + TILE - 1, x->n), t0, t1, &w);
+            if (s0 == 1) break;
+        }
         if (rm_spend(ctx, (int64_t)t1 * TILE) && t1 < x->n) return REMAT_OK; /* cell (1, n) stays infinite: no answer */
         rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t1 / x->n), REMAT_ABSENT, REMAT_ABSENT);
     }
@@ -242,12 +245,12 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
     TRY(RM_SCRATCH(ctx, x->before, n + 2));
     TRY(RM_SCRATCH(ctx, x->tb, n + 1));
     TRY(RM_SCRATCH(ctx, x->cells, n_cells));
-    TRY(RM_SCRATCH(ctx, x->d, n_cells * x->stride));
-    TRY(RM_SCRATCH(ctx, x->nothing, x->stride));
-    for (uint32_t m = 0; m < x->stride; m++) x->nothing[m] = INFINITY;
+    const size_t n_blocks = (n + TILE - 1) / TILE, size = n_blocks * (n_blocks + 1) / 2 * x->n_chunks * CHUNK_BLOCK;
+    TRY(RM_SCRATCH(ctx, x->rows, size));
+    TRY(RM_SCRATCH(ctx, x->columns, size));
+    for (size_t i = 0; i < size; i++) x->rows[i] = x->columns[i] = INFINITY;
     double *all_time; /* tf^l + tb^l up to l */
     TRY(RM_SCRATCH(ctx, all_time, n + 1));
-    for (size_t i = 0; i < n_cells * x->stride; i++) x->d[i] = INFINITY;
     for (uint32_t l = 0; l <= n; l++) {
         const remat_stage *s = &c->stages[l];
         x->a[l] = to_slots(x, s->a);
@@ -277,10 +280,10 @@ static uint32_t slotted_split(const void *p, uint32_t s, uint32_t t, int64_t slo
     const cell *here = &x->cells[cell_at(s, t)];
     double best = INFINITY;
     uint32_t split = 0;
-    if (x->save_all && m >= here->need_all && m >= x->abar[s]) best = x->tb[s] + (double)vector(x, s + 1, t)[m - x->abar[s]];
+    if (x->save_all && m >= here->need_all && m >= x->abar[s]) best = x->tb[s] + value_at(x, s + 1, t, m - x->abar[s]);
     for (uint32_t k = s + 1; k <= t && m >= here->need_forward; k++) {
         if (m < x->a[k - 1]) continue;
-        const double value = (double)vector(x, k, t)[m - x->a[k - 1]] + (double)vector(x, s, k - 1)[m] - x->before[s];
+        const double value = value_at(x, k, t, m - x->a[k - 1]) + value_at(x, s, k - 1, m) - x->before[s];
         if (value < best) best = value, split = k;
     }
     return split;
@@ -299,14 +302,14 @@ static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_r
         const rm_uint128 slots =
             (rm_uint128)p->budgets[i] * (x->width - 1) / (rm_uint128)(x->budget_bytes > 0 ? x->budget_bytes : 1);
         const int64_t m = (int64_t)(slots < x->width ? slots : x->width - 1) - x->a[0];
-        if (m < 0 || m == m_before || vector(x, 1, x->n)[m] == INFINITY) continue;
+        if (m < 0 || m == m_before || value_at(x, 1, x->n, (uint32_t)m) == INFINITY) continue;
         m_before = m;
         steps.n = 0;
         status = rm_rotor_trace(p->ctx, &view, m, &steps);
         if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
     }
     uint32_t least = 0;
-    while (least < x->width && vector(x, 1, x->n)[least] == INFINITY) least++;
+    while (least < x->width && value_at(x, 1, x->n, least) == INFINITY) least++;
     if (status == REMAT_OK && p->least && least < x->width) {
         steps.n = 0;
         status = rm_rotor_trace(p->ctx, &view, least, &steps);
@@ -323,8 +326,8 @@ static remat_status slotted(const rm_chain_problem *p, bool save_all, rm_chain_r
                .width = (uint32_t)slots + 1,
                .save_all = save_all,
                .budget_bytes = p->budgets[p->n_budgets - 1]};
-    x.stride = (x.width + CHUNK - 1) / CHUNK * CHUNK + 16; /* not a power of two: cells would share cache sets */
-    const double bytes = (double)x.n * (x.n + 1) / 2 * x.stride * sizeof *x.d;
+    x.n_chunks = (x.width + CHUNK - 1) / CHUNK;
+    const double bytes = (double)x.n * (x.n + 1) / 2 * x.n_chunks * CHUNK * 2 * sizeof *x.rows;
     if (bytes > 8e9)
         return rm_fail(p->ctx, REMAT_E_APPLIES, "a table of %u stages and %" PRId64 " slots takes %.0f GB: use fewer --slots",
                        x.n - 1, slots, bytes / 1e9);
