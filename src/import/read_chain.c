@@ -18,7 +18,7 @@ static remat_status read_stage(remat_ctx *ctx, const rm_json *object, rm_place p
         if (fields[i].required) TRY(rm_require(ctx, object, place));
         TRY(rm_get_int(ctx, object, place, 0, fields[i].to));
     }
-    TRY((place.key = "name", rm_get_string(ctx, object, place, &s->name)));
+    if (full) TRY((place.key = "name", rm_get_string(ctx, object, place, &s->name)));
     if (s->delta == REMAT_ABSENT) s->delta = s->a;
     return REMAT_OK;
 }
