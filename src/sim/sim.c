@@ -2,20 +2,20 @@
  *
  * For every value: the sorted slots that make it and the sorted slots that read it. A storage instance is known by its root
  * value and the slot that makes it; it lives from there to its end: the last read, before the next make, of the value or of
- * any view made from this instance, or the last slot if it is a graph output's newest. Lives are intervals in a
- * segment tree (range add, maximum).
+ * any view made from this instance, or the last slot if it is a graph output's newest. Lives are ranges added to a profile
+ * of memory over slots (algo/profile.c), which knows its maximum.
  *
  * Putting a step into a slot or taking it out (the same routine: toggle) can only change the ends of few instances: those
  * that its inputs refer to at that slot, those that its outputs referred to just before it, and those it makes. Their
- * intervals are taken out of the tree, the slot lists are changed, and the intervals are put back.
+ * lives are taken out of the profile, the slot lists are changed, and the lives are put back.
  *
- * Cost of an edit: O(log slots) for each such instance, plus its view reads where it has views, plus the moving of the slot
- * lists (short: the reads of one value). Invariant: the tree holds exactly the lives and workspaces of the steps present. */
+ * Cost of an edit: O(slots / 64) for each such instance, plus its view reads where it has views, plus the moving of the slot
+ * lists (short: the reads of one value). Invariant: the profile holds exactly the lives and workspaces of the steps present. */
 #include "sim/sim.h"
 
 #include <string.h>
 
-#include "algo/segtree.h"
+#include "algo/profile.h"
 
 enum { EMPTY = UINT32_MAX };
 
@@ -29,7 +29,7 @@ struct rm_sim {
     const remat_graph *g;
     uint32_t n_slots;
     remat_step *at; /* by slot; kind EMPTY: none */
-    rm_segtree memory;
+    rm_profile memory;
     slot_vec *makes, *reads;  /* by value */
     slot_vec *offloads;       /* by value */
     uint32_t *source;         /* by value: whose instance it takes when its op runs; REMAT_NONE: a new storage */
@@ -189,7 +189,7 @@ static void add_lives(rm_sim *s, int64_t sign)
     for (size_t i = 0; i < s->touched.n; i++) {
         const instance x = s->touched.items[i];
         if (has_slot(&s->makes[x.root], x.slot))
-            rm_segtree_add(&s->memory, x.slot, end_of(s, x.root, x.slot), sign * s->g->storage[x.root]);
+            rm_profile_add(&s->memory, &(rm_range){x.slot, end_of(s, x.root, x.slot), sign * s->g->storage[x.root]}, 1);
     }
 }
 
@@ -232,7 +232,7 @@ static void toggle_run(rm_sim *s, uint32_t slot, uint32_t op, bool in)
     const remat_graph *g = s->g;
     if (in ? s->runs[op]++ == 0 : --s->runs[op] == 0) s->n_unrun += in ? UINT32_MAX : 1;
     s->cost += in ? g->cost[op] : -g->cost[op];
-    rm_segtree_add(&s->memory, slot, slot, in ? g->workspace[op] : -g->workspace[op]);
+    rm_profile_add(&s->memory, &(rm_range){slot, slot, in ? g->workspace[op] : -g->workspace[op]}, 1);
     if (!g->pinned[op]) return;
     const size_t i = first_at_least(&s->pinned, slot);
     if (in) {
@@ -353,7 +353,7 @@ static remat_status allocate(rm_sim *s)
         {(void **)&s->runs, g->n_ops, sizeof *s->runs}};
     for (size_t i = 0; i < RM_LEN(arrays); i++)
         if (!(*arrays[i].to = rm_alloc(s->ctx, arrays[i].n * arrays[i].size))) return REMAT_E_MEMORY;
-    return rm_segtree_new(s->ctx, s->n_slots, &s->memory);
+    return rm_profile_new(s->ctx, s->n_slots, &s->memory);
 }
 
 remat_status rm_sim_new(remat_ctx *ctx, const remat_graph *g, uint32_t n_slots, rm_sim **out)
@@ -395,7 +395,7 @@ void rm_sim_free(rm_sim *s)
     rm_release(&heap, s->source, s->g->n_values * sizeof *s->source);
     rm_release(&heap, s->has_views, s->g->n_values * sizeof *s->has_views);
     rm_release(&heap, s->runs, s->g->n_ops * sizeof *s->runs);
-    if (s->memory.n) rm_segtree_free(&heap, &s->memory);
+    if (s->memory.n_blocks) rm_profile_free(&heap, &s->memory);
     RM_VEC_FREE(&heap, s->pinned);
     RM_VEC_FREE(&heap, s->touched);
     rm_release(&heap, s, sizeof *s);
@@ -403,7 +403,7 @@ void rm_sim_free(rm_sim *s)
 
 bool rm_sim_is_full(const rm_sim *s, uint32_t slot) { return slot < s->n_slots && s->at[slot].kind != EMPTY; }
 remat_step rm_sim_at(const rm_sim *s, uint32_t slot) { return s->at[slot]; }
-int64_t rm_sim_peak(const rm_sim *s) { return s->g->resident_bytes + rm_segtree_max(&s->memory); }
+int64_t rm_sim_peak(const rm_sim *s) { return s->g->resident_bytes + s->memory.max; }
 int64_t rm_sim_cost(const rm_sim *s) { return s->cost; }
 int64_t rm_sim_host_bytes(const rm_sim *s) { return s->host_bytes; }
 bool rm_sim_is_valid(const rm_sim *s)

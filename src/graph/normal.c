@@ -1,0 +1,320 @@
+/* normal.c: views collapsed and resident values dropped, and the way back.
+ *
+ * Why nothing is lost. A view occupies no memory of its own; one that costs nothing can run directly before each op that reads
+ * it. At that moment its storage is in memory, since the reader needs it, and whatever else is in memory then is still in
+ * memory at the reader: so the added step is never the peak. For the same reason an offload directly after the step that made the
+ * storage is free of charge in memory, and so is a view that nobody reads directly after the first run of its storage's op.
+ * Conversely, a schedule that reads an old instance through a stale view keeps that instance in memory, so reading it directly
+ * instead of the newer one costs nothing: schedules without stale reads are enough.
+ *
+ * Cost: O(values + edges) to build, O(steps + views run) to expand. */
+#include "graph/normal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- there ---- */
+
+typedef struct build {
+    const remat_graph *g;
+    rm_normal *nm;
+    uint32_t *store_of; /* by root value */
+    uint32_t *token_of; /* by value: the token that its readers read as well; REMAT_NONE: none */
+    uint32_t *seen;     /* by storage, by root value past them: the last op that listed it, plus one */
+} build;
+
+/* Free, and all that it reads is one storage, through nothing that stays. */
+static bool is_collapsible(const build *b, uint32_t op)
+{
+    const remat_graph *g = b->g;
+    if (g->pinned[op] || g->cost[op] != 0 || g->workspace[op] != 0 || !rm_is_view_op(g, op)) return false;
+    const uint32_t root = g->root[g->out[g->out_begin[op]]];
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->root[g->out[k]] != root) return false;
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+        if (b->token_of[g->in[k]] != REMAT_NONE || (!rm_is_resident(g, g->in[k]) && g->root[g->in[k]] != root)) return false;
+    return true;
+}
+
+static void add_once(build *b, uint32_t *list, uint32_t *n, uint32_t store, uint32_t stamp)
+{
+    if (store == REMAT_NONE || b->seen[store] == stamp) return;
+    b->seen[store] = stamp;
+    list[(*n)++] = store;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void list_inputs(build *b, uint32_t op)
+{
+    rm_normal *nm = b->nm;
+    const remat_graph *g = b->g;
+    const uint32_t stamp = nm->n_ops + 1;
+    uint32_t n = nm->in_begin[nm->n_ops], n_resident = nm->resident_begin[nm->n_ops];
+    const uint32_t from = n;
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+        const uint32_t v = g->in[k], root = g->root[v];
+        add_once(b, nm->in, &n, b->token_of[v], stamp);
+        if (!rm_is_resident(g, v)) {
+            add_once(b, nm->in, &n, b->store_of[root], stamp);
+        } else if (b->seen[g->n_values + root] != stamp) {
+            b->seen[g->n_values + root] = stamp;
+            nm->resident_in[n_resident++] = root;
+        }
+    }
+    qsort(nm->in + from, n - from, sizeof *nm->in, by_index);
+    nm->in_begin[nm->n_ops + 1] = n;
+    nm->resident_begin[nm->n_ops + 1] = n_resident;
+}
+
+static void list_outputs(build *b, uint32_t op)
+{
+    rm_normal *nm = b->nm;
+    const remat_graph *g = b->g;
+    uint32_t n = nm->out_begin[nm->n_ops];
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
+        const uint32_t v = g->out[k], store = nm->n_stores++;
+        const bool token = g->out_source[k] != REMAT_NONE;
+        nm->value[store] = v;
+        nm->bytes[store] = token ? 0 : g->storage[v];
+        nm->base[store] = token && !rm_is_resident(g, v) ? b->store_of[g->root[v]] : REMAT_NONE;
+        nm->is_output[store] |= g->is_output[v];
+        if (token) b->token_of[v] = store;
+        else b->store_of[v] = store;
+        nm->out[n++] = store;
+    }
+    nm->out_begin[nm->n_ops + 1] = n;
+}
+
+static void add_op(build *b, uint32_t op)
+{
+    rm_normal *nm = b->nm;
+    list_inputs(b, op);
+    list_outputs(b, op);
+    nm->cost[nm->n_ops] = b->g->cost[op];
+    nm->workspace[nm->n_ops] = b->g->workspace[op];
+    nm->pinned[nm->n_ops] = b->g->pinned[op];
+    nm->op[nm->n_ops] = op;
+    nm->n_ops++;
+}
+
+static remat_status allocate(remat_ctx *ctx, rm_normal *nm, uint32_t n_ops, uint32_t n_in, uint32_t n_out)
+{
+    TRY(RM_SCRATCH(ctx, nm->in_begin, n_ops + 1));
+    TRY(RM_SCRATCH(ctx, nm->in, 2 * (size_t)n_in));
+    TRY(RM_SCRATCH(ctx, nm->out_begin, n_ops + 1));
+    TRY(RM_SCRATCH(ctx, nm->out, n_out));
+    TRY(RM_SCRATCH(ctx, nm->cost, n_ops));
+    TRY(RM_SCRATCH(ctx, nm->workspace, n_ops));
+    TRY(RM_SCRATCH(ctx, nm->pinned, n_ops));
+    TRY(RM_SCRATCH(ctx, nm->op, n_ops));
+    TRY(RM_SCRATCH(ctx, nm->resident_begin, n_ops + 1));
+    TRY(RM_SCRATCH(ctx, nm->resident_in, n_in));
+    TRY(RM_SCRATCH(ctx, nm->bytes, n_out));
+    TRY(RM_SCRATCH(ctx, nm->is_output, n_out));
+    TRY(RM_SCRATCH(ctx, nm->value, n_out));
+    return RM_SCRATCH(ctx, nm->base, n_out);
+}
+
+remat_status rm_normal_of(remat_ctx *ctx, const remat_graph *g, rm_normal *out)
+{
+    rm_normal nm = {.g = g, .resident_bytes = g->resident_bytes};
+    build b = {.g = g, .nm = &nm};
+    TRY(allocate(ctx, &nm, g->n_ops, g->n_in, g->n_out));
+    TRY(RM_SCRATCH(ctx, nm.collapsed, g->n_ops));
+    TRY(RM_SCRATCH(ctx, b.store_of, g->n_values));
+    TRY(RM_SCRATCH(ctx, b.token_of, g->n_values));
+    TRY(RM_SCRATCH(ctx, b.seen, 2 * (size_t)g->n_values));
+    for (uint32_t v = 0; v < g->n_values; v++) b.store_of[v] = b.token_of[v] = REMAT_NONE;
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        nm.collapsed[op] = is_collapsible(&b, op);
+        if (!nm.collapsed[op]) add_op(&b, op);
+    }
+    for (uint32_t v = 0; v < g->n_values; v++) /* an output that is a view keeps its storage */
+        if (g->is_output[v] && !rm_is_resident(g, v)) nm.is_output[b.store_of[g->root[v]]] = 1;
+    TRY(rm_normal_index(ctx, &nm));
+    *out = nm;
+    return REMAT_OK;
+}
+
+/* ---- what follows from the lists ---- */
+
+/* CSR of `n_items` (key, item) pairs, given as key lists by item. */
+typedef struct csr {
+    uint32_t *begin, *items;
+} csr;
+
+static remat_status invert(remat_ctx *ctx, uint32_t n_keys, uint32_t n_items, const uint32_t *begin, const uint32_t *keys,
+                           csr *out)
+{
+    TRY(RM_SCRATCH(ctx, out->begin, n_keys + 2));
+    TRY(RM_SCRATCH(ctx, out->items, begin[n_items]));
+    for (uint32_t k = 0; k < begin[n_items]; k++) out->begin[keys[k] + 2]++;
+    for (uint32_t i = 0; i < n_keys; i++) out->begin[i + 2] += out->begin[i + 1];
+    for (uint32_t item = 0; item < n_items; item++)
+        for (uint32_t k = begin[item]; k < begin[item + 1]; k++) out->items[out->begin[keys[k] + 1]++] = item;
+    return REMAT_OK;
+}
+
+remat_status rm_normal_index(remat_ctx *ctx, rm_normal *nm)
+{
+    csr readers, tokens;
+    uint32_t *begin, *bases, n = 0;
+    TRY(invert(ctx, nm->n_stores, nm->n_ops, nm->in_begin, nm->in, &readers));
+    TRY(RM_SCRATCH(ctx, begin, nm->n_stores + 1));
+    TRY(RM_SCRATCH(ctx, bases, nm->n_stores));
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        if (nm->base[s] != REMAT_NONE) bases[n++] = nm->base[s];
+        begin[s + 1] = n;
+    }
+    TRY(invert(ctx, nm->n_stores, nm->n_stores, begin, bases, &tokens));
+    TRY(RM_SCRATCH(ctx, nm->producer, nm->n_stores));
+    for (uint32_t op = 0; op < nm->n_ops; op++)
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) nm->producer[nm->out[k]] = op;
+    nm->reader_begin = readers.begin;
+    nm->readers = readers.items;
+    nm->token_begin = tokens.begin;
+    nm->tokens = tokens.items;
+    return REMAT_OK;
+}
+
+/* ---- and back ---- */
+
+typedef struct frame {
+    uint32_t op, next_input;
+} frame;
+
+typedef struct expander {
+    remat_ctx *ctx;
+    const rm_normal *nm;
+    const remat_graph *g;
+    rm_schedule *out;
+    uint32_t *made;             /* by root value: how often; resident: 1 */
+    uint32_t *refers;           /* by value: which of those its newest instance is; 0: none */
+    uint32_t *dead, *next_dead; /* by root value, by op: collapsed ops that nobody reads, as a list; REMAT_NONE ends it */
+    uint8_t *offload;           /* by value: it is fetched, and not offloaded yet */
+    frame *stack;
+} expander;
+
+static bool is_stale(const expander *x, uint32_t value)
+{
+    const uint32_t op = x->g->producer[value];
+    return op != REMAT_NONE && x->nm->collapsed[op] && x->refers[value] != x->made[x->g->root[value]];
+}
+
+/* Runs a collapsed op after the stale views that it reads. */
+static remat_status run_view(expander *x, uint32_t wanted)
+{
+    const remat_graph *g = x->g;
+    uint32_t depth = 0;
+    x->stack[depth++] = (frame){wanted, g->in_begin[wanted]};
+    while (depth) {
+        frame *top = &x->stack[depth - 1];
+        if (top->next_input < g->in_begin[top->op + 1]) {
+            const uint32_t v = g->in[top->next_input++];
+            if (is_stale(x, v)) x->stack[depth++] = (frame){g->producer[v], g->in_begin[g->producer[v]]};
+            continue;
+        }
+        TRY(rm_schedule_run(x->ctx, x->out, top->op));
+        for (uint32_t k = g->out_begin[top->op]; k < g->out_begin[top->op + 1]; k++)
+            x->refers[g->out[k]] = x->made[g->root[g->out[k]]];
+        depth--;
+    }
+    return REMAT_OK;
+}
+
+static remat_status made_again(expander *x, uint32_t value)
+{
+    x->refers[value] = ++x->made[value];
+    if (x->offload[value]) {
+        TRY(RM_PUSH(x->ctx, *x->out, ((remat_step){REMAT_OFFLOAD, value})));
+        x->offload[value] = 0;
+    }
+    for (uint32_t op = x->dead[value]; op != REMAT_NONE; op = x->next_dead[op]) TRY(run_view(x, op));
+    x->dead[value] = REMAT_NONE;
+    return REMAT_OK;
+}
+
+static remat_status run_op(expander *x, uint32_t op)
+{
+    const remat_graph *g = x->g;
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+        if (is_stale(x, g->in[k])) TRY(run_view(x, g->producer[g->in[k]]));
+    TRY(rm_schedule_run(x->ctx, x->out, op));
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_source[k] == REMAT_NONE) TRY(made_again(x, g->out[k]));
+    return REMAT_OK;
+}
+
+static bool is_read(const remat_graph *g, const uint8_t *read, uint32_t op)
+{
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (read[g->out[k]] || g->is_output[g->out[k]]) return true;
+    return false;
+}
+
+static remat_status begin_expansion(expander *x, const rm_code *codes, size_t n)
+{
+    const remat_graph *g = x->g;
+    uint8_t *read;
+    TRY(RM_SCRATCH(x->ctx, read, g->n_values));
+    TRY(RM_SCRATCH(x->ctx, x->made, g->n_values));
+    TRY(RM_SCRATCH(x->ctx, x->refers, g->n_values));
+    TRY(RM_SCRATCH(x->ctx, x->dead, g->n_values));
+    TRY(RM_SCRATCH(x->ctx, x->next_dead, g->n_ops));
+    TRY(RM_SCRATCH(x->ctx, x->offload, g->n_values));
+    TRY(RM_SCRATCH(x->ctx, x->stack, g->n_ops + 1));
+    for (uint32_t k = 0; k < g->n_in; k++) read[g->in[k]] = 1;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        x->made[v] = g->producer[v] == REMAT_NONE;
+        x->dead[v] = REMAT_NONE;
+    }
+    for (uint32_t op = g->n_ops; op-- > 0;)
+        if (x->nm->collapsed[op] && !is_read(g, read, op)) {
+            const uint32_t root = g->root[g->out[g->out_begin[op]]];
+            x->next_dead[op] = x->dead[root];
+            x->dead[root] = op;
+        }
+    for (size_t i = 0; i < n; i++)
+        if (rm_is_fetch(x->nm, codes[i])) x->offload[x->nm->value[codes[i] - x->nm->n_ops]] = 1;
+    return REMAT_OK;
+}
+
+static remat_status end_expansion(expander *x)
+{
+    const remat_graph *g = x->g;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (is_stale(x, g->outputs[i])) TRY(run_view(x, g->producer[g->outputs[i]]));
+    for (uint32_t v = 0; v < g->n_values; v++) /* views of resident values that nobody reads */
+        for (uint32_t op = x->dead[v]; op != REMAT_NONE; op = x->next_dead[op]) TRY(run_view(x, op));
+    return REMAT_OK;
+}
+
+static remat_status expand(expander *x, const rm_code *codes, size_t n)
+{
+    const rm_normal *nm = x->nm;
+    TRY(begin_expansion(x, codes, n));
+    for (size_t i = 0; i < n; i++) {
+        if (!rm_is_fetch(nm, codes[i])) {
+            TRY(run_op(x, nm->op[codes[i]]));
+            continue;
+        }
+        const uint32_t value = nm->value[codes[i] - nm->n_ops];
+        TRY(RM_PUSH(x->ctx, *x->out, ((remat_step){REMAT_FETCH, value})));
+        x->refers[value] = ++x->made[value];
+    }
+    return end_expansion(x);
+}
+
+remat_status rm_normal_expand(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n, rm_schedule *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    expander x = {.ctx = ctx, .nm = nm, .g = nm->g, .out = out};
+    const remat_status status = expand(&x, codes, n);
+    rm_scratch_release(ctx, mark);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* sequence.h: a valid order of steps over a normal graph, edited a few steps at a time, with its exact peak and cost.
+ *
+ * Time is a row of slots, most of them empty. Edits are made in a *move*: any number of insertions and removals, each of which
+ * keeps the sequence valid or is refused; then the move is kept or taken back as a whole. Nothing is allocated after
+ * rm_seq_new, so threads may edit sequences of their own. Codes are those of graph/normal.h.
+ *
+ *     if (rm_seq_insert(q, slot, op) && rm_seq_peak(q) <= limit) rm_seq_keep(q);
+ *     else rm_seq_undo(q); */
+#ifndef RM_SEQUENCE_H
+#define RM_SEQUENCE_H
+
+#include "algo/profile.h"
+#include "graph/normal.h"
+
+#define RM_EMPTY UINT32_MAX
+
+typedef struct rm_events { /* of one storage, in time: 2 * slot + (1: made, 0: read) */
+    uint32_t begin, n, room;
+} rm_events;
+
+typedef struct rm_edit {
+    uint32_t slot;
+    rm_code code;
+    bool inserted;
+} rm_edit;
+
+typedef struct rm_seq {
+    remat_alloc heap;
+    const rm_normal *nm;
+    uint32_t n_slots, n_steps;
+    rm_code *at;       /* by slot; RM_EMPTY */
+    rm_events *events; /* by storage */
+    uint32_t *pool;    /* the lists themselves */
+    uint32_t pool_used, pool_size;
+    uint32_t *runs;                   /* by op */
+    uint32_t *pin_slot;               /* by op: where a pinned op stands */
+    uint32_t *pin_before, *pin_after; /* by op: the pinned ops before and after it in the graph's order; REMAT_NONE */
+    uint32_t *fetches;                /* by storage */
+    const int64_t *transfer;          /* by storage: cost of one offload or fetch; NULL: no fetches */
+    int64_t host_limit, host_bytes;
+    rm_profile memory;
+    int64_t cost;
+    rm_range *ranges; /* of this move, in memory already up to n_flushed */
+    rm_edit *edits;   /* of this move */
+    size_t n_ranges, n_flushed, n_edits, max_ranges, max_edits;
+    bool crowded; /* an edit was refused for lack of room: rm_seq_load what it holds to make some */
+} rm_seq;
+
+remat_status rm_seq_new(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots, rm_seq *out);
+void rm_seq_free(rm_seq *q);
+/* Steps evenly spread: step i of n in slot (i + 1) * n_slots / (n + 1). They must be valid, and fewer than slots; false: no room. */
+bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n);
+size_t rm_seq_codes(const rm_seq *q, rm_code *out); /* out has room for n_steps */
+
+/* Each is part of the move at hand. False: it would not be valid, or there is no room; then nothing has changed. */
+bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code); /* slot is empty */
+bool rm_seq_remove(rm_seq *q, uint32_t slot);               /* slot is not */
+bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to);   /* from is full, to is empty */
+int64_t rm_seq_peak(rm_seq *q);                             /* with the move */
+bool rm_seq_may_sink(const rm_seq *q);                      /* could the move have lowered the peak? */
+void rm_seq_keep(rm_seq *q);
+void rm_seq_undo(rm_seq *q);
+
+static inline int64_t rm_seq_peak_kept(const rm_seq *q) { return q->nm->resident_bytes + q->memory.max; } /* without it */
+
+#endif

@@ -1,0 +1,73 @@
+/* test_profile.c: the memory profile against the obvious array, its invariants after every change. */
+#include "support.h"
+
+#include "algo/profile.h"
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
+enum { MOST = 300 };
+
+static rm_range random_range(uint64_t *seed, uint32_t n)
+{
+    const uint32_t first = (uint32_t)(next_random(seed) % n), last = first + (uint32_t)(next_random(seed) % (n - first));
+    return (rm_range){first, last, (int64_t)(next_random(seed) % 19) - 9};
+}
+
+static void check(const rm_profile *p, const int64_t *naive)
+{
+    const uint32_t n = p->n_blocks * RM_PROFILE_BLOCK;
+    int64_t most = naive[0];
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(rm_profile_at(p, i), naive[i]);
+        if (naive[i] > most) most = naive[i];
+    }
+    assert_int_equal(p->max, most);
+    assert_int_equal(p->high[p->crest], most);
+    for (uint32_t b = 0; b < p->crest; b++) assert_true(p->high[b] < most);
+}
+
+static void random_edits(void **state)
+{
+    (void)state;
+    remat_ctx *ctx = remat_ctx_new(NULL);
+    uint64_t seed = 1;
+    for (uint32_t n = 1; n < MOST; n += 13) {
+        rm_profile profile;
+        int64_t naive[MOST + RM_PROFILE_BLOCK] = {0};
+        OK(ctx, rm_profile_new(ctx, n, &profile));
+        for (int edit = 0; edit < 200; edit++) {
+            rm_range ranges[RM_PROFILE_LOOK];
+            const size_t k = next_random(&seed) % (RM_PROFILE_LOOK + 1);
+            for (size_t i = 0; i < k; i++) ranges[i] = random_range(&seed, n);
+            const int64_t seen = rm_profile_look(&profile, ranges, k), before = profile.max;
+            const bool may_sink = rm_profile_may_sink(&profile, ranges, k);
+            check(&profile, naive); /* looking changes nothing */
+            rm_profile_add(&profile, ranges, k);
+            assert_int_equal(profile.max, seen);
+            if (!may_sink) assert_true(profile.max >= before);
+            if (next_random(&seed) % 3 == 0) {
+                rm_profile_undo(&profile, ranges, k);
+                assert_int_equal(profile.max, before);
+            } else {
+                for (size_t i = 0; i < k; i++)
+                    for (uint32_t t = ranges[i].first; t <= ranges[i].last; t++) naive[t] += ranges[i].delta;
+            }
+            check(&profile, naive);
+        }
+        rm_profile_clear(&profile);
+        memset(naive, 0, sizeof naive);
+        check(&profile, naive);
+        rm_profile_free(&rm_libc_heap, &profile);
+    }
+    remat_ctx_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_edits)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
