@@ -33,6 +33,11 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS,
                    "work limit: reproducible, unlike --time (default: about a second's worth)"},
     [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS, "seed of random choices (default 0)"},
+    [FLAG_OFFLOAD] =
+        {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS,
+         "fastsa may offload values and fetch them back, at RATE: 50GB/s (costs in ns), or 50GB per 1e9 cost units"},
+    [FLAG_ORDER_ONLY] = {"order-only", 0, SWITCH, NULL, "order_only", COMPLETE_NONE, PLANS,
+                         "fastsa: nothing is recomputed, only the order changes"},
     [FLAG_LIST] = {"list", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(GEN), "list the models and their parameters"},
     [FLAG_CHAIN] = {"chain", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO) | ON(IMPORT),
                     "cut a training graph into its chain of stages first"},
@@ -106,7 +111,7 @@ bool args_number(const char *text, int64_t *result)
 }
 
 static bool parse_seconds(const char *text, int64_t *ms)
-{ /* rounded up: 0 would mean no limit */
+{ /* rounded up */
     int64_t whole = 0, thousandths = 0;
     size_t digits = 0;
     bool rest = false;
@@ -122,7 +127,8 @@ static bool parse_seconds(const char *text, int64_t *ms)
         }
     }
     *ms = 1000 * whole + thousandths + (rest ? 1 : 0);
-    return *text == '\0' && digits > 0 && *ms > 0;
+    if (*ms == 0) *ms = 1; /* to the library 0 means no limit */
+    return *text == '\0' && digits > 0;
 }
 
 static int usage(out *o, const args *a, const char *place, const char *reason)
@@ -135,6 +141,7 @@ unsigned option_commands(const remat_option *option)
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].option && strcmp(flags[i].option, option->name) == 0) return 0;
     if (strcmp(option->name, "max_input_bytes") == 0) return FILES;
+    if (strcmp(option->name, "offload") == 0) return 0; /* FLAG_OFFLOAD sets it together with the bandwidth */
     if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN) | ON(VERIFY);
     return PLANS;
 }
@@ -188,12 +195,13 @@ static int set_flag(args *a, out *o, flag_id id, const char *shown, const char *
     const flag *f = &flags[id];
     char reason[400];
     a->text[id] = value ? value : "";
+    if (f->kind == SWITCH) a->number[id] = 1;
     if (f->kind == INTEGER && !args_number(value, &a->number[id])) {
         snprintf(reason, sizeof reason, "'%.60s' is not a whole number in range", value);
         return usage(o, a, shown, reason);
     }
     if (f->kind == SECONDS && !parse_seconds(value, &a->number[id])) {
-        snprintf(reason, sizeof reason, "'%.60s' is not a number of seconds above 0", value);
+        snprintf(reason, sizeof reason, "'%.60s' is not a number of seconds", value);
         return usage(o, a, shown, reason);
     }
     if (!f->option) return REMAT_OK;

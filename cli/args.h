@@ -44,6 +44,8 @@ typedef enum flag_id {
     FLAG_TIME,
     FLAG_WORK,
     FLAG_SEED,
+    FLAG_OFFLOAD,
+    FLAG_ORDER_ONLY,
     FLAG_LIST,
     FLAG_CHAIN,
     FLAG_FORMAT,

@@ -141,6 +141,27 @@ bool session_prepares(const args *a)
     return false;
 }
 
+/* "50GB/s": costs must be ns for that to mean something; "50GB": per 1e9 cost units, whatever they are. */
+static int set_offload(session *s)
+{
+    const char *text = s->args->text[FLAG_OFFLOAD];
+    if (!text) return REMAT_OK;
+    const size_t n = strlen(text);
+    const bool per_second = n > 2 && strcmp(text + n - 2, "/s") == 0;
+    char bytes[40] = "";
+    int64_t rate = 0;
+    if (n < sizeof bytes) snprintf(bytes, sizeof bytes, "%.*s", (int)(per_second ? n - 2 : n), text);
+    if (strchr(bytes, '%') || remat_budget_parse(s->ctx, bytes, 0, &rate) != REMAT_OK || rate <= 0)
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--offload", "'%.40s' is not a rate such as 50GB/s", text);
+    if (per_second && strcmp(remat_graph_cost_unit(s->graph), "ns") != 0)
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--offload",
+                        "costs are in '%s', not ns: say how many bytes per 1e9 of them, without /s",
+                        remat_graph_cost_unit(s->graph));
+    CHECK(s, remat_ctx_set(s->ctx, "bandwidth", rate));
+    CHECK(s, remat_ctx_set(s->ctx, "offload", 1));
+    return REMAT_OK;
+}
+
 static int read_graph(session *s, const remat_input *input, const remat_summary *recorded, const char *plan_source)
 {
     static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS, REMAT_REPLAY_RANDOM};
@@ -157,7 +178,7 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
     if (status == REMAT_E_USAGE && cost_model)
         return out_fail(s->out, REMAT_E_INPUT, plan_source, "cost_model", "%s", error_reason(s));
     CHECK(s, status);
-    return REMAT_OK;
+    return set_offload(s);
 }
 
 static int read_chain(session *s, const char *source, const remat_input *input)

@@ -3,14 +3,15 @@
 
 #include <string.h>
 
-static const rm_planner *const planners[] = {&rm_keep_all, &rm_periodic, &rm_chen_sqrt,  &rm_chen_greedy,
-                                             &rm_revolve,  &rm_rotor,    &rm_rotor_float};
+static const rm_planner *const planners[] = {&rm_keep_all, &rm_periodic,     &rm_chen_sqrt,     &rm_chen_greedy,
+                                             &rm_revolve,  &rm_rotor,        &rm_rotor_float,   &rm_fastsa_group,
+                                             &rm_fastsa,   &rm_fastsa_order, &rm_fastsa_offload};
 
 const remat_entry *remat_strategy_at(size_t index) { return index < RM_LEN(planners) ? &planners[index]->entry : NULL; }
 
 const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name)
 {
-    char known[240] = "";
+    char known[400] = "";
     for (size_t i = 0; i < RM_LEN(planners); i++) {
         if (strcmp(planners[i]->entry.name, name) == 0) return planners[i];
         if (i) strncat(known, ", ", sizeof known - strlen(known) - 1);
