@@ -187,6 +187,30 @@ void remat_builder_output(remat_builder *b, uint32_t value);
 remat_status remat_builder_finish(remat_builder *b, remat_graph **out); /* may be called again after more additions */
 void remat_builder_free(remat_builder *b);
 
+/* ---- what may run again (strategy mincut) ---- */
+
+typedef enum remat_ban {
+    REMAT_BAN_NONE = 0,
+    REMAT_BAN_PINNED = 1,
+    REMAT_BAN_RANDOM = 2,
+    REMAT_BAN_COMPUTE = 3,   /* bound by arithmetic */
+    REMAT_BAN_OTHER = 4,     /* not known to be fusible */
+    REMAT_BAN_REDUCTION = 5, /* its output is much smaller than its input (option reduction_factor) */
+    REMAT_BAN_READ = 6,      /* an op of the backward pass that cannot be fused with it reads it */
+} remat_ban;
+typedef struct remat_op_rule {
+    remat_class op_class; /* in effect */
+    bool in_forward;      /* can be computed before the backward pass begins; only such an op can be banned */
+    remat_ban ban;
+} remat_op_rule;
+
+/* Ops whose target is `target`, or begins with it and a dot, are of this class from now on, whatever files and tables say. */
+remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_class);
+/* `out` has room for a rule per op of this graph. REMAT_E_APPLIES if it has no forward and backward pass. */
+remat_status remat_graph_rules(remat_ctx *ctx, const remat_graph *graph, remat_op_rule *out);
+const char *remat_class_name(remat_class op_class); /* "fusible"; NULL past the end */
+const char *remat_ban_reason(remat_ban ban);        /* "compute", ...; "" for none; NULL past the end */
+
 /* Embedded models and strategies, by name. */
 typedef struct remat_entry { const char *name, *help; } remat_entry;
 const remat_entry *remat_zoo_at(size_t index);      /* help: parameters with their defaults */

@@ -9,6 +9,9 @@
     OPT(bandwidth, 0, 0, INT64_MAX, "offload and fetch: bytes per 1e9 cost units (per second where costs are ns); 0: free")    \
     OPT(max_input_bytes, INT64_C(1) << 30, 1, INT64_MAX, "largest file read, after decompression")                             \
     OPT(max_slots, 20000, 1, 10000000, "rotor-float with slots=0: the most slots it may take to be exact")                     \
+    OPT(reduction_factor, 4, 1, INT64_MAX,                                                                                     \
+        "mincut: an op whose output is that many times smaller than its input never runs again")                               \
+    OPT(reweight, 0, 0, 1000, "mincut: permille that a storage weighs more for each op between it and the backward pass")      \
     OPT(seed, 0, 0, INT64_MAX, "of every random choice: same seed and work limit, same plan")                                  \
     OPT(slots, 500, 0, 1000000, "rotor, rotor-float, revolve: slots that memory is cut into; 0: exact")                        \
     OPT(time_ms, 0, 0, INT64_MAX / 1000000, "wall clock limit of a planner; 0: none")                                          \
