@@ -288,6 +288,26 @@ remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_s
 const remat_statement *remat_program_statements(const remat_program *program, size_t *n_statements);
 void remat_program_free(remat_program *program);
 
+/* ---- fusion ---- */
+
+typedef struct remat_moved { int64_t read_bytes, written_bytes; } remat_moved;
+typedef struct remat_traffic {
+    remat_moved groups, others; /* by kernels of fused ops; by ops that do not fuse */
+    int64_t total_bytes;        /* REMAT_ABSENT: it passes 2^62, and the parts mean nothing */
+    uint32_t n_groups;          /* kernels of fused ops */
+} remat_traffic;
+typedef struct remat_fusion {
+    remat_traffic unfused, before, after; /* every op by itself; in fusion groups; with values computed again where that moves less */
+    uint32_t rounds, copies;
+    remat_stopped stopped;
+} remat_fusion;
+
+/* A schedule as the program of a fusing compiler: *out is a graph of its own with a node for every step (repeated nodes where ops run again), in the
+ * order of its kernels, with values computed again inside the kernel that reads them where that moves fewer bytes. */
+remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_fusion *fusion, remat_graph **out);
+/* The kernels of a graph in its own order: by op, which one it is in, numbered in the order they run; moved: room for n_ops, by kernel. */
+remat_status remat_graph_groups(remat_ctx *ctx, const remat_graph *graph, uint32_t *group, remat_moved *moved, uint32_t *n_groups);
+
 /* ---- chains ---- */
 
 typedef struct remat_stage { /* sizes and times of a stage in Rotor's model: docs/format.md */

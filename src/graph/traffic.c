@@ -18,8 +18,8 @@ typedef struct counter {
     uint32_t *by_value;    /* by value: 1 + the group that was the last to read it, */
     uint32_t *instance_of; /* and from which instance */
     uint32_t *by_instance; /* by instance: 1 + the group that was the last to read it, */
-    int64_t *counted;      /* and the bytes counted for that */
-    uint8_t *leaves;       /* by instance < n_made: somebody outside its group reads it */
+    uint32_t *entry;       /* and where that is in `reads` */
+    uint32_t n_reads;
     rm_traffic sum;
     bool overflow;
 } counter;
@@ -29,19 +29,26 @@ static void add(counter *c, int64_t *sum, int64_t bytes)
     if (rm_add_overflows(*sum, bytes, sum) || *sum >= RM_MAX_SUM) c->overflow = true, *sum = 0;
 }
 
-static rm_moved *moved(counter *c, uint32_t group) { return c->groups->fused[group] ? &c->sum.groups : &c->sum.others; }
+static remat_moved *moved(counter *c, uint32_t group) { return c->groups->fused[group] ? &c->sum.groups : &c->sum.others; }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void read_instance(counter *c, uint32_t group, const rm_read *read)
+/* boundary: the storage has to be there, but nothing moves. */
+static void read_instance(counter *c, uint32_t group, const rm_read *read, bool boundary)
 {
     const int64_t storage = c->x->g->storage[read->value];
-    if (c->by_instance[read->instance] != group + 1) c->by_instance[read->instance] = group + 1, c->counted[read->instance] = 0;
-    if (c->by_value[read->value] == group + 1 && c->instance_of[read->value] == read->instance) return;
+    if (c->by_instance[read->instance] != group + 1) {
+        c->by_instance[read->instance] = group + 1;
+        c->entry[read->instance] = c->n_reads;
+        c->sum.reads[c->n_reads++] = (rm_group_read){read->instance, 0};
+        if (read->instance < c->x->n_made) c->sum.n_readers[read->instance]++;
+    }
+    if (boundary || (c->by_value[read->value] == group + 1 && c->instance_of[read->value] == read->instance)) return;
     c->by_value[read->value] = group + 1;
     c->instance_of[read->value] = read->instance;
-    const int64_t bytes = least(least(c->x->g->size[read->value], storage), storage - c->counted[read->instance]);
-    c->counted[read->instance] += bytes;
+    int64_t *counted = &c->sum.reads[c->entry[read->instance]].bytes;
+    const int64_t bytes = least(least(c->x->g->size[read->value], storage), storage - *counted);
+    *counted += bytes;
     add(c, &moved(c, group)->read_bytes, bytes);
 }
 
@@ -61,28 +68,40 @@ static bool is_boundary_step(const rm_trace *x, uint32_t t)
 static void count_reads(counter *c, uint32_t group)
 {
     const rm_trace *x = c->x;
+    c->sum.begin[group] = c->n_reads;
     for (uint32_t i = c->groups->begin[group]; i < c->groups->begin[group + 1]; i++) {
         const uint32_t t = c->groups->steps[i];
         if (moves_nothing(x, t)) continue;
         for (uint32_t k = x->read_begin[t]; k < x->read_begin[t + 1]; k++) {
             const rm_read *read = &x->reads[k];
-            const bool made = read->instance < x->n_made;
-            if (made && c->groups->of[x->maker[read->instance]] == group) continue;
-            if (made) c->leaves[read->instance] = 1;
-            if (!is_boundary_step(x, t)) read_instance(c, group, read);
+            const bool inside = read->instance < x->n_made && c->groups->of[x->maker[read->instance]] == group;
+            if (!inside) read_instance(c, group, read, is_boundary_step(x, t));
         }
     }
+}
+
+static int64_t written(const rm_trace *x, const rm_groups *groups, const rm_traffic *traffic, uint32_t instance)
+{
+    const bool needed =
+        !groups->fused[groups->of[x->maker[instance]]] || traffic->n_readers[instance] || x->delivered[instance];
+    return needed && !is_boundary_step(x, x->maker[instance]) ? rm_written_bytes(x->g, x->root[instance]) : 0;
 }
 
 static void count_writes(counter *c)
 {
     const rm_trace *x = c->x;
-    for (uint32_t i = 0; i < x->n_made; i++) {
-        const uint32_t group = c->groups->of[x->maker[i]], root = x->root[i];
-        if (is_boundary_step(x, x->maker[i])) continue;
-        if (c->groups->fused[group] && !c->leaves[i] && !x->delivered[i]) continue;
-        add(c, &moved(c, group)->written_bytes, least(x->g->size[root], x->g->storage[root]));
-    }
+    for (uint32_t i = 0; i < x->n_made; i++)
+        add(c, &moved(c, c->groups->of[x->maker[i]])->written_bytes, written(x, c->groups, &c->sum, i));
+}
+
+remat_moved rm_traffic_of_group(const rm_trace *x, const rm_groups *groups, const rm_traffic *traffic, uint32_t group)
+{
+    remat_moved sum = {0, 0}; /* distinct instances: neither can overflow */
+    for (uint32_t i = traffic->begin[group]; i < traffic->begin[group + 1]; i++) sum.read_bytes += traffic->reads[i].bytes;
+    for (uint32_t i = groups->begin[group]; i < groups->begin[group + 1]; i++)
+        for (uint32_t k = x->made_begin[groups->steps[i]]; k < x->made_begin[groups->steps[i] + 1]; k++)
+            sum.written_bytes += written(x, groups, traffic, k);
+    return sum;
 }
 
 remat_status rm_traffic_of(remat_ctx *ctx, const rm_trace *x, const rm_groups *groups, rm_traffic *out)
@@ -92,9 +111,12 @@ remat_status rm_traffic_of(remat_ctx *ctx, const rm_trace *x, const rm_groups *g
     TRY(RM_SCRATCH(ctx, c.by_value, n_values));
     TRY(RM_SCRATCH(ctx, c.instance_of, n_values));
     TRY(RM_SCRATCH(ctx, c.by_instance, n_instances));
-    TRY(RM_SCRATCH(ctx, c.counted, n_instances));
-    TRY(RM_SCRATCH(ctx, c.leaves, x->n_made));
+    TRY(RM_SCRATCH(ctx, c.entry, n_instances));
+    TRY(RM_SCRATCH(ctx, c.sum.begin, (size_t)groups->n + 1));
+    TRY(RM_SCRATCH(ctx, c.sum.reads, x->read_begin[x->n_steps]));
+    TRY(RM_SCRATCH(ctx, c.sum.n_readers, x->n_made));
     for (uint32_t k = 0; k < groups->n; k++) count_reads(&c, k);
+    c.sum.begin[groups->n] = c.n_reads;
     count_writes(&c);
     const int64_t parts[] = {c.sum.groups.read_bytes, c.sum.groups.written_bytes, c.sum.others.read_bytes,
                              c.sum.others.written_bytes};
