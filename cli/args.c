@@ -13,7 +13,7 @@
 
 #define ON(name) (1u << CMD_##name)
 #define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE))
-#define FILES (PLANS | ON(INFO) | ON(VERIFY) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
+#define FILES (PLANS | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
 #define GRAPHS (FILES | ON(GEN))
 #define ALL ((1u << CMD_COUNT) - 1)
 
@@ -28,9 +28,9 @@ const flag flags[FLAG_COUNT] = {
                    "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},
     [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                  "last budget: 80 or 80% of keep-all, 8GiB (default: 100%)"},
-    [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE, PLANS,
+    [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE, PLANS | ON(FUSE),
                    "stop planning after T seconds (decimals allowed)"},
-    [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS,
+    [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS | ON(FUSE),
                    "work limit: reproducible, unlike --time (default: about a second's worth)"},
     [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS, "seed of random choices (default 0)"},
     [FLAG_LIST] = {"list", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(GEN), "list the models and their parameters"},
@@ -38,7 +38,7 @@ const flag flags[FLAG_COUNT] = {
                     "cut a training graph into its chain of stages first"},
     [FLAG_FORMAT] = {"format", 0, TEXT, "F", NULL, COMPLETE_FORMAT, ON(GEN) | ON(IMPORT),
                      "json or dot (default: by the ending of FILE, else json)"},
-    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(GEN) | ON(IMPORT),
+    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(FUSE) | ON(GEN) | ON(IMPORT),
                      "write the result to FILE, gzip if it ends in .gz; - is standard output"},
     [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS & ~ON(LOWER),
                          "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat help " COST_MODELS_TOPIC},
@@ -47,6 +47,8 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_NO_ALIAS] = {"no-alias", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "give every view a storage of its own"},
     [FLAG_REPLAY_RANDOM] = {"replay-random", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
                             "random ops may run again: their generator is replayed"},
+    [FLAG_FUSE] = {"fuse", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS & ~ON(FUSE),
+                   "kernels of fused ops become the ops: what stays inside one takes no memory"},
     [FLAG_CSV] = {"csv", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE) | ON(CURVE), "print comma separated values"},
     [FLAG_JSON] = {"json", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL & ~(ON(COMPLETION) | ON(HELP)), "print JSON, errors too"},
     [FLAG_HELP] = {"help", 'h', SWITCH, NULL, NULL, COMPLETE_NONE, ALL, "print this help"},

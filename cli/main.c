@@ -54,6 +54,14 @@ const command commands[CMD_COUNT] = {
          "curve model.json.gz --from 30 --to 80 --points 6\n"
          "curve model.json.gz --csv > curve.csv",
          1, 1, cmd_curve},
+    [CMD_FUSE] =
+        {"fuse", "GRAPH [PLAN]", "a graph or a plan as fused kernels, and what they read and write",
+         "Groups ops into the kernels that a fusing compiler would make, then computes values again inside the kernels that "
+         "read them wherever that moves fewer bytes. -o writes the resulting program, a graph with repeated nodes.",
+         "fuse zoo:fig4\n"
+         "fuse model.json.gz --dce --json\n"
+         "fuse model.json.gz plan.json -o program.json.gz",
+         1, 2, cmd_fuse},
     [CMD_LOWER] = {"lower", "GRAPH [PLAN]", "a plan as allocate, compute, deallocate",
                    "Prints the statements that execute a plan (keep-all without one), with the memory in use at each.",
                    "lower model.json.gz plan.json\n"

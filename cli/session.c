@@ -132,7 +132,8 @@ int session_input(session *s, const char *source, remat_input **input)
     return REMAT_OK;
 }
 
-static const flag_id graph_flags[] = {FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS, FLAG_REPLAY_RANDOM, FLAG_COST_MODEL};
+static const flag_id graph_flags[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
+                                      FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL};
 
 bool session_prepares(const args *a)
 {
@@ -143,7 +144,7 @@ bool session_prepares(const args *a)
 
 static int read_graph(session *s, const remat_input *input, const remat_summary *recorded, const char *plan_source)
 {
-    static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS, REMAT_REPLAY_RANDOM};
+    static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS, REMAT_REPLAY_RANDOM, REMAT_FUSE};
     const char *given = s->args->text[FLAG_COST_MODEL], *cost_model = given;
     unsigned wanted = 0;
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) wanted |= s->args->text[graph_flags[i]] ? bits[i] : 0;
@@ -308,6 +309,33 @@ int session_keep_all(session *s)
     else CHECK(s, remat_plan_make(s->ctx, s->graph, "keep-all", REMAT_BUDGET_NONE, &plan));
     s->keep_all = own(s, plan);
     return REMAT_OK;
+}
+
+static int read_no_chain(session *s, const remat_plan *plan, const char *plan_source)
+{
+    const char *source = s->args->operands[0];
+    const int status = session_read(s, source, plan, plan_source);
+    if (!status && s->chain) return out_fail(s->out, REMAT_E_INPUT, source, "", "is a chain, where a graph is needed");
+    return status;
+}
+
+int session_program(session *s, const remat_plan **plan)
+{
+    const args *a = s->args;
+    int status;
+    if (a->n_operands < 2) {
+        if ((status = read_no_chain(s, NULL, NULL)) || (status = session_keep_all(s))) return status;
+        *plan = s->keep_all;
+        return REMAT_OK;
+    }
+    if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "", "only one of GRAPH and PLAN can be standard input");
+    remat_verdict v;
+    if ((status = session_read_plan(s, a->operands[1], plan))) return status;
+    if ((status = read_no_chain(s, *plan, a->operands[1]))) return status;
+    CHECK(s, remat_plan_verify(s->ctx, s->graph, *plan, &v));
+    if (v.valid) return REMAT_OK;
+    return out_fail(s->out, REMAT_E_PLAN, a->operands[1], "", "%s", v.reason);
 }
 
 static double seconds_since(int64_t begin_ns) { return (double)((now_ns() - begin_ns + 500) / 1000) / 1e6; }

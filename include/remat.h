@@ -144,7 +144,7 @@ typedef struct remat_info {
     uint32_t need_op; /* the op that forces need_bytes, or REMAT_NONE */
 } remat_info;
 
-enum { REMAT_DCE = 1, REMAT_FOLD_IDENTITY = 2, REMAT_NO_ALIAS = 4, REMAT_REPLAY_RANDOM = 8 };
+enum { REMAT_DCE = 1, REMAT_FOLD_IDENTITY = 2, REMAT_NO_ALIAS = 4, REMAT_REPLAY_RANDOM = 8, REMAT_FUSE = 16 };
 
 remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **out); /* open, read, close */
 remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out);

@@ -8,20 +8,9 @@
  * Invariant: the new graph is valid if the ops are written in an order in which everything they read has been written. Linear. */
 #include "graph/unroll.h"
 
-#include <stdio.h>
+#include "graph/copy.h"
 
-static uint32_t write_value(rm_unroller *u, uint32_t v, const char *name)
-{
-    const remat_graph *g = u->g;
-    const uint32_t value = remat_builder_value(u->to, name, g->size[v]);
-    remat_builder_value_tensor(u->to, value, rm_text(g, g->value_dtype[v]), g->dims + g->dims_begin[v],
-                               g->dims_begin[v + 1] - g->dims_begin[v]);
-    remat_builder_value_set(u->to, value, REMAT_VALUE_KIND, g->value_kind[v]);
-    if (rm_owns_storage(g, v)) remat_builder_value_set(u->to, value, REMAT_VALUE_STORAGE, g->storage[v]);
-    const uint32_t extra = rm_builder_text(u->to, rm_text(g, g->value_extra[v]));
-    if (u->to->status == REMAT_OK) u->to->values.items[value].extra = extra;
-    return value;
-}
+#include <stdio.h>
 
 remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *out)
 {
@@ -43,7 +32,7 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
     for (uint32_t v = 0; v < g->n_values; v++) {
         out->now[v] = out->delivers[v] = REMAT_NONE;
         if (g->producer[v] != REMAT_NONE) continue;
-        out->now[v] = out->delivers[v] = write_value(out, v, rm_text(g, g->value_name[v]));
+        out->now[v] = out->delivers[v] = rm_copy_value(out->to, g, v, rm_text(g, g->value_name[v]));
         if (g->alias[v] != REMAT_NONE) remat_builder_value_set(out->to, out->now[v], REMAT_VALUE_ALIAS, out->now[g->alias[v]]);
     }
     return out->to->status;
@@ -67,27 +56,16 @@ remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase)
     for (uint32_t k = 0; k < n_out; k++) {
         const uint32_t v = g->out[g->out_begin[op] + k], source = g->out_source[g->out_begin[op] + k];
         const bool again = u->delivers[v] != REMAT_NONE;
-        const uint32_t value = write_value(u, v, copy_name(rm_text(g, g->value_name[v]), again, name));
+        const uint32_t value = rm_copy_value(u->to, g, v, copy_name(rm_text(g, g->value_name[v]), again, name));
         if (source != REMAT_NONE) remat_builder_value_set(u->to, value, REMAT_VALUE_ALIAS, u->now[source]);
         u->now[v] = u->list[n_in + k] = value;
         if (!again) u->delivers[v] = value;
     }
     const bool again = repeats != REMAT_NONE && same == op;
-    const uint32_t written =
-        remat_builder_op(u->to, copy_name(rm_text(g, g->op_name[op]), again, name), u->list, n_in, u->list + n_in, n_out);
-    remat_builder_op_target(u->to, written, rm_text(g, g->op_target[op]));
-    const uint32_t extra = rm_builder_text(u->to, rm_text(g, g->op_extra[op]));
+    const uint32_t written = rm_copy_op(u->to, g, op, copy_name(rm_text(g, g->op_name[op]), again, name), u->list);
     if (u->to->status != REMAT_OK) return u->to->status;
-    rm_op_record *record = &u->to->ops.items[written];
-    record->cost = g->given_cost[op];
-    record->flops = g->flops[op];
-    record->workspace = g->workspace[op];
-    record->phase = phase;
-    record->op_class = g->op_class[op];
-    record->pinned = g->says_pinned[op];
-    record->replay = g->replay[op];
-    record->repeats = repeats;
-    record->extra = extra;
+    u->to->ops.items[written].phase = phase;
+    u->to->ops.items[written].repeats = repeats;
     if (repeats == REMAT_NONE) u->first[same] = written;
     return REMAT_OK;
 }
