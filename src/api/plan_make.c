@@ -4,6 +4,7 @@
  * and the planner's own is REMAT_E_BUG. The bound that every plan gets for nothing: each op runs at least once, in any order. */
 #include "graph/plan.h"
 #include "plan/planner.h"
+#include "plan/saved_steps.h"
 #include "verify/verify.h"
 
 #include <inttypes.h>
@@ -30,6 +31,17 @@ static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const rema
     for (size_t i = 0; i < l.n_instances; i++)
         if (l.instances[i].birth <= forward_end && l.instances[i].last_read > forward_end)
             *out += g->storage[l.instances[i].root];
+    return REMAT_OK;
+}
+
+/* The capacity of the cut between the passes that a schedule amounts to; REMAT_ABSENT where there are no passes. */
+static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, int64_t *out)
+{
+    rm_joint joint;
+    remat_status status = rm_joint_find(ctx, g, &joint);
+    if (status == REMAT_OK) status = rm_crossing_price(ctx, g, &joint, steps->items, steps->n, out);
+    if (status != REMAT_E_APPLIES) return status;
+    *out = REMAT_ABSENT;
     return REMAT_OK;
 }
 
@@ -86,6 +98,7 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     s.within_budget = rm_fits(p, best->peak_bytes);
     s.outcome = judge(&s);
     TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
+    TRY(cut_capacity(ctx, g, &best->steps, &s.cut_capacity));
     TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
