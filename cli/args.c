@@ -23,6 +23,12 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_LIMIT] = {"budget", 0, TEXT, "B", NULL, COMPLETE_NONE, ON(VERIFY),
                     "a peak above this is invalid: 12GiB, 900MB, 50% (of keep-all), 4096"},
     [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS, "how to plan; compare takes a list: a,b,c"},
+    [FLAG_SAVED] = {"saved", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE),
+                    "show what is saved and its traffic; without --strategy: keep-all, save-inputs, save-layers, mincut"},
+    [FLAG_CLASSES] = {"classes", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO),
+                      "show the class of every op, and which ops mincut never runs again, and why"},
+    [FLAG_CLASS] = {"class", 0, TEXT, "LIST", NULL, COMPLETE_NONE, PLANS | ON(INFO),
+                    "classes of ops by name, above the file's: aten.cat=fusible,aten._softmax=compute"},
     [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                    "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},
@@ -136,7 +142,8 @@ unsigned option_commands(const remat_option *option)
 {
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].option && strcmp(flags[i].option, option->name) == 0) return 0;
-    if (strcmp(option->name, "max_input_bytes") == 0) return FILES;
+    if (strcmp(option->name, "max_input_bytes") == 0) return FILES | ON(MAXFLOW);
+    if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);
     if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN) | ON(VERIFY);
     return PLANS;
 }

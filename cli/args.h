@@ -21,6 +21,7 @@ typedef enum command_id {
     CMD_LOWER,
     CMD_GEN,
     CMD_IMPORT,
+    CMD_MAXFLOW,
     CMD_COMPLETION,
     CMD_HELP,
     CMD_COUNT
@@ -39,6 +40,9 @@ typedef enum flag_id {
     FLAG_BUDGET,
     FLAG_LIMIT, /* the --budget of verify */
     FLAG_STRATEGY,
+    FLAG_SAVED,
+    FLAG_CLASSES,
+    FLAG_CLASS,
     FLAG_POINTS,
     FLAG_FROM,
     FLAG_TO,

@@ -94,12 +94,37 @@ void session_release(session *s)
 
 /* ---- opening and reading ---- */
 
+/* One item of --class: NAME=CLASS. */
+static int set_class(session *s, const char *item, size_t length)
+{
+    char name[128];
+    const char *word = memchr(item, '=', length), *class_name;
+    const size_t name_length = word ? (size_t)(word - item) : 0, word_length = word ? length - name_length - 1 : 0;
+    if (name_length > 0 && name_length < sizeof name) {
+        snprintf(name, sizeof name, "%.*s", (int)name_length, item);
+        for (int c = 0; (class_name = remat_class_name((remat_class)c)); c++)
+            if (strlen(class_name) == word_length && memcmp(class_name, word + 1, word_length) == 0) {
+                CHECK(s, remat_ctx_class(s->ctx, name, (remat_class)c));
+                return REMAT_OK;
+            }
+    }
+    return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--class",
+                    "'%.*s' is not NAME=CLASS with a class of other, compute, fusible, view, random",
+                    (int)(length < 60 ? length : 60), item);
+}
+
 int session_open(session *s, const args *a, out *o)
 {
     *s = (session){.args = a, .out = o, .ctx = remat_ctx_new(NULL), .bar = {.parts = 1, .points = 1}};
     if (!s->ctx) return out_fail(o, REMAT_E_MEMORY, "", "", "out of memory");
     remat_ctx_on_warning(s->ctx, on_warning, s);
     for (int i = 0; i < a->n_options; i++) CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
+    for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {
+        next = strchr(item, ',');
+        const int status = set_class(s, item, next ? (size_t)(next - item) : strlen(item));
+        if (status) return status;
+        if (next) next++;
+    }
     return REMAT_OK;
 }
 

@@ -44,6 +44,7 @@ typedef struct remat_graph remat_graph;     /* ops, values and costs; immutable 
 typedef struct remat_builder remat_builder; /* a graph under construction */
 typedef struct remat_chain remat_chain;     /* a chain of stages (Rotor's model); immutable */
 typedef struct remat_plan remat_plan;       /* a schedule with its numbers; immutable */
+typedef struct remat_network remat_network; /* a maximum-flow problem; immutable */
 typedef struct remat_program remat_program; /* a schedule with its allocations and frees; immutable */
 
 /* The program exits with these. They never change. */
@@ -98,13 +99,13 @@ const char *remat_ctx_error_reason(const remat_ctx *ctx);
 
 /* ---- files ---- */
 
-typedef enum remat_kind { REMAT_KIND_GRAPH = 0, REMAT_KIND_CHAIN = 1, REMAT_KIND_PLAN = 2 } remat_kind;
+typedef enum remat_kind { REMAT_KIND_GRAPH = 0, REMAT_KIND_CHAIN = 1, REMAT_KIND_PLAN = 2, REMAT_KIND_NETWORK = 3 } remat_kind;
 typedef enum remat_format { REMAT_JSON = 0, REMAT_JSON_GZ = 1, REMAT_DOT = 2 } remat_format;
 /* Receives the bytes of a file being written; anything but 0 stops the writer with REMAT_E_IO. */
 typedef int remat_sink(void *user, const void *bytes, size_t n_bytes);
 
 /* `source` is a path, "-" for standard input, or "zoo:NAME?key=value&..." for an embedded model. The content decides the
- * format: remat-graph, remat-chain, remat-plan or networkx node-link JSON, or DOT; plain or gzip. */
+ * format: remat-graph, remat-chain, remat-plan or networkx node-link JSON, DOT, or a DIMACS maximum-flow problem; plain or gzip. */
 remat_status remat_input_open(remat_ctx *ctx, const char *source, remat_input **out);
 remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *bytes, size_t n_bytes, remat_input **out);
 remat_kind remat_input_kind(const remat_input *input);
@@ -246,6 +247,8 @@ typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: 
     remat_stopped stopped;
     remat_kind kind;   /* what it is a plan for: a graph or a chain */
     int64_t bandwidth; /* of offload and fetch, as the option of that name */
+    /* What crosses from the forward to the backward pass, as traffic: read once, and written where it would not be otherwise. */
+    int64_t cut_capacity;
 } remat_summary;
 
 typedef struct remat_verdict {
@@ -337,6 +340,16 @@ const char *remat_chain_size_unit(const remat_chain *chain); /* "bytes" unless t
 const char *remat_chain_cost_unit(const remat_chain *chain); /* "ns" unless the file says otherwise */
 uint32_t remat_chain_n_stages(const remat_chain *chain); /* L; stage 0 is the input, L + 1 the loss */
 const remat_stage *remat_chain_stage(const remat_chain *chain, uint32_t stage);
+
+/* ---- maximum flow: the solver behind mincut ---- */
+
+remat_status remat_network_read(remat_ctx *ctx, const remat_input *input, remat_network **out);
+void remat_network_free(remat_network *network);
+uint32_t remat_network_n_vertices(const remat_network *network);
+size_t remat_network_n_arcs(const remat_network *network);
+/* The value of a maximum flow, and the minimum cut nearest the sink: source_side, an entry per vertex, becomes 1 or 0. *value is
+ * REMAT_ABSENT if a limit or remat_ctx_stop ended it early. */
+remat_status remat_network_solve(remat_ctx *ctx, const remat_network *network, int64_t *value, uint8_t *source_side);
 
 const char *remat_version(void); /* "0.1.0" */
 

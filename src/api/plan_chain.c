@@ -93,6 +93,7 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
                        .bound_cost = base->cost,
                        .saved_bytes = REMAT_ABSENT,
                        .traffic_bytes = REMAT_ABSENT,
+                       .cut_capacity = REMAT_ABSENT,
                        .seed = ctx->options.seed,
                        .work = ctx->work,
                        .steps = (uint32_t)r->steps.n,

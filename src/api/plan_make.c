@@ -5,6 +5,7 @@
 #include "graph/plan.h"
 #include "graph/traffic.h"
 #include "plan/planner.h"
+#include "plan/saved_steps.h"
 #include "verify/verify.h"
 
 #include <inttypes.h>
@@ -26,6 +27,17 @@ static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const rema
         counted[instance] = 1;
         *out += g->storage[x.root[instance]];
     }
+    return REMAT_OK;
+}
+
+/* The capacity of the cut between the passes that a schedule amounts to; REMAT_ABSENT where there are no passes. */
+static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, int64_t *out)
+{
+    rm_joint joint;
+    remat_status status = rm_joint_find(ctx, g, &joint);
+    if (status == REMAT_OK) status = rm_crossing_price(ctx, g, &joint, steps->items, steps->n, out);
+    if (status != REMAT_E_APPLIES) return status;
+    *out = REMAT_ABSENT;
     return REMAT_OK;
 }
 
@@ -82,6 +94,7 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     s.outcome = judge(&s);
     TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
     TRY(rm_traffic_bytes(ctx, g, best->steps.items, best->steps.n, &s.traffic_bytes));
+    TRY(cut_capacity(ctx, g, &best->steps, &s.cut_capacity));
     TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
