@@ -15,8 +15,9 @@ static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const rema
 {
     rm_trace x;
     uint8_t *counted;
+    bool found;
     *out = REMAT_ABSENT;
-    if (rm_boundary_op(g) == REMAT_NONE) return REMAT_OK;
+    if (rm_boundary_op(g, &found) == REMAT_NONE) return REMAT_OK;
     TRY(rm_trace_of(ctx, g, steps, n_steps, &x));
     TRY(RM_SCRATCH(ctx, counted, x.n_made));
     *out = 0;

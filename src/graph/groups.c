@@ -21,17 +21,14 @@
  * stack on the heap), so the order stays close to the schedule's. */
 #include "graph/groups.h"
 
-bool rm_is_fusible(const remat_graph *g, uint32_t op)
-{
-    const uint8_t c = g->op_class[op];
-    return c == REMAT_CLASS_FUSIBLE || c == REMAT_CLASS_RANDOM || c == REMAT_CLASS_VIEW || rm_is_view_op(g, op);
-}
+#include "graph/op_class.h"
 
 enum {
     RUNS_SEEN = 64
 }; /* how many runs of its own op a step looks back at: bounds the work on schedules that repeat one op only */
 
 typedef struct merger {
+    const remat_ctx *ctx;
     const rm_trace *x;
     uint32_t *parent, *size;         /* union-find over steps */
     uint32_t *level, *lowest_reader; /* by representative: the group's level, and the lowest level that reads it from outside */
@@ -114,11 +111,18 @@ static void note_reader(merger *m, uint32_t maker, uint32_t own)
     if (group != own && m->level[own] < m->lowest_reader[group]) m->lowest_reader[group] = m->level[own];
 }
 
+/* Ops without outputs check or send something: they are no part of a kernel. */
+static bool is_fusible(const merger *m, uint32_t op)
+{
+    const remat_graph *g = m->x->g;
+    return g->out_begin[op] < g->out_begin[op + 1] && rm_is_fusible_class(rm_op_class(m->ctx, g, op));
+}
+
 static void place(merger *m, uint32_t t)
 {
     const rm_trace *x = m->x;
     const uint32_t op = x->steps[t].index;
-    const bool run = x->steps[t].kind == REMAT_RUN, fusible = run && rm_is_fusible(x->g, op);
+    const bool run = x->steps[t].kind == REMAT_RUN, fusible = run && is_fusible(m, op);
     if (run) {
         const uint32_t same = rm_same_op(x->g, op);
         m->run_before[t] = m->last_run[same];
@@ -243,7 +247,7 @@ static remat_status order_groups(remat_ctx *ctx, merger *m, rm_groups *out)
 
 remat_status rm_groups_find(remat_ctx *ctx, const rm_trace *x, rm_groups *out)
 {
-    merger m = {.x = x, .last_ordered = REMAT_NONE};
+    merger m = {.ctx = ctx, .x = x, .last_ordered = REMAT_NONE};
     TRY(RM_SCRATCH(ctx, m.parent, x->n_steps));
     TRY(RM_SCRATCH(ctx, m.size, x->n_steps));
     TRY(RM_SCRATCH(ctx, m.level, x->n_steps));

@@ -11,9 +11,6 @@ typedef struct rm_groups { /* arrays live in scratch */
     uint8_t *fused; /* by group: its members fuse; else it is one step: an op that does not, a view alone, a transfer */
 } rm_groups;
 
-/* Does this op fuse with its neighbours? Pointwise ops and reductions (class fusible), random ops, and views. */
-bool rm_is_fusible(const remat_graph *g, uint32_t op);
-
 /* Running the groups in order of their index is valid: each reads only resident values and what groups before it have made. */
 remat_status rm_groups_find(remat_ctx *ctx, const rm_trace *x, rm_groups *out);
 remat_status rm_groups_alone(remat_ctx *ctx, const rm_trace *x, rm_groups *out); /* every step on its own: nothing is fused */

@@ -19,18 +19,19 @@ static bool reads_output_of(const remat_graph *g, uint32_t op, uint32_t maker)
     return false;
 }
 
-uint32_t rm_boundary_op(const remat_graph *g)
+uint32_t rm_boundary_op(const remat_graph *g, bool *found)
 {
     uint32_t last_forward = REMAT_NONE, first_backward = REMAT_NONE;
+    *found = true;
     for (uint32_t op = 0; op < g->n_ops; op++) {
         if (rm_is_boundary(g, op)) return op;
-        if (g->phase[op] == REMAT_FORWARD) last_forward = op;
+        if (g->phase[op] == REMAT_FORWARD && g->out_begin[op] < g->out_begin[op + 1]) last_forward = op;
         if (g->phase[op] == REMAT_BACKWARD && first_backward == REMAT_NONE) first_backward = op;
     }
-    if (last_forward == REMAT_NONE || first_backward == REMAT_NONE) return REMAT_NONE;
-    for (uint32_t op = first_backward; op < g->n_ops; op++)
+    for (uint32_t op = first_backward; op < g->n_ops && last_forward != REMAT_NONE; op++)
         if (g->phase[op] == REMAT_BACKWARD && reads_output_of(g, op, last_forward)) return op;
-    return first_backward;
+    *found = false;
+    return last_forward == REMAT_NONE ? REMAT_NONE : first_backward;
 }
 
 static remat_status count(remat_ctx *ctx, rm_trace *x)
@@ -97,7 +98,8 @@ remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step 
     TRY(RM_SCRATCH(ctx, now, g->n_values));
     TRY(RM_SCRATCH(ctx, given, g->n_values));
     for (uint32_t v = 0; v < g->n_values; v++) now[v] = (newest){REMAT_NONE, REMAT_NONE};
-    const uint32_t boundary = rm_boundary_op(g);
+    bool found;
+    const uint32_t boundary = rm_boundary_op(g, &found);
     uint32_t n_reads = 0;
     for (uint32_t t = 0; t < n_steps; t++) {
         const uint32_t index = steps[t].index;

@@ -26,9 +26,9 @@ typedef struct rm_trace { /* arrays live in scratch */
 /* The schedule must be valid, and `steps` outlive the trace. */
 remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_trace *out);
 
-/* The op that stands between the passes: `remat.boundary`; without one, the first backward op that reads what the last forward op
- * made, or else the first backward op. REMAT_NONE: the graph has no two phases. */
-uint32_t rm_boundary_op(const remat_graph *g);
+/* The op that brings the tangents: `remat.boundary`; without one, the first backward op that reads what the last forward op made. Where there
+ * is none of these, *found is false and it is the first backward op; REMAT_NONE: the graph has no two phases. */
+uint32_t rm_boundary_op(const remat_graph *g, bool *found);
 bool rm_is_boundary(const remat_graph *g, uint32_t op); /* the pseudo-op itself */
 
 static inline uint32_t rm_instance_root(const rm_trace *x, uint32_t instance)

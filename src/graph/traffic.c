@@ -12,6 +12,8 @@
  * O(steps + reads), integers only. */
 #include "graph/traffic.h"
 
+#include "graph/op_class.h"
+
 typedef struct counter {
     const rm_trace *x;
     const rm_groups *groups;
@@ -131,7 +133,7 @@ remat_status rm_traffic_bytes(remat_ctx *ctx, const remat_graph *g, const remat_
     bool phases = false, classes = false;
     for (uint32_t op = 0; op < g->n_ops; op++) {
         phases |= g->phase[op] != REMAT_PHASE_NONE;
-        classes |= g->op_class[op] != REMAT_CLASS_OTHER;
+        classes |= rm_op_class(ctx, g, op) != REMAT_CLASS_OTHER;
     }
     *out = REMAT_ABSENT;
     if (!phases || !classes) return REMAT_OK;

@@ -7,7 +7,7 @@
  * is an output. Where the cut is cheaper than what B reads now, the ops of A behind the cut are copied into B.
  *   - Only what B's reads depend on inside A is looked at: a pair costs what its own ops cost.
  *   - An input of A that B reads anyway costs nothing (the paper would charge it again).
- *   - Pinned and random ops are not copied, nor reductions to a size REDUCTION times smaller (section 3.4).
+ *   - Pinned and random ops are not copied, nor reductions (section 3.4).
  *   - A storage that B also reads through a view from elsewhere stays where it is.
  * Rounds: within one, every B takes from one A, an A gives to many, and readers are counted on the way. Then the graph is written anew, with ops of
  * A that nobody reads any more left out, its groups are found again (groups.c: the same rule for everybody), and the traffic is counted
@@ -16,12 +16,12 @@
  * At most as many copies as the graph has ops: memory stays linear. Work is ops and arcs looked at. */
 #include "plan/fuse.h"
 
+#include "graph/op_class.h"
 #include "graph/unroll.h"
+#include "plan/joint.h"
 #include "plan/saved_cut.h"
 
 #include <string.h>
-
-enum { REDUCTION = 4 };
 
 typedef struct
     state { /* what is known of one graph; arrays live in scratch. Steps are ops: the schedule is the graph's own order. */
@@ -71,13 +71,11 @@ static remat_status look_at(remat_ctx *ctx, const remat_graph *g, state *out)
     return rm_traffic_of(ctx, &out->trace, &out->groups, &out->traffic);
 }
 
-static bool is_reduction(const remat_graph *g, uint32_t op)
+/* As in the cut between the passes (joint.c): random ops, reductions; all ops of a group are fusible. */
+static bool must_run_once(const remat_ctx *ctx, const remat_graph *g, uint32_t op)
 {
-    int64_t in = 0, out = 0;
-    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-        if (g->size[g->in[k]] > in) in = g->size[g->in[k]];
-    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) out += g->size[g->out[k]];
-    return !rm_is_view_op(g, op) && in > 0 && out <= in / REDUCTION;
+    const remat_class c = rm_op_class(ctx, g, op);
+    return g->pinned[op] || c == REMAT_CLASS_RANDOM || (c == REMAT_CLASS_FUSIBLE && rm_is_reduction(ctx, g, op));
 }
 
 static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, round *r)
@@ -109,7 +107,7 @@ static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, rou
         r->delivered[s->trace.root[i]] = s->trace.delivered[i];
     }
     for (uint32_t op = 0; op < g->n_ops; op++) {
-        r->banned[op] = g->pinned[op] || g->op_class[op] == REMAT_CLASS_RANDOM || is_reduction(g, op);
+        r->banned[op] = must_run_once(ctx, g, op);
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) r->reader[k] = op;
     }
     return REMAT_OK;
@@ -178,8 +176,8 @@ static int64_t price_now(round *r, uint32_t a)
 {
     int64_t sum = 0; /* distinct storages: below 2 * 2^62 */
     for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) {
-        const uint32_t root = r->g->root[r->g->in[k]];
-        if (!r->is_saved[root] && r->in_cone[r->g->producer[root]]) sum += r->price[root];
+        const uint32_t root = r->g->root[r->g->in[k]], owner = r->g->producer[root];
+        if (!r->is_saved[root] && owner != REMAT_NONE && r->in_cone[owner]) sum += r->price[root];
         r->is_saved[root] = 1;
     }
     for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) r->is_saved[r->g->root[r->g->in[k]]] = 0;

@@ -14,10 +14,8 @@
  * the cut nearest the backward pass, and a weight by distance is an option. O(ops + edges). */
 #include "plan/joint.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "graph/op_class.h"
+#include "graph/trace.h"
 
 enum { MOST_REWEIGHTS = 100 };
 
@@ -29,35 +27,13 @@ typedef struct finder {
 
 /* ---- V_f ---- */
 
-static bool reads_output_of(const remat_graph *g, uint32_t reader, uint32_t maker)
-{
-    for (uint32_t k = g->in_begin[reader]; k < g->in_begin[reader + 1]; k++)
-        if (g->producer[g->in[k]] == maker) return true;
-    return false;
-}
-
 static remat_status find_boundary(finder *f)
 {
-    const remat_graph *g = f->g;
-    uint32_t last = REMAT_NONE;
-    f->x.boundary = REMAT_NONE;
-    bool backward = false;
-    for (uint32_t op = 0; op < g->n_ops; op++) {
-        if (strcmp(rm_text(g, g->op_target[op]), "remat.boundary") == 0) {
-            f->x.boundary = op;
-            return REMAT_OK;
-        }
-        backward |= g->phase[op] == REMAT_BACKWARD;
-        if (g->phase[op] == REMAT_FORWARD && g->out_begin[op] < g->out_begin[op + 1]) last = op;
-    }
-    if (last == REMAT_NONE || !backward)
+    bool found;
+    f->x.boundary = rm_boundary_op(f->g, &found);
+    if (f->x.boundary == REMAT_NONE)
         return rm_fail(f->ctx, REMAT_E_APPLIES, "the graph has no forward and backward phases and no remat.boundary");
-    for (uint32_t op = 0; op < g->n_ops; op++)
-        if (g->phase[op] == REMAT_BACKWARD && reads_output_of(g, op, last)) {
-            f->x.boundary = op;
-            return REMAT_OK;
-        }
-    return rm_fail(f->ctx, REMAT_E_APPLIES, "no backward op reads what the last forward op, %" PRIu32 ", makes", last);
+    return found ? REMAT_OK : rm_fail(f->ctx, REMAT_E_APPLIES, "no backward op reads what the last forward op makes");
 }
 
 /* Everything that does not depend on the boundary. */
@@ -100,9 +76,8 @@ static int64_t largest(const remat_graph *g, const uint32_t *values, uint32_t n,
     return most;
 }
 
-static bool is_reduction(const finder *f, uint32_t op)
+bool rm_is_reduction(const remat_ctx *ctx, const remat_graph *g, uint32_t op)
 {
-    const remat_graph *g = f->g;
     const uint32_t *in = g->in + g->in_begin[op], *out = g->out + g->out_begin[op];
     const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op], n_out = g->out_begin[op + 1] - g->out_begin[op];
     bool by_elements = true;
@@ -110,7 +85,7 @@ static bool is_reduction(const finder *f, uint32_t op)
     for (uint32_t i = 0; i < n_out; i++) by_elements = by_elements && has_shape(g, out[i]);
     int64_t limit;
     const int64_t before = largest(g, in, n_in, by_elements), after = largest(g, out, n_out, by_elements);
-    return before > 0 && !rm_mul_overflows(after, f->ctx->options.reduction_factor, &limit) && limit <= before;
+    return before > 0 && !rm_mul_overflows(after, ctx->options.reduction_factor, &limit) && limit <= before;
 }
 
 static void find_bans(finder *f)
@@ -125,7 +100,7 @@ static void find_bans(finder *f)
         const uint32_t op = f->x.inside[i];
         uint8_t *ban = &f->x.ban[op];
         *ban = g->pinned[op] ? REMAT_BAN_PINNED : by_class[f->x.op_class[op]];
-        if (*ban == REMAT_BAN_NONE && f->x.op_class[op] == REMAT_CLASS_FUSIBLE && is_reduction(f, op))
+        if (*ban == REMAT_BAN_NONE && f->x.op_class[op] == REMAT_CLASS_FUSIBLE && rm_is_reduction(f->ctx, g, op))
             *ban = REMAT_BAN_REDUCTION;
     }
     for (uint32_t i = 0; i < f->x.n_outside; i++) {

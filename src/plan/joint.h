@@ -18,6 +18,9 @@ typedef struct rm_joint {       /* arrays live in scratch */
 /* REMAT_E_APPLIES, with the reason, if the graph has no phases or its backward pass does not start from the last forward op. */
 remat_status rm_joint_find(remat_ctx *ctx, const remat_graph *g, rm_joint *out);
 
+/* Is what it makes so much smaller than what it reads (option reduction_factor) that it is better kept? Not meant for views. */
+bool rm_is_reduction(const remat_ctx *ctx, const remat_graph *g, uint32_t op);
+
 /* Bans that hold whatever it costs: running the op again would change what is computed. */
 static inline bool rm_must_run_once(uint8_t ban) { return ban == REMAT_BAN_PINNED || ban == REMAT_BAN_RANDOM; }
 
