@@ -114,7 +114,7 @@ static void print_traffic(out *o, const remat_fusion *f)
     for (size_t i = 0; i < sizeof head / sizeof *head; i++) table_cell(&t, BOLD, "%s", head[i]);
     traffic_row(&t, "every op alone", &f->unfused, "");
     traffic_row(&t, "fused", &f->before, "");
-    snprintf(note, sizeof note, "%" PRIu32 " op%s computed again", f->copies, f->copies == 1 ? "" : "s");
+    snprintf(note, sizeof note, "%" PRIu32 " %s", f->copies, f->copies == 1 ? "copy" : "copies");
     traffic_row(&t, "and recomputed", &f->after, note);
     table_print(&t);
 }

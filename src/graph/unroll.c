@@ -86,12 +86,10 @@ static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *ste
 {
     rm_trace x;
     TRY(rm_trace_of(ctx, u->g, steps, n_steps, &x));
-    const bool two_parts = x.backward < n_steps;
     for (uint32_t t = 0; t < n_steps; t++) {
         if (steps[t].kind != REMAT_RUN) return rm_fail(ctx, REMAT_E_APPLIES, "step %u: a transfer is no node of a graph", t);
-        const uint32_t op = steps[t].index;
-        const uint8_t part = t < x.backward && !rm_is_boundary(u->g, op) ? REMAT_FORWARD : REMAT_BACKWARD;
-        TRY(rm_unroll_op(u, op, two_parts ? part : u->g->phase[op]));
+        const uint8_t phase = u->g->phase[steps[t].index];
+        TRY(rm_unroll_op(u, steps[t].index, t >= x.backward && phase == REMAT_FORWARD ? REMAT_BACKWARD : phase));
     }
     return rm_unroll_end(ctx, u, out);
 }

@@ -20,7 +20,8 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
 remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase);
 remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u, remat_graph **out); /* costs by the cost model of the old graph */
 
-/* The schedule as a graph: every step a node, in the order of the schedule, in the phase of its part. REMAT_E_APPLIES: it has transfers. */
+/* The schedule as a graph: every step a node, in the order of the schedule; forward ops that run in the backward part are of
+ * the backward phase. REMAT_E_APPLIES: it has transfers. */
 remat_status rm_unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_graph **out);
 
 #endif
