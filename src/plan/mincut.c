@@ -81,7 +81,7 @@ static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again
 }
 
 /* The paper's own cut. */
-static remat_status plain(sweep *s, bool *found) { return cut(s, s->joint.price, NULL, s->joint.ban, found); }
+static remat_status plain(sweep *s, bool *found) { return cut(s, s->joint.weighed, NULL, s->joint.ban, found); }
 
 /* ---- with one ---- */
 
@@ -248,7 +248,7 @@ static remat_status no_chain(const rm_chain_problem *p, rm_chain_result *results
 const rm_planner rm_mincut = {
     {"mincut",
      "least traffic between the passes, by a minimum cut; ops that fuse run again for nothing (with a budget: a sweep)"},
-    INT64_C(20000000),
+    INT64_C(60000000),
     run_mincut,
     no_chain};
 const rm_planner rm_save_inputs = {
