@@ -28,7 +28,7 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_CLASSES] = {"classes", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO),
                       "show the class of every op, and which ops mincut never runs again, and why"},
     [FLAG_CLASS] = {"class", 0, TEXT, "LIST", NULL, COMPLETE_NONE, PLANS | ON(INFO),
-                    "classes of ops by name, above the file's: aten.cat=fusible,aten._softmax=compute"},
+                    "classes of ops by name, above the file's, as a list: aten.cat=fusible"},
     [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                    "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},

@@ -161,7 +161,7 @@ static int64_t reweighted(int64_t bytes, int64_t permille, uint32_t distance)
 {
     for (uint32_t i = 0; i < distance; i++) {
         const rm_uint128 more = (rm_uint128)bytes * (rm_uint128)(1000 + permille) / 1000;
-        if (more >= (rm_uint128)RM_MAX_SUM / 2) return RM_MAX_SUM / 2;
+        if (more >= (rm_uint128)RM_MAX_SUM) return RM_MAX_SUM; /* the flow says that this is too much */
         bytes = (int64_t)more;
     }
     return bytes;
@@ -172,12 +172,13 @@ static remat_status find_prices(finder *f)
     const remat_graph *g = f->g;
     const int64_t permille = f->ctx->options.reweight;
     uint32_t *distance = NULL;
-    if (permille) TRY(find_distances(f, &distance));
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        if (!rm_owns_storage(g, v)) continue;
-        const int64_t bytes = permille ? reweighted(g->storage[v], permille, distance[v]) : g->storage[v];
-        f->x.price[v] = f->x.materialised[v] ? bytes : 2 * bytes;
-    }
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (rm_owns_storage(g, v)) f->x.price[v] = f->x.materialised[v] ? g->storage[v] : 2 * g->storage[v];
+    f->x.weighed = f->x.price;
+    if (permille == 0) return REMAT_OK;
+    TRY(find_distances(f, &distance));
+    TRY(RM_SCRATCH(f->ctx, f->x.weighed, g->n_values));
+    for (uint32_t v = 0; v < g->n_values; v++) f->x.weighed[v] = reweighted(f->x.price[v], permille, distance[v]);
     return REMAT_OK;
 }
 

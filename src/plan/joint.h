@@ -13,6 +13,7 @@ typedef struct rm_joint {       /* arrays live in scratch */
     uint8_t *ban;          /* by op: remat_ban; none for ops outside */
     uint8_t *materialised; /* by root value: written to memory whatever is saved */
     int64_t *price;        /* by root value: what saving it costs in traffic: its bytes if materialised, else twice that */
+    int64_t *weighed;      /* the same, re-weighted by distance (option reweight); price itself without that */
 } rm_joint;
 
 /* REMAT_E_APPLIES, with the reason, if the graph has no phases or its backward pass does not start from the last forward op. */

@@ -35,6 +35,7 @@ typedef struct sweep {
     int64_t *price;     /* by root value: bytes that saving it takes */
     int64_t *run_again; /* by op */
     int64_t total_bytes, total_cost;
+    bool slanted;
     rm_schedule steps;
     RM_VEC(uint64_t) seen;
 } sweep;
@@ -81,7 +82,7 @@ static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again
 }
 
 /* The paper's own cut. */
-static remat_status plain(sweep *s, bool *found) { return cut(s, s->joint.price, NULL, s->joint.ban, found); }
+static remat_status plain(sweep *s, bool *found) { return cut(s, s->joint.weighed, NULL, s->joint.ban, found); }
 
 /* ---- with one ---- */
 
@@ -103,14 +104,18 @@ static remat_status price_bytes(sweep *s)
     return REMAT_OK;
 }
 
-/* Prices of running again at L = level / 2^32; an op of the backward trace runs there for the first time, which is free. */
+/* Prices of running again at L = level / 2^32; an op of the backward trace runs there for the first time, which is free. A slant
+ * makes later ops dearer, up to twice, so that the layers of a network, which are all alike, do not change sides all at once: the
+ * first ones do, as their storages stay longest. */
 static void price_runs(sweep *s, int64_t level)
 {
     for (uint32_t i = 0; i < s->joint.n_inside; i++) {
         const uint32_t op = s->joint.inside[i];
-        const rm_uint128 price = (rm_uint128)s->g->cost[op] * (rm_uint128)level >> UNIT_BITS;
+        rm_uint128 price = (rm_uint128)s->g->cost[op] * (rm_uint128)level >> UNIT_BITS;
+        if (price > (rm_uint128)s->total_bytes) price = (rm_uint128)s->total_bytes + 1;
+        if (s->slanted) price += price * i / s->joint.n_inside;
         const bool late = s->g->phase[op] == REMAT_BACKWARD || op > s->joint.boundary;
-        s->run_again[op] = late ? 0 : price > (rm_uint128)s->total_bytes ? s->total_bytes + 1 : (int64_t)price;
+        s->run_again[op] = late ? 0 : (int64_t)price;
     }
 }
 
@@ -193,7 +198,10 @@ static remat_status try_families(sweep *s)
     TRY(RM_SCRATCH(s->ctx, free, s->g->n_values));
     for (uint32_t n = 1; s->ctx->stopped == REMAT_DONE; n = n < cuts.n_cuts / 2 ? 2 * n : cuts.n_cuts) {
         if (n > 1) swap_prices(s, &cuts, n, free);
-        TRY(try_levels(s));
+        for (int slant = 0; slant < 2; slant++) {
+            s->slanted = slant;
+            TRY(try_levels(s));
+        }
         if (n > 1) swap_prices(s, &cuts, n, free);
         rm_report(s->ctx, rm_mincut.entry.name, (int)(1000 * (uint64_t)n / (cuts.n_cuts ? cuts.n_cuts : 1)), s->best->cost,
                   s->best->peak_bytes);
@@ -248,7 +256,7 @@ static remat_status no_chain(const rm_chain_problem *p, rm_chain_result *results
 const rm_planner rm_mincut = {
     {"mincut",
      "least traffic between the passes, by a minimum cut; ops that fuse run again for nothing (with a budget: a sweep)"},
-    INT64_C(20000000),
+    INT64_C(60000000),
     run_mincut,
     no_chain};
 const rm_planner rm_save_inputs = {
