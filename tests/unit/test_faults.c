@@ -68,6 +68,25 @@ static remat_status use_plan(remat_ctx *ctx, const remat_graph *graph, const cha
     return status;
 }
 
+static remat_status use_fusion(remat_ctx *ctx, const remat_graph *graph)
+{
+    remat_graph *kernels = NULL, *program = NULL;
+    remat_plan *plan = NULL;
+    remat_fusion fusion;
+    uint32_t *group = calloc(remat_graph_n_ops(graph) + 1, sizeof *group), n_groups;
+    remat_moved *moved = calloc(remat_graph_n_ops(graph) + 1, sizeof *moved);
+    assert_true(group && moved);
+    remat_status status = remat_graph_groups(ctx, graph, group, moved, &n_groups);
+    free(group), free(moved);
+    THEN(remat_graph_prepare(ctx, graph, REMAT_FUSE | REMAT_DCE, "node", &kernels));
+    THEN(remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE, &plan));
+    size_t n = 0;
+    const remat_step *steps = status == REMAT_OK ? remat_plan_steps(plan, &n) : NULL;
+    THEN(remat_fuse(ctx, graph, steps, n, &fusion, &program));
+    remat_plan_free(plan), remat_graph_free(kernels), remat_graph_free(program);
+    return status;
+}
+
 static remat_status use_graph(remat_ctx *ctx, const remat_graph *graph)
 {
     remat_graph *prepared = NULL;
@@ -77,6 +96,7 @@ static remat_status use_graph(remat_ctx *ctx, const remat_graph *graph)
     THEN(remat_graph_need_values(ctx, graph, values, 8, &n));
     THEN(remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM, "unit", &prepared));
     for (size_t i = 0; remat_strategy_at(i); i++) THEN(use_plan(ctx, prepared, remat_strategy_at(i)->name));
+    THEN(use_fusion(ctx, graph));
     THEN(remat_graph_write(ctx, graph, REMAT_JSON, discard, NULL));
     THEN(remat_graph_write(ctx, prepared, REMAT_JSON_GZ, discard, NULL));
     THEN(remat_graph_write(ctx, graph, REMAT_DOT, discard, NULL));
@@ -263,7 +283,7 @@ int main(void)
         {"graph", of_text, NULL, NULL, TEXT(graph_json)}, {"gzip", of_gzip, NULL, NULL, NULL},           {"dot", of_text, NULL, NULL, TEXT(dot)},
         {"networkx", of_text, NULL, NULL, TEXT(networkx)}, {"chain", of_text, NULL, NULL, TEXT(chain)}, {"floating chain", of_text, NULL, NULL, TEXT(floating)},
         {"plan", of_text, NULL, NULL, TEXT(plan)}, {"dimacs", of_text, NULL, NULL, TEXT(dimacs)},
-        {"zoo", of_text, NULL, NULL, &(source){.spec = "zoo:mlp?layers=2"}}, {"builder", of_text, NULL, NULL, &(source){0}},
+        {"zoo", of_text, NULL, NULL, &(source){.spec = "zoo:mlp?layers=2"}}, {"fusion", of_text, NULL, NULL, &(source){.spec = "zoo:fig4"}}, {"builder", of_text, NULL, NULL, &(source){0}},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
