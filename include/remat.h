@@ -305,8 +305,8 @@ typedef struct remat_fusion {
     remat_stopped stopped;
 } remat_fusion;
 
-/* A schedule as the program of a fusing compiler: *out is a graph of its own with a node for every step (repeated nodes where ops run again), in the
- * order of its kernels, with values computed again inside the kernel that reads them where that moves fewer bytes. */
+/* A schedule as the program of a fusing compiler: *out is a graph of its own with a node for every step (repeated nodes where ops run again), each marked
+ * with its kernel, and with values computed again inside the kernel that reads them where that moves fewer bytes. */
 remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_fusion *fusion, remat_graph **out);
 /* The kernels of a graph in its own order: by op, which one it is in, numbered in the order they run; moved: room for n_ops, by kernel. */
 remat_status remat_graph_groups(remat_ctx *ctx, const remat_graph *graph, uint32_t *group, remat_moved *moved, uint32_t *n_groups);

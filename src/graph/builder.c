@@ -154,7 +154,7 @@ uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in
                              .n_out = n_out,
                              .name = rm_builder_text(b, name),
                              .original = (uint32_t)index,
-                             .repeats = REMAT_NONE};
+                             .kernel = REMAT_NONE};
     CHECK(b, RM_PUSH(b->ctx, b->ops, op));
     return b->status == REMAT_OK ? (uint32_t)index : REMAT_NONE;
 }
@@ -289,7 +289,6 @@ static remat_status check_ops(remat_builder *b, const uint32_t *root, int64_t st
     for (size_t i = 0; i < b->ops.n; i++) {
         const rm_op_record *o = &b->ops.items[i];
         TRY(check_op_numbers(b, i, &costs, &bytes));
-        if (o->repeats != REMAT_NONE && o->repeats >= i) return bad(ctx, "nodes", i, "repeats", "must name an earlier node");
         for (uint32_t k = 0; k < o->n_in; k++) {
             const uint32_t v = b->lists.items[o->in_begin + k];
             if (v >= n_values) return bad_item(ctx, i, "in", k, v, "does not exist: the number of values is ", n_values);
@@ -355,7 +354,7 @@ static size_t carve(remat_graph *g, unsigned char *base)
     ARRAY(op_target, o);
     ARRAY(op_extra, o);
     ARRAY(op_original, o);
-    ARRAY(repeats, o);
+    ARRAY(kernel, o);
     ARRAY(phase, o);
     ARRAY(op_class, o);
     ARRAY(pinned, o);
@@ -418,7 +417,7 @@ static void fill_ops(const remat_builder *b, remat_graph *g, const uint32_t *sou
         g->op_extra[i] = o->extra;
         g->op_original[i] = o->original;
         g->op_now[o->original] = i;
-        g->repeats[i] = o->repeats == REMAT_NONE ? REMAT_NONE : rm_same_op(g, o->repeats);
+        g->kernel[i] = o->kernel;
     }
     g->in_begin[g->n_ops] = n_in;
     g->out_begin[g->n_ops] = n_out;

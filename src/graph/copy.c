@@ -31,6 +31,7 @@ uint32_t rm_copy_op(remat_builder *b, const remat_graph *g, uint32_t op, const c
     record->op_class = g->op_class[op];
     record->pinned = g->says_pinned[op];
     record->replay = g->replay[op];
+    record->kernel = g->kernel[op];
     record->extra = extra;
     if (b->original) record->original = g->op_original[op];
     return copied;

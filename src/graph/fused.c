@@ -17,9 +17,9 @@ typedef struct fuser { /* arrays live in scratch */
     const remat_graph *g;
     const rm_groups *groups;
     remat_builder *to;
-    uint8_t *kept;          /* by value */
-    uint32_t *now, *op_now; /* by value and by op: index in the new graph, or REMAT_NONE */
-    uint32_t *listed;       /* by value: 1 + the group whose list it is in */
+    uint8_t *kept;    /* by value */
+    uint32_t *now;    /* by value: index in the new graph, or REMAT_NONE */
+    uint32_t *listed; /* by value: 1 + the group whose list it is in */
     RM_VEC(uint32_t) list;
 } fuser;
 
@@ -64,9 +64,7 @@ static remat_status write_alone(fuser *f, uint32_t op)
     const remat_graph *g = f->g;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) TRY(RM_PUSH(f->ctx, f->list, f->now[g->in[k]]));
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) TRY(RM_PUSH(f->ctx, f->list, f->now[g->out[k]]));
-    f->op_now[op] = rm_copy_op(f->to, g, op, rm_text(g, g->op_name[op]), f->list.items);
-    if (f->to->status == REMAT_OK && g->repeats[op] != REMAT_NONE)
-        f->to->ops.items[f->op_now[op]].repeats = f->op_now[g->repeats[op]];
+    rm_copy_op(f->to, g, op, rm_text(g, g->op_name[op]), f->list.items);
     return f->to->status;
 }
 
@@ -111,6 +109,7 @@ static remat_status write_kernel(fuser *f, uint32_t group)
     record->phase = g->phase[last];
     record->op_class = REMAT_CLASS_FUSIBLE;
     record->original = g->op_original[last];
+    record->kernel = g->kernel[last];
     return REMAT_OK;
 }
 
@@ -133,8 +132,6 @@ static remat_status write_graph(fuser *f, remat_graph **out)
     TRY(RM_SCRATCH(f->ctx, f->kept, g->n_values));
     TRY(RM_SCRATCH(f->ctx, f->now, g->n_values));
     TRY(RM_SCRATCH(f->ctx, f->listed, g->n_values));
-    TRY(RM_SCRATCH(f->ctx, f->op_now, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) f->op_now[op] = REMAT_NONE;
     find_kept(f);
     write_values(f);
     for (uint32_t k = 0; k < f->groups->n; k++) {

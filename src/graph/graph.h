@@ -38,7 +38,7 @@ struct remat_graph {
     int64_t *cost, *given_cost, *flops, *workspace; /* given_cost, flops: REMAT_ABSENT where the file has none */
     uint32_t *op_name, *op_target, *op_extra;
     uint32_t *op_original;
-    uint32_t *repeats;                           /* the first op that computes the same, or REMAT_NONE */
+    uint32_t *kernel; /* ops with the same number fuse, and with no others; REMAT_NONE: as fusion finds */
     uint8_t *phase, *op_class, *pinned, *replay; /* pinned: in effect; explicit or random without replay */
     uint8_t *says_pinned;                        /* pinned: in the file */
     uint32_t *outputs;
@@ -50,11 +50,6 @@ struct remat_graph {
 static inline const char *rm_text(const remat_graph *g, uint32_t offset) { return g->text + offset; }
 static inline bool rm_is_resident(const remat_graph *g, uint32_t value) { return g->producer[g->root[value]] == REMAT_NONE; }
 static inline bool rm_owns_storage(const remat_graph *g, uint32_t value) { return g->root[value] == value; }
-/* The op itself, or the one that it repeats. */
-static inline uint32_t rm_same_op(const remat_graph *g, uint32_t op)
-{
-    return g->repeats[op] == REMAT_NONE ? op : g->repeats[op];
-}
 bool rm_is_view_op(const remat_graph *g, uint32_t op); /* it has outputs, and all of them are aliases */
 
 /* ---- builder (builder.c): what the readers, the zoo, prepare and the public builder fill in ---- */
@@ -67,7 +62,7 @@ typedef struct rm_value_record {
 typedef struct rm_op_record {
     int64_t cost, flops, workspace;
     uint32_t in_begin, n_in, out_begin, n_out, name, target, extra, original;
-    uint32_t repeats; /* an earlier op, or REMAT_NONE */
+    uint32_t kernel; /* or REMAT_NONE */
     uint8_t phase, op_class, pinned, replay;
 } rm_op_record;
 

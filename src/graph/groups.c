@@ -14,8 +14,8 @@
  * tie its readers together. Pinned steps keep their order: one that is not in the group of the pinned step before it is above it;
  * so do transfers.
  *
- * A step does not join a group that holds another run of its op (or of the op that its own `repeats`): recomputing a value
- * next to the original would gain nothing, and it is for its later readers that it is made again.
+ * A step does not join a group that holds another run of its op: recomputing a value next to the original would gain nothing, and it
+ * is for its later readers that it is made again. Ops that a file puts into kernels (`kernel`) join those of their own number only.
  *
  * Order: groups are emitted at the step where their last member stands, or earlier where a reader asks for them (depth first, the
  * stack on the heap), so the order stays close to the schedule's. */
@@ -54,6 +54,8 @@ static void unite(merger *m, uint32_t a, uint32_t b) /* representatives, at the 
     m->lowest_reader[into] = lowest;
 }
 
+static uint32_t kernel_of(const rm_trace *x, uint32_t t) { return x->g->kernel[x->steps[t].index]; } /* of a run */
+
 /* Does the group hold another run of t's op? A copy there would be no copy. */
 static bool has_run(merger *m, uint32_t t, uint32_t group)
 {
@@ -70,7 +72,8 @@ static bool may_join(merger *m, uint32_t t, const rm_read *read)
     const remat_graph *g = x->g;
     const uint32_t op = x->steps[t].index;
     if (!m->fuses[read->maker] || (read->maker < x->backward) != (t < x->backward)) return false;
-    if (has_run(m, t, find(m, read->maker))) return false;
+    if (kernel_of(x, t) != kernel_of(x, read->maker)) return false;
+    if (kernel_of(x, t) == REMAT_NONE && has_run(m, t, find(m, read->maker))) return false;
     if (!rm_is_view_op(g, op)) return true;
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         if (g->root[g->out[k]] != g->root[read->value]) return false;
@@ -124,9 +127,8 @@ static void place(merger *m, uint32_t t)
     const uint32_t op = x->steps[t].index;
     const bool run = x->steps[t].kind == REMAT_RUN, fusible = run && is_fusible(m, op);
     if (run) {
-        const uint32_t same = rm_same_op(x->g, op);
-        m->run_before[t] = m->last_run[same];
-        m->last_run[same] = t;
+        m->run_before[t] = m->last_run[op];
+        m->last_run[op] = t;
     }
     const uint32_t level = level_of(m, t, fusible);
     bool joined = false;

@@ -75,7 +75,6 @@ typedef struct copy {
     uint32_t *instead; /* by value: the value that its readers read */
     uint8_t *keep;     /* by op */
     uint32_t *now;     /* by value: index in the copy */
-    uint32_t *op_now;  /* by op: the same */
 } copy;
 
 static void copy_value(copy *c, uint32_t v)
@@ -99,8 +98,6 @@ static remat_status copy_op(copy *c, uint32_t op)
     if (b->status != REMAT_OK) return b->status;
     rm_op_record *record = &b->ops.items[copied];
     if ((c->flags & REMAT_REPLAY_RANDOM) && g->op_class[op] == REMAT_CLASS_RANDOM) record->replay = true;
-    if (g->repeats[op] != REMAT_NONE) record->repeats = c->op_now[g->repeats[op]];
-    c->op_now[op] = copied;
     return REMAT_OK;
 }
 
@@ -112,7 +109,6 @@ static remat_status copy_all(copy *c)
         c->now[v] = REMAT_NONE;
         if (g->producer[v] == REMAT_NONE || c->keep[g->producer[v]]) copy_value(c, v);
     }
-    for (uint32_t op = 0; op < g->n_ops; op++) c->op_now[op] = REMAT_NONE;
     for (uint32_t op = 0; op < g->n_ops; op++)
         if (c->keep[op]) TRY(copy_op(c, op));
     for (uint32_t i = 0; i < g->n_outputs; i++) remat_builder_output(c->to, c->now[c->instead[g->outputs[i]]]);
@@ -125,7 +121,6 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     TRY(RM_SCRATCH(ctx, c->instead, g->n_values));
     TRY(RM_SCRATCH(ctx, c->keep, g->n_ops));
     TRY(RM_SCRATCH(ctx, c->now, g->n_values));
-    TRY(RM_SCRATCH(ctx, c->op_now, g->n_ops));
     for (uint32_t v = 0; v < g->n_values; v++) c->instead[v] = v;
     if (c->flags & REMAT_DCE) TRY(rm_mark_live_ops(ctx, g, c->flags, c->keep));
     else memset(c->keep, 1, g->n_ops);

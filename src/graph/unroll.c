@@ -9,6 +9,7 @@
 #include "graph/unroll.h"
 
 #include "graph/copy.h"
+#include "graph/groups.h"
 
 #include <stdio.h>
 
@@ -22,11 +23,10 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
     out->to->extra = rm_builder_text(out->to, rm_text(g, g->extra));
     TRY(RM_SCRATCH(ctx, out->now, g->n_values));
     TRY(RM_SCRATCH(ctx, out->delivers, g->n_values));
-    TRY(RM_SCRATCH(ctx, out->first, g->n_ops));
+    TRY(RM_SCRATCH(ctx, out->written, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++) {
         const uint32_t n = g->in_begin[op + 1] - g->in_begin[op] + g->out_begin[op + 1] - g->out_begin[op];
         if (n > longest) longest = n;
-        out->first[op] = REMAT_NONE;
     }
     TRY(RM_SCRATCH(ctx, out->list, longest));
     for (uint32_t v = 0; v < g->n_values; v++) {
@@ -46,11 +46,10 @@ static const char *copy_name(const char *name, bool again, char buffer[200])
     return buffer;
 }
 
-remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase)
+remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase, uint32_t kernel)
 {
     const remat_graph *g = u->g;
     const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op], n_out = g->out_begin[op + 1] - g->out_begin[op];
-    const uint32_t same = rm_same_op(g, op), repeats = u->first[same];
     char name[200];
     for (uint32_t k = 0; k < n_in; k++) u->list[k] = u->now[g->in[g->in_begin[op] + k]];
     for (uint32_t k = 0; k < n_out; k++) {
@@ -61,12 +60,11 @@ remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase)
         u->now[v] = u->list[n_in + k] = value;
         if (!again) u->delivers[v] = value;
     }
-    const bool again = repeats != REMAT_NONE && same == op;
-    const uint32_t written = rm_copy_op(u->to, g, op, copy_name(rm_text(g, g->op_name[op]), again, name), u->list);
+    const uint32_t written = rm_copy_op(u->to, g, op, copy_name(rm_text(g, g->op_name[op]), u->written[op], name), u->list);
     if (u->to->status != REMAT_OK) return u->to->status;
     u->to->ops.items[written].phase = phase;
-    u->to->ops.items[written].repeats = repeats;
-    if (repeats == REMAT_NONE) u->first[same] = written;
+    u->to->ops.items[written].kernel = kernel;
+    u->written[op] = 1;
     return REMAT_OK;
 }
 
@@ -85,11 +83,14 @@ remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u, remat_graph **out)
 static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *steps, size_t n_steps, remat_graph **out)
 {
     rm_trace x;
+    rm_groups groups;
     TRY(rm_trace_of(ctx, u->g, steps, n_steps, &x));
+    TRY(rm_groups_find(ctx, &x, &groups));
     for (uint32_t t = 0; t < n_steps; t++) {
         if (steps[t].kind != REMAT_RUN) return rm_fail(ctx, REMAT_E_APPLIES, "step %u: a transfer is no node of a graph", t);
         const uint8_t phase = u->g->phase[steps[t].index];
-        TRY(rm_unroll_op(u, steps[t].index, t >= x.backward && phase == REMAT_FORWARD ? REMAT_BACKWARD : phase));
+        TRY(rm_unroll_op(u, steps[t].index, t >= x.backward && phase == REMAT_FORWARD ? REMAT_BACKWARD : phase,
+                         groups.fused[groups.of[t]] ? groups.of[t] : REMAT_NONE));
     }
     return rm_unroll_end(ctx, u, out);
 }

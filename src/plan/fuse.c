@@ -10,8 +10,8 @@
  *   - Pinned and random ops are not copied, nor reductions (section 3.4).
  *   - A storage that B also reads through a view from elsewhere stays where it is.
  * Rounds: within one, every B takes from one A, an A gives to many, and readers are counted on the way. Then the graph is written anew, with ops of
- * A that nobody reads any more left out, its groups are found again (groups.c: the same rule for everybody), and the traffic is counted
- * again: a round that does not lower it is undone and ends the search. So the result never moves more than the start, and what is
+ * A that nobody reads any more left out and every op marked with its kernel (`kernel`: else a copy would join its original again), and the
+ * traffic is counted again: a round that does not lower it is undone and ends the search. So the result never moves more than the start, and what is
  * said of it is what the counter says of the file that is written.
  * At most as many copies as the graph has ops: memory stays linear. Work is ops and arcs looked at. */
 #include "plan/fuse.h"
@@ -339,9 +339,10 @@ static remat_status write_group(round *r, rm_unroller *u, uint32_t b, const uint
     for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
         for (uint32_t op = r->copies.items[i], k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             outside[g->out[k]] = u->now[g->out[k]];
-    for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++) TRY(rm_unroll_op(u, r->copies.items[i], phase));
+    for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++) TRY(rm_unroll_op(u, r->copies.items[i], phase, b));
     for (uint32_t i = all->begin[b]; i < all->begin[b + 1]; i++)
-        if (!unread[all->steps[i]]) TRY(rm_unroll_op(u, all->steps[i], g->phase[all->steps[i]]));
+        if (!unread[all->steps[i]])
+            TRY(rm_unroll_op(u, all->steps[i], g->phase[all->steps[i]], all->fused[b] ? b : REMAT_NONE));
     for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
         for (uint32_t op = r->copies.items[i], k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             u->now[g->out[k]] = outside[g->out[k]];

@@ -38,7 +38,7 @@ def test_program_file(remat):
     assert f"graph written to {path}" in remat.ok("fuse", "zoo:fig4", "-o", path, columns="160")
     program = json.loads(pathlib.Path(path).read_text())
     schema("remat-graph.schema.json").validate(program)
-    assert [node.get("repeats") for node in program["nodes"]] == [None, None, None, None, 0, 1, None]
+    assert [node.get("kernel") for node in program["nodes"]] == [0, 0, 0, None, 2, 2, 2]
     assert remat.json("plan", path)["traffic_bytes"] == 7
     again = remat.json("fuse", path)
     assert again["copies"] == 0 and again["before"]["traffic_bytes"] == again["after"]["traffic_bytes"] == 7
@@ -85,11 +85,11 @@ def test_bad_input(remat, small):
         return remat.file("p.json", {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": digest}, "schedule": schedule})
     remat.fails(PLAN, "fuse", graph, plan([1, 0, 2, 3, 4]), says=("p.json", "step 0"))
     remat.fails(APPLIES, "fuse", graph, plan([0, {"offload": 1}, {"fetch": 1}, 1, 2, 3, 4]), says=("p.json", "step 1", "transfer"))
-    for repeats, reason in ((4, "earlier"), (-1, "negative"), ("f", "integer"), (99, "earlier")):
-        small["nodes"][4]["repeats"] = repeats
-        remat.fails(INPUT, "info", remat.file("r.json", small), says=("nodes[4].repeats", reason))
-    small["nodes"][4]["repeats"] = 3
-    assert json.loads(remat.ok("import", remat.file("r.json", small)))["nodes"][4]["repeats"] == 3
+    for kernel, reason in ((-1, "negative"), ("f", "integer"), (2**32 - 1, "below")):
+        small["nodes"][4]["kernel"] = kernel
+        remat.fails(INPUT, "info", remat.file("k.json", small), says=("nodes[4].kernel", reason))
+    small["nodes"][4]["kernel"] = 3
+    assert json.loads(remat.ok("import", remat.file("k.json", small)))["nodes"][4]["kernel"] == 3
 
 
 def test_without_phases_and_classes(remat):

@@ -48,7 +48,8 @@ static void figure_4(void **state)
     static const char *const names[] = {"b", "c", "d", "e", "b.again", "c.again", "f"};
     assert_int_equal(remat_graph_n_ops(program), LENGTH(names));
     for (uint32_t op = 0; op < LENGTH(names); op++) assert_string_equal(remat_graph_op_name(program, op), names[op]);
-    assert_int_equal(program->repeats[4], 0), assert_int_equal(program->repeats[5], 1), assert_int_equal(program->repeats[6], REMAT_NONE);
+    static const uint32_t kernels[] = {0, 0, 0, REMAT_NONE, 2, 2, 2};
+    assert_memory_equal(program->kernel, kernels, sizeof kernels);
     uint32_t group[7], n;
     remat_moved moved[7];
     OK(ctx, remat_graph_groups(ctx, program, group, moved, &n));
