@@ -375,6 +375,8 @@ int cmd_info(session *s)
     remat_input_free(input);
     if (status) return status;
     if (plan) return info_plan(s, plan);
+    if (s->chain && s->args->text[FLAG_CLASSES])
+        return out_fail(s->out, REMAT_E_USAGE, "info", "--classes", "is for graphs: a chain has no ops");
     if ((status = session_measure(s))) return status;
     return s->chain ? info_chain(s) : info_graph(s);
 }

@@ -12,7 +12,7 @@
  * free, which makes segments. Between the last L that fitted and the first that did not, a bisection looks for more.
  *
  * Invariant: every saved set is tried once (by a hash of it: a collision costs a candidate, not correctness). Work is steps
- * simulated and arcs scanned. One cut is O(flow), one schedule O(ops + edges) but for short holds. */
+ * simulated, values and reads seen, and arcs scanned. One cut is O(flow), one schedule O(ops + edges) but for short holds. */
 #include <string.h>
 
 #include "graph/cuts.h"
@@ -53,7 +53,7 @@ static remat_status try_hold(sweep *s, uint32_t hold, bool *fits)
 {
     s->steps.n = 0;
     TRY(rm_saved_steps(s->ctx, s->g, &s->joint, s->saved, hold, &s->steps));
-    rm_spend(s->ctx, (int64_t)(s->steps.n ? s->steps.n : s->g->n_ops));
+    rm_spend(s->ctx, (int64_t)(s->steps.n + s->g->n_in + s->g->n_values));
     if (s->steps.n == 0 && s->g->n_ops > 0) return REMAT_OK; /* too many steps */
     TRY(rm_offer(s->p, s->best, &s->steps));
     *fits |= rm_fits(s->p, s->best->offered_peak_bytes);
@@ -256,7 +256,7 @@ static remat_status no_chain(const rm_chain_problem *p, rm_chain_result *results
 const rm_planner rm_mincut = {
     {"mincut",
      "least traffic between the passes, by a minimum cut; ops that fuse run again for nothing (with a budget: a sweep)"},
-    INT64_C(60000000),
+    INT64_C(100000000),
     run_mincut,
     no_chain};
 const rm_planner rm_save_inputs = {

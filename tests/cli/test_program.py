@@ -31,7 +31,7 @@ def test_json_fields(remat, small):
         assert all(list(row)[:len(PLAN_FIELDS)] == PLAN_FIELDS for row in rows)
 
 
-@pytest.mark.parametrize("strategy", ["keep-all", "periodic", "chen-sqrt", "chen-greedy"])
+@pytest.mark.parametrize("strategy", ["keep-all", "periodic", "chen-sqrt", "chen-greedy", "save-layers", "mincut"])
 @pytest.mark.parametrize("source", ["resnet18", "gpt2", "zoo:mlp?layers=6"])
 def test_plans_verify(remat, strategy, source):
     graph = source if source.startswith("zoo:") else GRAPHS / f"{source}.json.gz"

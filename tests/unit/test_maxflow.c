@@ -97,18 +97,44 @@ static void large_capacities(void **state)
 static void can_be_stopped(void **state)
 {
     remat_ctx *ctx = *state;
-    const rm_flow_edge edge = {0, 1, 5};
-    const rm_flow_network w = {2, 0, 1, &edge, 1};
+    const rm_flow_edge edges[] = {{0, 1, 5}, {1, 2, 5}};
+    const rm_flow_network w = {3, 0, 2, edges, 2};
     int64_t value;
-    uint8_t side[2];
+    uint8_t side[3];
     rm_limits_begin(ctx, 1);
     OK(ctx, rm_maxflow(ctx, &w, RM_LATEST_CUT, &value, side));
     assert_int_equal(value, REMAT_ABSENT);
 }
 
+/* A chain of many vertices, each with a little from the source, or for the sink, of its own: as many distances as vertices. The work must stay
+ * near the size of the network (an algorithm that takes a phase for each distance needs thousands of times as much). */
+static void chains_are_not_quadratic(void **state)
+{
+    enum { N = 20000, SOURCE = N, SINK = N + 1 };
+    remat_ctx *ctx = *state;
+    static rm_flow_edge edges[2 * N + 1];
+    static uint8_t side[N + 2];
+    for (int outputs = 0; outputs < 2; outputs++)
+        for (int backwards = 0; backwards < 2; backwards++) { /* in the order of the indices, and against it */
+            const rm_flow_network w = {N + 2, SOURCE, SINK, edges, 2 * N};
+            for (uint32_t i = 0; i < N; i++) {
+                const uint32_t v = backwards ? N - 1 - i : i, next = backwards ? v - 1 : v + 1;
+                edges[2 * i] = outputs ? (rm_flow_edge){v, SINK, 1} : (rm_flow_edge){SOURCE, v, 1};
+                edges[2 * i + 1] = (rm_flow_edge){v, next, 1000000};
+                if (i == N - 1) edges[2 * i + 1] = outputs ? (rm_flow_edge){SOURCE, backwards ? N - 1 : 0, 1000000} : (rm_flow_edge){v, SINK, 1000000};
+            }
+            for (int which = RM_LATEST_CUT; which <= RM_EARLIEST_CUT; which++) {
+                int64_t value;
+                rm_limits_begin(ctx, 100 * (int64_t)(4 * N + N));
+                OK(ctx, rm_maxflow(ctx, &w, (rm_flow_side)which, &value, side));
+                assert_int_equal(value, N);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {WITH_CONTEXT(equals_all_cuts), WITH_CONTEXT(large_capacities),
-                                       WITH_CONTEXT(can_be_stopped)};
+                                       WITH_CONTEXT(can_be_stopped), WITH_CONTEXT(chains_are_not_quadratic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
