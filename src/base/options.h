@@ -15,6 +15,9 @@
     OPT(objective, 0, 0, 1, "fastsa: 0: max(budget, peak) * cost, 1: the paper's strict one")                                  \
     OPT(offload, 0, 0, 1, "fastsa: values may be offloaded and fetched, at the given bandwidth")                               \
     OPT(order_only, 0, 0, 1, "fastsa: nothing is recomputed, only the order changes; the lowest peak wins")                    \
+    OPT(reduction_factor, 4, 1, INT64_MAX,                                                                                     \
+        "mincut: an op whose output is that many times smaller than its input never runs again")                               \
+    OPT(reweight, 0, 0, 1000, "mincut: permille that a storage weighs more for each op between it and the backward pass")      \
     OPT(seed, 0, 0, INT64_MAX, "of every random choice: same seed and work limit, same plan")                                  \
     OPT(slots, 500, 0, 1000000, "rotor, rotor-float, revolve: slots that memory is cut into; 0: exact")                        \
     OPT(soft_peak, 0, 0, 1, "fastsa: log-add-exp over all steps instead of the peak (slow)")                                   \

@@ -419,6 +419,7 @@ static remat_status anneal_chains(setting *set, chain *chains, uint32_t n, rm_co
 {
     for (uint32_t i = 0; i < n; i++) TRY(every_op_once(set->p->ctx, &set->nm, &starts[i]));
     TRY(offer(set, &starts[0], best)); /* keep-all, if nothing else fits or no time is given */
+    if (set->nm.n_ops == 0) return REMAT_OK; /* nothing but views */
     if (can_group(set)) TRY(anneal_groups(set, chains, n, starts, best));
     return anneal_ops(set, chains, n, starts, best);
 }
