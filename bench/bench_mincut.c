@@ -57,7 +57,8 @@ static remat_status random_joint(remat_ctx *ctx, uint32_t n_ops, remat_graph **o
     remat_builder_op_target(b, remat_builder_op(b, NULL, &values[n], 1, &gradient, 1), "remat.boundary");
     for (uint32_t i = n; i > 0; i--) {
         const uint32_t in[3] = {gradient, values[i], values[i - 1 - random_below(&r, i < 10 ? i : 10)]};
-        const uint32_t next = remat_builder_value(b, NULL, 4096), op = remat_builder_op(b, NULL, in, random_chance(&r, 50) ? 3 : 1, &next, 1);
+        const uint32_t next = remat_builder_value(b, NULL, 4096),
+                       op = remat_builder_op(b, NULL, in, random_chance(&r, 50) ? 3 : 1, &next, 1);
         remat_builder_op_set(b, op, REMAT_OP_PHASE, REMAT_BACKWARD);
         remat_builder_op_set(b, op, REMAT_OP_CLASS, REMAT_CLASS_FUSIBLE);
         gradient = next;
@@ -84,7 +85,12 @@ static int measure(remat_ctx *ctx, const remat_graph *g)
         remat_status status = rm_joint_find(ctx, g, &joint);
         const double ruled = now();
         if (status == REMAT_OK) status = rm_cut_space_new(ctx, g, &space);
-        const rm_cut_problem problem = {.inside = joint.inside, .outside = joint.outside, .n_inside = joint.n_inside, .n_outside = joint.n_outside, .banned = joint.ban, .price = joint.price};
+        const rm_cut_problem problem = {.inside = joint.inside,
+                                        .outside = joint.outside,
+                                        .n_inside = joint.n_inside,
+                                        .n_outside = joint.n_outside,
+                                        .banned = joint.ban,
+                                        .price = joint.price};
         if (status == REMAT_OK) status = rm_saved_cut(&space, &problem, &saved);
         const double end = now();
         rm_scratch_release(ctx, mark);
@@ -92,8 +98,10 @@ static int measure(remat_ctx *ctx, const remat_graph *g)
         if (ruled - begin < best_rules) best_rules = ruled - begin;
         if (end - ruled < best_cut) best_cut = end - ruled;
     }
-    printf("%-14.14s %6" PRIu32 " ops  rules %7.3f ms  cut %7.3f ms  together %7.3f ms  %5.0f bytes an op  %" PRIu32 " saved, capacity %" PRId64 "\n", remat_graph_name(g),
-           remat_graph_n_ops(g), best_rules * 1e3, best_cut * 1e3, (best_rules + best_cut) * 1e3, (double)(most - before) / remat_graph_n_ops(g), saved.n_values, saved.capacity);
+    printf("%-14.14s %6" PRIu32 " ops  rules %7.3f ms  cut %7.3f ms  together %7.3f ms  %5.0f bytes an op  %" PRIu32
+           " saved, capacity %" PRId64 "\n",
+           remat_graph_name(g), remat_graph_n_ops(g), best_rules * 1e3, best_cut * 1e3, (best_rules + best_cut) * 1e3,
+           (double)(most - before) / remat_graph_n_ops(g), saved.n_values, saved.capacity);
     return 0;
 }
 

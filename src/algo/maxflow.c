@@ -9,7 +9,7 @@
  * the sink: it changes neither value nor side.) The earliest cut is the latest one of the network backwards.
  *
  * This is push-relabel (Goldberg and Tarjan) in which global relabelling does most of the work. Dinic's algorithm and highest labels with
- * gaps were measured too: on networks of training graphs the one is as fast and the other two to four times slower, and Dinic's
+ * gaps were measured too: on networks of training graphs the one is as fast and the other two to five times slower, and Dinic's
  * is quadratic where inputs, or outputs, lie at many different distances along a chain (tests/unit/test_maxflow.c has both).
  *
  * Infinite = 1 + the sum of the finite capacities: a flow that large proves that no finite cut exists. Excess is cut off there: what a vertex has

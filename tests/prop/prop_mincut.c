@@ -54,10 +54,12 @@ static uint32_t add_op(graph_maker *m, remat_phase phase, pool *to)
     uint32_t in[4], out[2], n_in = 0, n_out = 0;
     const bool view = random_chance(r, 20), one_input = view && random_chance(r, 85);
     if (to == &m->back) in[n_in++] = pick(m, &m->back);
-    while (n_in == 0 || (!one_input && n_in < 3 && random_chance(r, to == &m->back && n_in == 1 ? 85 : 40))) in[n_in++] = pick(m, &m->front);
+    while (n_in == 0 || (!one_input && n_in < 3 && random_chance(r, to == &m->back && n_in == 1 ? 85 : 40)))
+        in[n_in++] = pick(m, &m->front);
     for (const uint32_t wanted = random_chance(r, 85) ? 1 : 2; n_out < wanted; n_out++) {
         const bool alias = view || random_chance(r, 4);
-        out[n_out] = alias ? remat_builder_view(m->b, NULL, some_bytes(m), in[random_below(r, n_in)]) : remat_builder_value(m->b, NULL, some_bytes(m));
+        out[n_out] = alias ? remat_builder_view(m->b, NULL, some_bytes(m), in[random_below(r, n_in)])
+                           : remat_builder_value(m->b, NULL, some_bytes(m));
     }
     const uint32_t op = remat_builder_op(m->b, NULL, in, n_in, out, n_out);
     static const remat_class classes[] = {REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE,
@@ -78,7 +80,8 @@ static remat_graph *training_graph(remat_ctx *ctx, random_source *r)
 {
     graph_maker m = {.b = remat_builder_new(ctx, "training"), .r = r};
     CHECK(m.b, "no memory");
-    for (uint32_t n = 1 + random_below(r, 3); m.front.n < n;) m.front.values[m.front.n++] = remat_builder_value(m.b, NULL, some_bytes(&m));
+    for (uint32_t n = 1 + random_below(r, 3); m.front.n < n;)
+        m.front.values[m.front.n++] = remat_builder_value(m.b, NULL, some_bytes(&m));
     for (uint32_t n = 1 + random_below(r, 7); n > 0; n--) add_op(&m, REMAT_FORWARD, &m.front);
     const uint32_t loss = m.front.values[m.front.n - 1], tangent = remat_builder_value(m.b, NULL, 2);
     const uint32_t boundary = remat_builder_op(m.b, NULL, &loss, 1, &tangent, 1);
@@ -124,7 +127,9 @@ static remat_class class_of(const remat_graph *g, uint32_t op)
 {
     const char *target = rm_text(g, g->op_target[op]);
     if (g->op_class[op] != REMAT_CLASS_OTHER) return (remat_class)g->op_class[op];
-    return strcmp(target, "aten.mm.default") == 0 ? REMAT_CLASS_COMPUTE : strcmp(target, "aten.detach.default") == 0 ? REMAT_CLASS_VIEW : REMAT_CLASS_OTHER;
+    return strcmp(target, "aten.mm.default") == 0       ? REMAT_CLASS_COMPUTE
+           : strcmp(target, "aten.detach.default") == 0 ? REMAT_CLASS_VIEW
+                                                        : REMAT_CLASS_OTHER;
 }
 
 static bool fuses(const remat_graph *g, uint32_t op)
@@ -182,7 +187,9 @@ static bool is_banned(const naive *x, uint32_t op)
     if (c == REMAT_CLASS_FUSIBLE && is_reduction(g, op)) return true;
     for (uint32_t user = 0; user < g->n_ops; user++)
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-            if (g->out_source[k] == REMAT_NONE && !x->inside[user] && user != x->boundary && !fuses(g, user) && reads(g, user, g->out[k])) return true;
+            if (g->out_source[k] == REMAT_NONE && !x->inside[user] && user != x->boundary && !fuses(g, user) &&
+                reads(g, user, g->out[k]))
+                return true;
     return false;
 }
 
@@ -228,7 +235,8 @@ static bool describe(naive *x, const remat_graph *g)
         x->storages[x->n_storages++] = v;
     }
     for (uint32_t op = 0; op < g->n_ops; op++) x->banned[op] = x->inside[op] && is_banned(x, op);
-    for (uint32_t i = 0; i < x->n_storages; i++) x->price[x->storages[i]] = g->storage[x->storages[i]] * (is_materialised(x, x->storages[i]) ? 1 : 2);
+    for (uint32_t i = 0; i < x->n_storages; i++)
+        x->price[x->storages[i]] = g->storage[x->storages[i]] * (is_materialised(x, x->storages[i]) ? 1 : 2);
     return x->n_storages <= MOST_STORAGES;
 }
 
@@ -272,7 +280,8 @@ static void compare_rules(const naive *x, const rm_joint *joint)
         CHECK((joint->ban[op] != REMAT_BAN_NONE) == x->banned[op], "op %u: ban %u", op, joint->ban[op]);
     }
     for (uint32_t i = 0; i < x->n_storages; i++)
-        CHECK(joint->price[x->storages[i]] == x->price[x->storages[i]], "storage %u: price %" PRId64, x->storages[i], joint->price[x->storages[i]]);
+        CHECK(joint->price[x->storages[i]] == x->price[x->storages[i]], "storage %u: price %" PRId64, x->storages[i],
+              joint->price[x->storages[i]]);
 }
 
 static void compare_plan(remat_ctx *ctx, const naive *x, int64_t capacity)
@@ -284,15 +293,17 @@ static void compare_plan(remat_ctx *ctx, const naive *x, int64_t capacity)
     CHECK(remat_plan_make(ctx, x->g, "mincut", REMAT_BUDGET_NONE, &plan) == REMAT_OK, "%s", remat_ctx_error(ctx));
     CHECK(remat_plan_make(ctx, x->g, "keep-all", REMAT_BUDGET_NONE, &base) == REMAT_OK, "%s", remat_ctx_error(ctx));
     /* A pinned op stays behind others though it could run in the forward pass; all else that is saved crosses. */
-    CHECK(pinned || remat_plan_summary(plan)->cut_capacity == capacity, "the schedule's cut is %" PRId64 ", the flow's %" PRId64,
-          remat_plan_summary(plan)->cut_capacity, capacity);
+    CHECK(pinned || remat_plan_summary(plan)->cut_capacity == capacity,
+          "the schedule's cut is %" PRId64 ", the flow's %" PRId64, remat_plan_summary(plan)->cut_capacity, capacity);
     recomputing += remat_plan_summary(plan)->recomputed_ops > 0;
     for (uint32_t op = 0; op < x->g->n_ops; op++) /* what keep-all saves: storages there at the boundary and read later */
         for (uint32_t k = x->g->in_begin[op]; k < x->g->in_begin[op + 1] && op > x->boundary; k++) {
             const uint32_t root = x->g->root[x->g->in[k]], maker = x->g->producer[root];
             if (x->index[root] >= 0 && (maker == REMAT_NONE || maker < x->boundary)) keep_all |= 1u << x->index[root];
         }
-    if (is_valid(x, keep_all)) CHECK(capacity <= remat_plan_summary(base)->cut_capacity, "keep-all has %" PRId64, remat_plan_summary(base)->cut_capacity);
+    if (is_valid(x, keep_all))
+        CHECK(capacity <= remat_plan_summary(base)->cut_capacity, "keep-all has %" PRId64,
+              remat_plan_summary(base)->cut_capacity);
     remat_plan_free(plan), remat_plan_free(base);
 }
 
@@ -313,7 +324,12 @@ static void judge(remat_ctx *ctx, naive *x)
     }
     rm_limits_begin(ctx, INT64_MAX);
     CHECK(rm_cut_space_new(ctx, x->g, &space) == REMAT_OK, "%s", remat_ctx_error(ctx));
-    const rm_cut_problem problem = {.inside = joint.inside, .outside = joint.outside, .n_inside = joint.n_inside, .n_outside = joint.n_outside, .banned = joint.ban, .price = joint.price};
+    const rm_cut_problem problem = {.inside = joint.inside,
+                                    .outside = joint.outside,
+                                    .n_inside = joint.n_inside,
+                                    .n_outside = joint.n_outside,
+                                    .banned = joint.ban,
+                                    .price = joint.price};
     CHECK(rm_saved_cut(&space, &problem, &saved) == REMAT_OK, "%s", remat_ctx_error(ctx));
     unsigned set = 0;
     for (uint32_t i = 0; i < saved.n_values; i++) {
@@ -321,7 +337,8 @@ static void judge(remat_ctx *ctx, naive *x)
         set |= 1u << x->index[saved.values[i]];
     }
     CHECK(is_valid(x, set), "the saved set %x does not do", set);
-    CHECK(price_of(x, set) == saved.capacity && saved.capacity == least, "capacity %" PRId64 ", saved set %" PRId64 ", least %" PRId64, saved.capacity, price_of(x, set), least);
+    CHECK(price_of(x, set) == saved.capacity && saved.capacity == least,
+          "capacity %" PRId64 ", saved set %" PRId64 ", least %" PRId64, saved.capacity, price_of(x, set), least);
     rm_scratch_release(ctx, mark);
     compare_plan(ctx, x, least);
     judged++;
@@ -343,7 +360,8 @@ int main(int argc, char **argv)
         remat_graph_free(g);
     }
     remat_ctx_free(ctx);
-    printf("%" PRId64 " graphs, %" PRId64 " valid subsets: every minimum cut is their least; %" PRId64 " plans run ops again, %" PRId64 " odd views; %" PRId64
+    printf("%" PRId64 " graphs, %" PRId64 " valid subsets: every minimum cut is their least; %" PRId64
+           " plans run ops again, %" PRId64 " odd views; %" PRId64
            " graphs passed over (no passes, or more than %d storages)\n",
            judged, valid_subsets, recomputing, odd_views, passed_over, (int)MOST_STORAGES);
     return 0;

@@ -121,7 +121,9 @@ static void chains_are_not_quadratic(void **state)
                 const uint32_t v = backwards ? N - 1 - i : i, next = backwards ? v - 1 : v + 1;
                 edges[2 * i] = outputs ? (rm_flow_edge){v, SINK, 1} : (rm_flow_edge){SOURCE, v, 1};
                 edges[2 * i + 1] = (rm_flow_edge){v, next, 1000000};
-                if (i == N - 1) edges[2 * i + 1] = outputs ? (rm_flow_edge){SOURCE, backwards ? N - 1 : 0, 1000000} : (rm_flow_edge){v, SINK, 1000000};
+                if (i == N - 1)
+                    edges[2 * i + 1] =
+                        outputs ? (rm_flow_edge){SOURCE, backwards ? N - 1 : 0, 1000000} : (rm_flow_edge){v, SINK, 1000000};
             }
             for (int which = RM_LATEST_CUT; which <= RM_EARLIEST_CUT; which++) {
                 int64_t value;

@@ -97,7 +97,8 @@ static remat_graph *program(remat_ctx *ctx, const line *lines, size_t n, const c
         uint32_t list[2][8], count[2] = {0};
         for (int way = 0; way < 2; way++)
             for (const char *p = way ? lines[i].out : lines[i].in; *p; p++) {
-                if (index[(int)*p] == REMAT_NONE) index[(int)*p] = remat_builder_value(b, (const char[]){*p, 0}, size_of(sizes, *p));
+                if (index[(int)*p] == REMAT_NONE)
+                    index[(int)*p] = remat_builder_value(b, (const char[]){*p, 0}, size_of(sizes, *p));
                 list[way][count[way]++] = index[(int)*p];
             }
         const uint32_t op = remat_builder_op(b, NULL, list[0], count[0], list[1], count[1]);
@@ -140,8 +141,11 @@ static void expect_cut(remat_ctx *ctx, const remat_graph *g, const char *strateg
 
 static void f_saves_its_input(void **state)
 { /* tanh(tanh(x)): t, then u; the backward reads both outputs */
-    static const line lines[] = {{"x", "t", FUSES, REMAT_FORWARD},   {"t", "u", FUSES, REMAT_FORWARD},   {"u", "g", BOUNDARY, REMAT_BACKWARD},
-                                 {"gu", "h", FUSES, REMAT_BACKWARD}, {"ht", "k", FUSES, REMAT_BACKWARD}};
+    static const line lines[] = {{"x", "t", FUSES, REMAT_FORWARD},
+                                 {"t", "u", FUSES, REMAT_FORWARD},
+                                 {"u", "g", BOUNDARY, REMAT_BACKWARD},
+                                 {"gu", "h", FUSES, REMAT_BACKWARD},
+                                 {"ht", "k", FUSES, REMAT_BACKWARD}};
     remat_ctx *ctx = *state;
     remat_graph *g = program(ctx, lines, LENGTH(lines), "", "uk");
     expect_cut(ctx, g, "mincut", 1, "x");
@@ -152,10 +156,11 @@ static void f_saves_its_input(void **state)
 
 static remat_graph *f1(remat_ctx *ctx)
 { /* x = a + b + c + d, cos(cos(x)): sums p, q, x; cosines y, z; sines and negations are traced in the backward pass, but need no tangent */
-    static const line lines[] = {{"ab", "p", FUSES, REMAT_FORWARD}, {"pc", "q", FUSES, REMAT_FORWARD}, {"qd", "x", FUSES, REMAT_FORWARD},
-                                 {"x", "y", FUSES, REMAT_FORWARD},  {"y", "z", FUSES, REMAT_FORWARD},  {"z", "g", BOUNDARY, REMAT_BACKWARD},
-                                 {"y", "s", FUSES, REMAT_BACKWARD}, {"s", "m", FUSES, REMAT_BACKWARD}, {"gm", "h", FUSES, REMAT_BACKWARD},
-                                 {"x", "r", FUSES, REMAT_BACKWARD}, {"r", "n", FUSES, REMAT_BACKWARD}, {"hn", "k", FUSES, REMAT_BACKWARD}};
+    static const line lines[] = {
+        {"ab", "p", FUSES, REMAT_FORWARD}, {"pc", "q", FUSES, REMAT_FORWARD}, {"qd", "x", FUSES, REMAT_FORWARD},
+        {"x", "y", FUSES, REMAT_FORWARD},  {"y", "z", FUSES, REMAT_FORWARD},  {"z", "g", BOUNDARY, REMAT_BACKWARD},
+        {"y", "s", FUSES, REMAT_BACKWARD}, {"s", "m", FUSES, REMAT_BACKWARD}, {"gm", "h", FUSES, REMAT_BACKWARD},
+        {"x", "r", FUSES, REMAT_BACKWARD}, {"r", "n", FUSES, REMAT_BACKWARD}, {"hn", "k", FUSES, REMAT_BACKWARD}};
     return program(ctx, lines, LENGTH(lines), "", "zk");
 }
 
@@ -171,8 +176,11 @@ static void f1_saves_the_sum(void **state)
 
 static void f2_saves_the_mask(void **state)
 { /* r = rand_like(x), m = r < 0.5, x * m */
-    static const line lines[] = {{"x", "r", RANDOM, REMAT_FORWARD}, {"r", "m", FUSES, REMAT_FORWARD}, {"xm", "y", FUSES, REMAT_FORWARD},
-                                 {"y", "g", BOUNDARY, REMAT_BACKWARD}, {"gm", "k", FUSES, REMAT_BACKWARD}};
+    static const line lines[] = {{"x", "r", RANDOM, REMAT_FORWARD},
+                                 {"r", "m", FUSES, REMAT_FORWARD},
+                                 {"xm", "y", FUSES, REMAT_FORWARD},
+                                 {"y", "g", BOUNDARY, REMAT_BACKWARD},
+                                 {"gm", "k", FUSES, REMAT_BACKWARD}};
     remat_ctx *ctx = *state;
     remat_graph *g = program(ctx, lines, LENGTH(lines), "x4r4y4g4k4", "yk");
     expect_cut(ctx, g, "mincut", 2, "m");
@@ -182,14 +190,18 @@ static void f2_saves_the_mask(void **state)
 /* A cast: of two versions of one activation the smaller is saved. */
 static void the_smaller_dtype_is_saved(void **state)
 {
-    static const line lines[] = {{"xw", "y", MM, REMAT_FORWARD},       {"y", "h", FUSES, REMAT_FORWARD},  {"h", "z", FUSES, REMAT_FORWARD},
-                                 {"z", "g", BOUNDARY, REMAT_BACKWARD}, {"gy", "k", FUSES, REMAT_BACKWARD}, {"kh", "l", FUSES, REMAT_BACKWARD}};
+    static const line lines[] = {{"xw", "y", MM, REMAT_FORWARD},     {"y", "h", FUSES, REMAT_FORWARD},
+                                 {"h", "z", FUSES, REMAT_FORWARD},   {"z", "g", BOUNDARY, REMAT_BACKWARD},
+                                 {"gy", "k", FUSES, REMAT_BACKWARD}, {"kh", "l", FUSES, REMAT_BACKWARD}};
     remat_ctx *ctx = *state;
     remat_graph *g = program(ctx, lines, LENGTH(lines), "x8w8y4h2z4g4k4l4", "zl");
     expect_cut(ctx, g, "mincut", 4, "y"); /* both are read, y is written anyway, h comes from it for nothing */
     remat_graph_free(g);
-    static const line cast[] = {{"xw", "y", MM, REMAT_FORWARD}, {"y", "h", FUSES, REMAT_FORWARD}, {"hw", "z", MM, REMAT_FORWARD},
-                                {"z", "g", BOUNDARY, REMAT_BACKWARD}, {"gh", "k", FUSES, REMAT_BACKWARD}};
+    static const line cast[] = {{"xw", "y", MM, REMAT_FORWARD},
+                                {"y", "h", FUSES, REMAT_FORWARD},
+                                {"hw", "z", MM, REMAT_FORWARD},
+                                {"z", "g", BOUNDARY, REMAT_BACKWARD},
+                                {"gh", "k", FUSES, REMAT_BACKWARD}};
     g = program(ctx, cast, LENGTH(cast), "x8w8y4h2z4g4k4", "zk");
     expect_cut(ctx, g, "mincut", 2, "h");
     remat_graph_free(g);
@@ -202,12 +214,23 @@ static void classes_by_name(void **state)
     static const struct {
         const char *target;
         remat_class expected;
-    } names[] = {{"aten._convolution.default", REMAT_CLASS_COMPUTE}, {"aten.mm.default", REMAT_CLASS_COMPUTE},   {"aten.native_layer_norm.default", REMAT_CLASS_COMPUTE},
-                 {"aten.add.Tensor", REMAT_CLASS_FUSIBLE},           {"aten.add", REMAT_CLASS_FUSIBLE},          {"aten.hardswish.default", REMAT_CLASS_FUSIBLE},
-                 {"aten.addx.Tensor", REMAT_CLASS_OTHER},            {"aten.ad", REMAT_CLASS_OTHER},             {"aten._softmax.default", REMAT_CLASS_OTHER},
-                 {"aten.zeros_like.default", REMAT_CLASS_FUSIBLE},   {"aten.rand_like.default", REMAT_CLASS_RANDOM}, {"prims.abs.default", REMAT_CLASS_FUSIBLE},
-                 {"prims.zeta.default", REMAT_CLASS_FUSIBLE},        {"prims.inductor_seeds.default", REMAT_CLASS_RANDOM}, {"aten.view.default", REMAT_CLASS_VIEW},
-                 {"", REMAT_CLASS_OTHER},                            {"x", REMAT_CLASS_OTHER}};
+    } names[] = {{"aten._convolution.default", REMAT_CLASS_COMPUTE},
+                 {"aten.mm.default", REMAT_CLASS_COMPUTE},
+                 {"aten.native_layer_norm.default", REMAT_CLASS_COMPUTE},
+                 {"aten.add.Tensor", REMAT_CLASS_FUSIBLE},
+                 {"aten.add", REMAT_CLASS_FUSIBLE},
+                 {"aten.hardswish.default", REMAT_CLASS_FUSIBLE},
+                 {"aten.addx.Tensor", REMAT_CLASS_OTHER},
+                 {"aten.ad", REMAT_CLASS_OTHER},
+                 {"aten._softmax.default", REMAT_CLASS_OTHER},
+                 {"aten.zeros_like.default", REMAT_CLASS_FUSIBLE},
+                 {"aten.rand_like.default", REMAT_CLASS_RANDOM},
+                 {"prims.abs.default", REMAT_CLASS_FUSIBLE},
+                 {"prims.zeta.default", REMAT_CLASS_FUSIBLE},
+                 {"prims.inductor_seeds.default", REMAT_CLASS_RANDOM},
+                 {"aten.view.default", REMAT_CLASS_VIEW},
+                 {"", REMAT_CLASS_OTHER},
+                 {"x", REMAT_CLASS_OTHER}};
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "names");
     uint32_t last = remat_builder_value(b, "x", 4);
@@ -239,7 +262,10 @@ static void classes_by_name(void **state)
 
 static void reductions(void **state)
 { /* a sum to a quarter is banned, to a third is not; the factor is an option; a mask of as many elements is no reduction */
-    static const line lines[] = {{"x", "q", FUSES, REMAT_FORWARD}, {"x", "t", FUSES, REMAT_FORWARD}, {"qt", "y", FUSES, REMAT_FORWARD}, {"y", "g", BOUNDARY, REMAT_BACKWARD}};
+    static const line lines[] = {{"x", "q", FUSES, REMAT_FORWARD},
+                                 {"x", "t", FUSES, REMAT_FORWARD},
+                                 {"qt", "y", FUSES, REMAT_FORWARD},
+                                 {"y", "g", BOUNDARY, REMAT_BACKWARD}};
     remat_ctx *ctx = *state;
     remat_op_rule rules[4];
     remat_graph *g = program(ctx, lines, LENGTH(lines), "x8q2t3y2", "y");
@@ -294,7 +320,8 @@ static void without_phases(void **state)
 
 static void nothing_weighs_anything(void **state)
 {
-    static const line lines[] = {{"x", "t", FUSES, REMAT_FORWARD}, {"t", "g", BOUNDARY, REMAT_BACKWARD}, {"gt", "k", FUSES, REMAT_BACKWARD}};
+    static const line lines[] = {
+        {"x", "t", FUSES, REMAT_FORWARD}, {"t", "g", BOUNDARY, REMAT_BACKWARD}, {"gt", "k", FUSES, REMAT_BACKWARD}};
     remat_ctx *ctx = *state;
     remat_graph *g = program(ctx, lines, LENGTH(lines), "x0t0g0k0", "k");
     for (int64_t budget = REMAT_BUDGET_MIN; budget <= 0; budget++) {
@@ -321,7 +348,8 @@ static void sizes_past_the_flow(void **state)
     OK(ctx, remat_builder_finish(b, &g));
     remat_builder_free(b);
     remat_plan *plan = NULL;
-    for (int64_t budget = REMAT_BUDGET_MIN; budget <= REMAT_BUDGET_NONE; budget++) FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, g, "mincut", budget, &plan));
+    for (int64_t budget = REMAT_BUDGET_MIN; budget <= REMAT_BUDGET_NONE; budget++)
+        FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, g, "mincut", budget, &plan));
     assert_non_null(strstr(remat_ctx_error(ctx), "2^62"));
     remat_graph_free(g);
 }
@@ -377,11 +405,20 @@ static void the_a100_moves_8_bytes_in_104_flops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(figure_4_recomputes_b_and_c), WITH_CONTEXT(figure_4_with_a_sum_keeps_b), WITH_CONTEXT(f_saves_its_input),
-        WITH_CONTEXT(f1_saves_the_sum),            WITH_CONTEXT(f2_saves_the_mask),           WITH_CONTEXT(the_smaller_dtype_is_saved),
-        WITH_CONTEXT(classes_by_name),             WITH_CONTEXT(reductions),                  WITH_CONTEXT(distance_as_a_weight),
-        WITH_CONTEXT(without_phases),              WITH_CONTEXT(nothing_weighs_anything),     WITH_CONTEXT(sizes_past_the_flow),
-        WITH_CONTEXT(budgets_on_a_traced_graph),   WITH_CONTEXT(the_a100_moves_8_bytes_in_104_flops),
+        WITH_CONTEXT(figure_4_recomputes_b_and_c),
+        WITH_CONTEXT(figure_4_with_a_sum_keeps_b),
+        WITH_CONTEXT(f_saves_its_input),
+        WITH_CONTEXT(f1_saves_the_sum),
+        WITH_CONTEXT(f2_saves_the_mask),
+        WITH_CONTEXT(the_smaller_dtype_is_saved),
+        WITH_CONTEXT(classes_by_name),
+        WITH_CONTEXT(reductions),
+        WITH_CONTEXT(distance_as_a_weight),
+        WITH_CONTEXT(without_phases),
+        WITH_CONTEXT(nothing_weighs_anything),
+        WITH_CONTEXT(sizes_past_the_flow),
+        WITH_CONTEXT(budgets_on_a_traced_graph),
+        WITH_CONTEXT(the_a100_moves_8_bytes_in_104_flops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
