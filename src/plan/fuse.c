@@ -23,8 +23,10 @@
 
 #include <string.h>
 
-typedef struct
-    state { /* what is known of one graph; arrays live in scratch. Steps are ops: the schedule is the graph's own order. */
+enum { ROUND_WORK = 16 }; /* what an op or an input costs in a round besides its flows: looked at, written, counted again */
+
+/* What is known of one graph; arrays live in scratch. Steps are ops: the schedule is the graph's own order. */
+typedef struct state {
     const remat_graph *g;
     rm_trace trace;
     rm_groups groups;
@@ -419,6 +421,7 @@ remat_status rm_fuse(remat_ctx *ctx, remat_graph **graph, remat_fusion *fusion)
     TRY(scratched(ctx, *graph, true, &fusion->before));
     size_t room = fusion->before.total_bytes == REMAT_ABSENT ? 0 : (*graph)->n_ops;
     for (bool gains = room > 0; gains;) {
+        if (rm_spend(ctx, ROUND_WORK * ((int64_t)(*graph)->n_ops + (*graph)->n_in))) break;
         const rm_mark mark = rm_scratch_mark(ctx);
         remat_graph *next = NULL;
         const remat_status status = one_round(ctx, *graph, &room, fusion, &next);
