@@ -3,8 +3,9 @@
  *
  * The state is a sequence of steps in a row of slots (sim/sequence.h). One mutation adds a random op at a random place where its
  * inputs have been made, removes a random step, slides a random step between its inputs and its readers (the paper's rotate), or,
- * with offload on, flips whether a value is fetched right before a step that reads it (B.3). The objective is max(budget, M) * C of
- * equation (1), or footnote 2's strict one, or memory alone; a mutation is kept by Metropolis' rule at a temperature
+ * with offload on, flips whether a value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C (^8
+ * with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth no more than a percent of cost, and
+ * small budgets are not met. Equation (1), footnote 2's strict objective and memory alone are there too; a mutation is kept by Metropolis' rule at a temperature
  * that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
  *
  * Chains: even ones anneal over groups (plan/group.c) until the budget is met, then over the ops they are made of; odd ones over
@@ -31,7 +32,7 @@
 #include "plan/polish.h"
 #include "sim/soft_peak.h"
 
-enum { BATCH = 1024, SPREAD = 5, RESPACINGS = 64, EXPONENTIALS = 1024, MAX_THREADS = 64, MAX_CHAINS = 64 };
+enum { BATCH = 1024, SPREAD = 5, RESPACINGS = 64, EXPONENTIALS = 1024, MAX_THREADS = 64, MAX_CHAINS = 64, LONGEST = 32 };
 #define LN_10000 9.210340371976182
 #define STAGE_1 (20.0 / 22) /* of a chain's share: D.4's 20 and 2 million */
 
@@ -41,7 +42,7 @@ typedef struct moves {
 } moves;
 static const moves recompute = {0, 3}, order_only = {2, 1}, offload_only = {2, 2}, recompute_and_offload = {0, 4};
 
-typedef enum objective { TIMES_COST, STRICT, MEMORY } objective;
+typedef enum objective { POWER, TIMES_COST, STRICT, MEMORY } objective; /* the first three as the option counts them */
 
 /* What all chains share; nothing in it changes while they run. */
 typedef struct setting {
@@ -77,6 +78,7 @@ typedef struct chain {
 
 /* ---- the objective ---- */
 
+/* A peak below it is as good as it. */
 static int64_t floor_bytes(const setting *set) { return set->objective == MEMORY ? 0 : set->p->budget_bytes; }
 
 /* Footnote 2: L(Elu(L^-1(M))) * C^0.6, L linear with L(0) = budget and L(-100) = 0. */
@@ -89,7 +91,10 @@ double rm_fastsa_strict(double budget, double memory, double cost)
 static double weigh(const setting *set, double memory, int64_t cost)
 {
     const double budget = (double)set->p->budget_bytes, c = (double)(cost > 0 ? cost : 1);
-    if (set->objective == TIMES_COST) return (memory > budget ? memory : budget) * c;
+    const double over = memory > budget ? memory / budget : 1;
+    if (set->objective == POWER)
+        return budget * c * over * over * over * over * (set->transfer ? over * over * over * over : 1);
+    if (set->objective == TIMES_COST) return budget * over * c;
     if (set->objective == STRICT) return rm_fastsa_strict(budget, memory, c);
     return memory * (1 + 1e-6 * c / (double)(set->p->graph->total_cost + 1)); /* among equals the cheaper */
 }
@@ -353,7 +358,7 @@ static remat_status make_setting(const rm_problem *p, moves allowed, setting *se
         for (uint32_t s = 0; s < set->nm.n_stores; s++) TRY(rm_transfer_cost(ctx, set->nm.bytes[s], &set->transfer[s]));
     }
     set->allowed = allowed;
-    set->objective = p->budget_bytes == REMAT_BUDGET_MIN || allowed.n == 1 ? MEMORY : o->objective ? STRICT : TIMES_COST;
+    set->objective = p->budget_bytes == REMAT_BUDGET_MIN || allowed.n == 1 ? MEMORY : (objective)o->objective;
     for (int i = 0; i < EXPONENTIALS; i++) set->exponential[i] = (float)-rm_log((i + 0.5) / EXPONENTIALS);
     return REMAT_OK;
 }
@@ -364,7 +369,8 @@ static bool can_group(const setting *set)
     int64_t cost = 0;
     for (uint32_t op = 0; op < set->groups.n_ops; op++)
         if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost > RM_MAX_SUM) return false;
-    return o->group && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops;
+    return o->group && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops &&
+           set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
 }
 
 /* The first stage: chains 0, 2, ... over groups. Their ops are left in starts[i]. */
@@ -418,7 +424,7 @@ static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes
 static remat_status anneal_chains(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
 {
     for (uint32_t i = 0; i < n; i++) TRY(every_op_once(set->p->ctx, &set->nm, &starts[i]));
-    TRY(offer(set, &starts[0], best)); /* keep-all, if nothing else fits or no time is given */
+    TRY(offer(set, &starts[0], best));       /* keep-all, if nothing else fits or no time is given */
     if (set->nm.n_ops == 0) return REMAT_OK; /* nothing but views */
     if (can_group(set)) TRY(anneal_groups(set, chains, n, starts, best));
     return anneal_ops(set, chains, n, starts, best);

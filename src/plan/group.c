@@ -18,7 +18,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_MEMBERS = 1 << 24, MAX_GROUP = 1 << 12 };
+enum { MAX_MEMBERS = 1 << 22, MAX_GROUP = 1 << 10 };
 
 typedef struct span {
     uint32_t begin, end;

@@ -64,6 +64,7 @@ static void single_recomputations(void **state)
         remat_plan *plan = NULL; /* two: found by annealing; the first alone is not part of the best pair on resnet18 */
         OK(ctx, remat_ctx_set(ctx, "work", 400000));
         OK(ctx, remat_ctx_set(ctx, "seed", 1));
+        OK(ctx, remat_ctx_set(ctx, "objective", 1));
         OK(ctx, remat_plan_make(ctx, graph, "fastsa", table[i].two, &plan));
         const remat_summary *s = remat_plan_summary(plan);
         assert_true(s->within_budget);
