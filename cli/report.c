@@ -83,8 +83,8 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
             failed = does_not_apply(s, name, budgets[0], reason, append(list));
             status = REMAT_OK, n_made = 0;
         } else {
-            out_message(s->out, "%s does not apply (%s): keep-all is used", name, reason);
-            status = session_plans(s, "keep-all", budgets, n, plans, &n_made);
+            out_message(s->out, "%s does not apply (%s): fastsa is used", name, reason);
+            status = session_plans(s, "fastsa", budgets, n, plans, &n_made);
         }
     }
     if (status != REMAT_OK) failed = session_fail(s, status);

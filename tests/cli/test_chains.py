@@ -112,12 +112,12 @@ def test_chain_of_a_graph(remat):
 
 
 def test_default_strategy(remat):
-    """rotor where it applies, else keep-all and a line that says so; never exit code 6."""
+    """rotor where it applies, else fastsa and a line that says so; never exit code 6."""
     assert remat.json("plan", "zoo:resnet18", "--budget", "80%")["strategy"] == "rotor"
-    done = remat.run("plan", "zoo:random-layered", "--budget", "100%", "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["strategy"] == "keep-all"
-    assert done.stderr.count(b"\n") == 1 and b"rotor" in done.stderr and b"keep-all" in done.stderr
-    assert remat.json("curve", "zoo:random-layered")[0]["strategy"] == "keep-all"
+    done = remat.run("plan", "zoo:random-layered", "--budget", "100%", "--work", "1000", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["strategy"] == "fastsa"
+    assert done.stderr.count(b"\n") == 1 and b"rotor" in done.stderr and b"fastsa" in done.stderr
+    assert remat.json("curve", "zoo:random-layered", "--work", "1000")[0]["strategy"] == "fastsa"
     remat.fails(APPLIES, "plan", "zoo:random-layered", "--budget", "100%", "--strategy", "rotor", says=("rotor", "phases"))
 
 
