@@ -24,15 +24,15 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/random.h"
 #include "base/real.h"
 #include "plan/fastsa.h"
 #include "plan/group.h"
 #include "plan/planner.h"
 #include "plan/polish.h"
+#include "plan/search.h"
 #include "sim/soft_peak.h"
 
-enum { BATCH = 1024, SPREAD = 5, RESPACINGS = 64, EXPONENTIALS = 1024, MAX_THREADS = 64, MAX_CHAINS = 64, LONGEST = 32 };
+enum { BATCH = 1024, RESPACINGS = 64, EXPONENTIALS = 1024, MAX_THREADS = 64, MAX_CHAINS = 64, LONGEST = 32 };
 #define LN_10000 9.210340371976182
 #define STAGE_1 (20.0 / 22) /* of a chain's share: D.4's 20 and 2 million */
 
@@ -59,21 +59,16 @@ typedef struct setting {
 typedef struct chain {
     const setting *set;
     moves moves;
-    rm_random random;
+    rm_search search;
     int64_t spent, elapsed_ns;
     remat_stopped stopped;
     double end;     /* the share of work and time at which the stage ends */
     bool warm;      /* starts five times as hot */
-    bool until_met; /* or once the budget is met */
+    bool until_met; /* the stage also ends once the budget is met */
     bool reports;
-    rm_seq q;
     rm_soft_peak soft;       /* if asked for */
     double weight;           /* the objective of the state */
     double first_heat, heat; /* temperature */
-    rm_code *best, *scratch; /* the best state, */
-    size_t n_best;
-    int64_t best_peak, best_cost;
-    bool unsaved; /* or it is the state at hand */
 } chain;
 
 /* ---- the objective ---- */
@@ -99,27 +94,12 @@ static double weigh(const setting *set, double memory, int64_t cost)
     return memory * (1 + 1e-6 * c / (double)(set->p->graph->total_cost + 1)); /* among equals the cheaper */
 }
 
-static bool is_better(const chain *c, int64_t peak, int64_t cost)
-{
-    const int64_t floor = floor_bytes(c->set);
-    const bool fits = peak <= floor, best_fits = c->best_peak <= floor;
-    if (fits != best_fits) return fits;
-    if (fits) return cost != c->best_cost ? cost < c->best_cost : peak < c->best_peak;
-    return peak != c->best_peak ? peak < c->best_peak : cost < c->best_cost;
-}
-
 /* ---- one mutation ---- */
-
-static void save(chain *c)
-{
-    if (c->unsaved) c->n_best = rm_seq_codes_kept(&c->q, c->best);
-    c->unsaved = false;
-}
 
 /* Keeps the move if it is good enough. */
 static void decide(chain *c, float exponential)
 {
-    rm_seq *q = &c->q;
+    rm_seq *q = &c->search.q;
     const double limit = c->weight + c->heat * (double)exponential;
     const bool soft = c->soft.sums;
     if (!soft && weigh(c->set, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
@@ -132,58 +112,29 @@ static void decide(chain *c, float exponential)
         rm_seq_undo(q);
         return;
     }
-    const bool better = is_better(c, peak, q->cost);
-    if (!better) save(c); /* the state is about to leave the best one */
     if (soft) rm_soft_peak_keep(&c->soft);
-    rm_seq_keep(q);
+    rm_search_keep(&c->search, peak);
     c->weight = weight;
-    if (better) {
-        c->best_peak = peak;
-        c->best_cost = q->cost;
-        c->unsaved = true;
-    }
 }
 
-static uint32_t full_slot(chain *c) { return c->q.set[rm_random_below(&c->random, c->q.n_set)]; }
-
-/* An empty slot in [first, end), or RM_EMPTY: a few tries. */
-static uint32_t empty_slot(chain *c, uint32_t bits, uint32_t first, uint32_t end)
+static bool propose_add(rm_search *s)
 {
-    if (first >= end) return RM_EMPTY;
-    uint32_t slot = first + rm_scale(bits, end - first);
-    for (int i = 0; c->q.at[slot] != RM_EMPTY; i++) {
-        if (i == 4) return RM_EMPTY;
-        slot = first + rm_random_below(&c->random, end - first);
-    }
-    return slot;
-}
-
-static bool propose_add(chain *c, uint32_t bits)
-{
-    const uint32_t op = rm_random_below(&c->random, c->q.nm->n_ops);
-    const uint32_t slot = empty_slot(c, bits, rm_seq_floor(&c->q, op), c->q.n_slots);
-    return slot != RM_EMPTY && rm_seq_insert(&c->q, slot, op);
-}
-
-static bool propose_slide(chain *c, uint32_t bits)
-{
-    const uint32_t from = full_slot(c);
-    const uint32_t floor = rm_is_fetch(c->q.nm, c->q.at[from]) ? 0 : rm_seq_floor(&c->q, c->q.at[from]);
-    const uint32_t to = empty_slot(c, bits, floor, rm_seq_ceiling(&c->q, from));
-    return to != RM_EMPTY && rm_seq_slide(&c->q, from, to);
+    const uint32_t op = rm_random_below(&s->random, s->q.nm->n_ops);
+    const uint32_t slot = rm_search_empty_slot(s, rm_seq_floor(&s->q, op), s->q.n_slots);
+    return slot != RM_EMPTY && rm_seq_insert(&s->q, slot, op);
 }
 
 /* A fetch right before a step that reads the value: there is one, it goes; there is none, it comes. */
-static bool propose_flip(chain *c)
+static bool propose_flip(rm_search *s)
 {
-    rm_seq *q = &c->q;
+    rm_seq *q = &s->q;
     const rm_normal *nm = q->nm;
-    const uint32_t slot = full_slot(c);
+    const uint32_t slot = rm_search_full_slot(s);
     const rm_code op = q->at[slot];
     if (rm_is_fetch(nm, op)) return rm_seq_remove(q, slot);
     const uint32_t n_in = nm->in_begin[op + 1] - nm->in_begin[op];
     if (n_in == 0 || slot == 0) return false;
-    const uint32_t store = nm->in[nm->in_begin[op] + rm_random_below(&c->random, n_in)];
+    const uint32_t store = nm->in[nm->in_begin[op] + rm_random_below(&s->random, n_in)];
     uint32_t before = slot - 1;
     for (; before > 0 && q->at[before] != RM_EMPTY && rm_is_fetch(nm, q->at[before]); before--)
         if (q->at[before] == nm->n_ops + store) return rm_seq_remove(q, before);
@@ -192,13 +143,14 @@ static bool propose_flip(chain *c)
 
 static void mutate(chain *c)
 {
-    const uint64_t bits = rm_random_next(&c->random);
+    rm_search *s = &c->search;
+    const uint64_t bits = rm_random_next(&s->random);
     const uint32_t kind = c->moves.first + ((uint32_t)(bits & 0xffff) * c->moves.n >> 16);
     bool made;
-    if (kind == 0) made = propose_add(c, (uint32_t)(bits >> 32));
-    else if (kind == 1) made = rm_seq_remove(&c->q, full_slot(c));
-    else if (kind == 2) made = propose_slide(c, (uint32_t)(bits >> 32));
-    else made = propose_flip(c);
+    if (kind == 0) made = propose_add(s);
+    else if (kind == 1) made = rm_seq_remove(&s->q, rm_search_full_slot(s));
+    else if (kind == 2) made = rm_search_slide(s);
+    else made = propose_flip(s);
     if (made) decide(c, c->set->exponential[bits >> 16 & (EXPONENTIALS - 1)]);
 }
 
@@ -224,16 +176,9 @@ static double share_used(chain *c, int64_t begun_ns)
 
 static void take_stock(chain *c)
 {
-    if (c->soft.sums) rm_soft_peak_load(&c->soft, &c->q);
-    c->weight = weigh(c->set, c->soft.sums ? rm_soft_peak_now(&c->soft, &c->q) : (double)rm_seq_peak_kept(&c->q), c->q.cost);
-}
-
-static void respace(chain *c)
-{
-    save(c);
-    const size_t n = rm_seq_codes(&c->q, c->scratch);
-    if (!rm_seq_load(&c->q, c->scratch, n)) c->q.crowded = false; /* no room to be had: it is as it was */
-    take_stock(c);
+    const rm_seq *q = &c->search.q;
+    if (c->soft.sums) rm_soft_peak_load(&c->soft, &c->search.q);
+    c->weight = weigh(c->set, c->soft.sums ? rm_soft_peak_now(&c->soft, q) : (double)rm_seq_peak_kept(q), q->cost);
 }
 
 double rm_fastsa_heat(double first, double share) { return first * rm_exp(-LN_10000 * share); }
@@ -245,9 +190,10 @@ static void anneal(chain *c)
     const int64_t begun_ns = rm_clock_ns();
     const double begin = share_used(c, begun_ns);
     double used = begin, next_respacing = begin + 1.0 / RESPACINGS;
-    while (used < c->end && !(c->until_met && c->best_peak <= set->p->budget_bytes)) {
-        if (used >= next_respacing || c->q.crowded) {
-            respace(c);
+    while (used < c->end && !(c->until_met && c->search.best_peak <= set->p->budget_bytes)) {
+        if (used >= next_respacing || c->search.q.crowded) {
+            rm_search_respace(&c->search);
+            take_stock(c);
             next_respacing = used + 1.0 / RESPACINGS;
         }
         c->heat = rm_fastsa_heat(c->first_heat, (used - begin) / (c->end - begin));
@@ -256,10 +202,10 @@ static void anneal(chain *c)
         c->spent += batch;
         used = share_used(c, begun_ns);
         if (c->reports && c->spent % (256 * BATCH) == 0)
-            rm_report(set->p->ctx, set->name, (int)(used * 1000), c->best_cost, c->best_peak);
+            rm_report(set->p->ctx, set->name, (int)(used * 1000), c->search.best_cost, c->search.best_peak);
     }
     c->elapsed_ns += rm_clock_ns() - begun_ns;
-    save(c);
+    rm_search_save(&c->search);
 }
 
 /* ---- all chains ---- */
@@ -292,21 +238,15 @@ static void anneal_all(chain *chains, uint32_t n_chains, uint32_t n_threads)
     }
 }
 
-/* A state to start from. REMAT_OK with q.ranges NULL: too large to be annealed. */
 static remat_status begin_stage(remat_ctx *ctx, chain *c, const rm_normal *nm, const rm_codes *start, double share)
 {
-    const uint64_t steps = start->n > nm->n_ops ? start->n : nm->n_ops, n_slots = SPREAD * steps + 64;
-    if (n_slots > INT32_MAX / 2) return REMAT_OK;
-    TRY(rm_seq_new(ctx, nm, (uint32_t)n_slots, &c->q));
-    TRY(RM_SCRATCH(ctx, c->best, n_slots));
-    TRY(RM_SCRATCH(ctx, c->scratch, n_slots));
-    c->q.transfer = c->set->transfer;
-    if (ctx->options.host_bytes) c->q.host_limit = ctx->options.host_bytes;
-    if (ctx->options.soft_peak) TRY(rm_soft_peak_new(ctx, &c->q, &c->soft));
-    if (!rm_seq_load(&c->q, start->items, start->n)) return rm_seq_free(&c->q), REMAT_OK;
-    c->best_peak = rm_seq_peak_kept(&c->q);
-    c->best_cost = c->q.cost;
-    c->unsaved = true;
+    c->search.floor_bytes = floor_bytes(c->set);
+    TRY(rm_search_begin(ctx, &c->search, nm, c->set->transfer, start));
+    if (!c->search.q.ranges) {
+        c->end = 0; /* too large to be annealed */
+        return REMAT_OK;
+    }
+    if (ctx->options.soft_peak) TRY(rm_soft_peak_new(ctx, &c->search.q, &c->soft));
     c->end = share;
     take_stock(c);
     if (c->first_heat == 0) c->first_heat = (c->set->objective == MEMORY ? 0.05 : c->warm ? 5e-3 : 1e-3) * c->weight;
@@ -316,7 +256,7 @@ static remat_status begin_stage(remat_ctx *ctx, chain *c, const rm_normal *nm, c
 static void end_stage(const remat_alloc *heap, chain *c)
 {
     rm_soft_peak_free(heap, &c->soft);
-    rm_seq_free(&c->q);
+    rm_search_end(&c->search);
 }
 
 static remat_status offer(const setting *set, const rm_codes *codes, rm_incumbent *best)
@@ -383,18 +323,19 @@ static remat_status anneal_groups(setting *set, chain *chains, uint32_t n, rm_co
     uint32_t n_grouped = 0;
     for (uint32_t i = 0; i < n && status == REMAT_OK; i += 2) {
         grouped[n_grouped] = chains[i];
+        grouped[n_grouped].until_met = true;
         status = begin_stage(ctx, &grouped[n_grouped++], &set->groups, &codes, STAGE_1);
     }
     if (status == REMAT_OK) anneal_all(grouped, n_grouped, (uint32_t)ctx->options.threads);
     for (uint32_t i = 0; i < n_grouped; i++) {
         chain *c = &grouped[i];
         starts[2 * i].n = 0;
-        if (status == REMAT_OK) status = rm_ungroup(ctx, &set->groups, c->best, c->n_best, &starts[2 * i]);
+        if (status == REMAT_OK) status = rm_ungroup(ctx, &set->groups, c->search.best, c->search.n_best, &starts[2 * i]);
         if (status == REMAT_OK) status = offer(set, &starts[2 * i], best);
         end_stage(&ctx->heap, c);
         chains[2 * i].spent = c->spent;
         chains[2 * i].elapsed_ns = c->elapsed_ns;
-        chains[2 * i].random = c->random;
+        chains[2 * i].search.random = c->search.random;
         chains[2 * i].first_heat = c->first_heat * 1e-4;
     }
     RM_VEC_FREE(&ctx->heap, codes);
@@ -409,8 +350,8 @@ static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes
     for (uint32_t i = 0; i < n && status == REMAT_OK; i++) status = begin_stage(ctx, &chains[i], &set->nm, &starts[i], 1);
     if (status == REMAT_OK) anneal_all(chains, n, (uint32_t)ctx->options.threads);
     for (uint32_t i = 0; i < n; i++) {
-        if (status == REMAT_OK && chains[i].q.ranges) {
-            status = set_codes(ctx, &starts[i], chains[i].best, chains[i].n_best);
+        if (status == REMAT_OK && chains[i].search.q.ranges) {
+            status = set_codes(ctx, &starts[i], chains[i].search.best, chains[i].search.n_best);
             if (status == REMAT_OK) status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
             if (status == REMAT_OK) status = offer(set, &starts[i], best);
         }
@@ -464,7 +405,7 @@ static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const cha
         chains[i] = (chain){.set = &set,
                             .moves = moves_of(&set, i),
                             .warm = i / 2 % 2 == 1,
-                            .random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i},
+                            .search.random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i},
                             .reports = i == 0};
     const remat_status status = anneal_chains(&set, chains, n, starts, best);
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);

@@ -1,0 +1,86 @@
+/* search.c: the state of a search and its best one.
+ *
+ * The best state is saved late: as long as the state at hand is the best there is nothing to save, and in a descent that is
+ * most of the time. It is written down when a move that leads away from it is kept. */
+#include "plan/search.h"
+
+enum { SPREAD = 5 };
+
+remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start)
+{
+    const uint64_t steps = start->n > nm->n_ops ? start->n : nm->n_ops, n_slots = SPREAD * steps + 64;
+    if (n_slots > INT32_MAX / 2) return REMAT_OK;
+    TRY(RM_SCRATCH(ctx, s->best, n_slots));
+    TRY(RM_SCRATCH(ctx, s->spare, n_slots));
+    TRY(rm_seq_new(ctx, nm, (uint32_t)n_slots, &s->q));
+    s->q.transfer = transfer;
+    if (ctx->options.host_bytes) s->q.host_limit = ctx->options.host_bytes;
+    if (!rm_seq_load(&s->q, start->items, start->n)) return rm_seq_free(&s->q), REMAT_OK;
+    s->best_peak = rm_seq_peak_kept(&s->q);
+    s->best_cost = s->q.cost;
+    s->unsaved = true;
+    return REMAT_OK;
+}
+
+void rm_search_end(rm_search *s) { rm_seq_free(&s->q); }
+
+bool rm_search_is_better(const rm_search *s, int64_t peak, int64_t cost)
+{
+    const bool fits = peak <= s->floor_bytes, best_fits = s->best_peak <= s->floor_bytes;
+    if (fits != best_fits) return fits;
+    if (fits) return cost != s->best_cost ? cost < s->best_cost : peak < s->best_peak;
+    return peak != s->best_peak ? peak < s->best_peak : cost < s->best_cost;
+}
+
+void rm_search_save(rm_search *s)
+{
+    if (s->unsaved) s->n_best = rm_seq_codes_kept(&s->q, s->best);
+    s->unsaved = false;
+}
+
+static void note(rm_search *s, int64_t peak)
+{
+    s->best_peak = peak;
+    s->best_cost = s->q.cost;
+    s->unsaved = true;
+}
+
+void rm_search_keep(rm_search *s, int64_t peak)
+{
+    const bool better = rm_search_is_better(s, peak, s->q.cost);
+    if (!better) rm_search_save(s);
+    rm_seq_keep(&s->q);
+    if (better) note(s, peak);
+}
+
+void rm_search_load(rm_search *s, const rm_code *codes, size_t n)
+{
+    rm_search_save(s);
+    if (!rm_seq_load(&s->q, codes, n)) return;
+    if (rm_search_is_better(s, rm_seq_peak_kept(&s->q), s->q.cost)) note(s, rm_seq_peak_kept(&s->q));
+}
+
+void rm_search_respace(rm_search *s)
+{
+    rm_search_save(s);
+    const size_t n = rm_seq_codes(&s->q, s->spare);
+    if (!rm_seq_load(&s->q, s->spare, n)) s->q.crowded = false; /* no room to be had: it is as it was */
+}
+
+uint32_t rm_search_empty_slot(rm_search *s, uint32_t first, uint32_t end)
+{
+    if (first >= end) return RM_EMPTY;
+    for (int i = 0; i < 5; i++) {
+        const uint32_t slot = first + rm_random_below(&s->random, end - first);
+        if (s->q.at[slot] == RM_EMPTY) return slot;
+    }
+    return RM_EMPTY;
+}
+
+bool rm_search_slide(rm_search *s)
+{
+    const uint32_t from = rm_search_full_slot(s);
+    const uint32_t floor = rm_is_fetch(s->q.nm, s->q.at[from]) ? 0 : rm_seq_floor(&s->q, s->q.at[from]);
+    const uint32_t to = rm_search_empty_slot(s, floor, rm_seq_ceiling(&s->q, from));
+    return to != RM_EMPTY && rm_seq_slide(&s->q, from, to);
+}
