@@ -88,6 +88,13 @@ RM_MULTIVERSION void rm_profile_undo(rm_profile *p, const rm_range *ranges, size
     find_crest(p);
 }
 
+RM_MULTIVERSION int64_t rm_profile_excess(const rm_profile *p, int64_t limit)
+{
+    int64_t sum = 0;
+    for (uint32_t b = 0; b < p->n_blocks; b++) sum += p->high[b] > limit ? p->high[b] - limit : 0;
+    return sum;
+}
+
 bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n)
 {
     for (size_t i = 0; i < n; i++)

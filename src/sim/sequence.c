@@ -480,6 +480,29 @@ uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot)
     return next == UINT32_MAX ? slot : next;
 }
 
+bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from, uint32_t *to)
+{
+    const uint32_t *list = q->pool + q->events[store].begin, i = find(q, store, slot);
+    if (i == 0 || !is_read_at(q, store, i) || slot_of(list[i]) == slot) return false;
+    *from = slot_of(list[i - 1]);
+    *to = slot_of(list[i]);
+    return true;
+}
+
+bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from)
+{
+    const uint32_t i = find(q, store, slot);
+    if (is_read_at(q, store, i + 1)) return false;
+    *from = slot_before(q, store, i);
+    return true;
+}
+
+uint32_t rm_seq_unread_make(const rm_seq *q, uint32_t store, uint32_t slot)
+{
+    const uint32_t *list = q->pool + q->events[store].begin, i = find(q, store, slot);
+    return i && is_make(list[i - 1]) && !is_read_at(q, store, i) ? slot_of(list[i - 1]) : RM_EMPTY;
+}
+
 /* ---- moves ---- */
 
 void rm_seq_flush(rm_seq *q)

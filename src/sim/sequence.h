@@ -65,6 +65,12 @@ bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to);   /* from is full, to 
 uint32_t rm_seq_floor(const rm_seq *q, uint32_t op);
 uint32_t rm_seq_ceiling(const rm_seq *q, uint32_t slot);
 uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot); /* of anything that the step makes; slot itself if nobody reads it */
+/* Is an instance in memory at the slot, between an event before it (from) and a read behind it (to; n_slots: the end)? */
+bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from, uint32_t *to);
+/* Is the read at the slot the last of its instance? from: the event before it. */
+bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from);
+/* The slot that made the newest instance before `slot`, if nobody reads that at all; else RM_EMPTY. */
+uint32_t rm_seq_unread_make(const rm_seq *q, uint32_t store, uint32_t slot);
 void rm_seq_flush(rm_seq *q);                              /* the move into memory */
 void rm_seq_settle(
     rm_seq *q); /* edits of the move at hand reach slots and lists late: before looking at those in a move, settle */
