@@ -1,0 +1,29 @@
+/* path_flow.h: fractional packing of intervals on a line: which part of each interval to take, at most `room` at every row. */
+#ifndef RM_PATH_FLOW_H
+#define RM_PATH_FLOW_H
+
+#include "base/base.h"
+
+typedef struct rm_interval { /* covers rows first .. last */
+    uint32_t first, last;
+    int64_t size;   /* most that can be taken, > 0 */
+    int64_t profit; /* per unit taken, 0 .. RM_MOST_PROFIT */
+} rm_interval;
+#define RM_MOST_PROFIT ((int64_t)1 << 40) /* potentials are sums of up to 2^21 of them */
+
+typedef struct rm_path_flow { /* arrays live in scratch */
+    uint32_t n_rows, n_intervals;
+    const int64_t *room;          /* by row, >= 0 */
+    const rm_interval *intervals; /* sizes and rows must stay as they are; profits may change between solves */
+    int64_t *taken;               /* by interval: 0 .. size */
+    int64_t *price;               /* by row, >= 0: the dual solution */
+    bool optimal;                 /* else the work limit came first: taken and price are good, not best */
+    struct rm_tree *tree;
+} rm_path_flow;
+
+/* maximise sum of profit * taken. The second call and later ones start from the solution before. */
+remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room, uint32_t n_intervals,
+                              const rm_interval *intervals, rm_path_flow *out);
+void rm_path_flow_solve(rm_path_flow *f);
+
+#endif
