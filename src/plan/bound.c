@@ -353,13 +353,14 @@ static remat_status solve_rounds(solver *s, unsigned rules, const int64_t *worth
     return REMAT_OK;
 }
 
-/* Before there are prices: how many rows a storage's gaps span; a gap that spans none is no heir. */
+/* Before there are prices: bytes times rows. A gap that spans none is no heir. */
 static remat_status worth_by_rows(solver *s, int64_t **out)
 {
     TRY(RM_SCRATCH(s->ctx, *out, s->nm->n_stores));
     for (uint32_t i = 0; i < s->gs.n_gaps; i++) {
         const rm_gap *x = &s->gs.gaps[i];
-        (*out)[x->store] += s->row[x->to] - s->row[x->from + 1];
+        const rm_uint128 rows = s->row[x->to] - s->row[x->from + 1], bytes = (rm_uint128)s->nm->bytes[x->store];
+        (*out)[x->store] = limited(bytes * rows + (rm_uint128)(*out)[x->store]);
     }
     return REMAT_OK;
 }
