@@ -353,25 +353,28 @@ static remat_status solve_rounds(solver *s, unsigned rules, const int64_t *worth
     return REMAT_OK;
 }
 
-/* Before there are prices: bytes times rows. A gap that spans none is no heir. */
-static remat_status worth_by_rows(solver *s, int64_t **out)
+/* What a storage's gaps are worth at the prices; 1 if they span rows that have none. */
+static void find_worth(const solver *s, int64_t *worth)
 {
-    TRY(RM_SCRATCH(s->ctx, *out, s->nm->n_stores));
+    memset(worth, 0, s->nm->n_stores * sizeof *worth);
     for (uint32_t i = 0; i < s->gs.n_gaps; i++) {
         const rm_gap *x = &s->gs.gaps[i];
-        const rm_uint128 rows = s->row[x->to] - s->row[x->from + 1], bytes = (rm_uint128)s->nm->bytes[x->store];
-        (*out)[x->store] = limited(bytes * rows + (rm_uint128)(*out)[x->store]);
+        if (s->row[x->to] == s->row[x->from + 1]) continue;
+        const rm_uint128 asked = to_unit(s, asked_by(s, i));
+        worth[x->store] = limited((rm_uint128)worth[x->store] + (asked ? asked : 1));
     }
-    return REMAT_OK;
 }
 
 static remat_status solve_all(solver *s)
 {
     int64_t *worth;
-    TRY(worth_by_rows(s, &worth));
+    TRY(RM_SCRATCH(s->ctx, worth, s->nm->n_stores));
     const unsigned rules = s->options->transfer ? 0 : s->options->rules;
     TRY(solve_rounds(s, 0, worth));
-    if (rules) TRY(solve_rounds(s, rules, worth));
+    for (int again = 0; again < 2 && rules; again++) {
+        find_worth(s, worth);
+        TRY(solve_rounds(s, rules, worth));
+    }
     return REMAT_OK;
 }
 
