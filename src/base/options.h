@@ -7,6 +7,7 @@
 /* name, default, low, high, help: sorted by name */
 #define RM_OPTIONS(OPT)                                                                                                        \
     OPT(bandwidth, 0, 0, INT64_MAX, "offload and fetch: bytes per 1e9 cost units (per second where costs are ns); 0: free")    \
+    OPT(bound_rules, 15, 0, 15, "what strengthens bounds: 1 chains + 2 fan-out + 4 regions + 8 side outputs")                  \
     OPT(max_input_bytes, INT64_C(1) << 30, 1, INT64_MAX, "largest file read, after decompression")                             \
     OPT(max_slots, 20000, 1, 10000000, "rotor-float with slots=0: the most slots it may take to be exact")                     \
     OPT(seed, 0, 0, INT64_MAX, "of every random choice: same seed and work limit, same plan")                                  \

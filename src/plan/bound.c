@@ -325,14 +325,19 @@ static void keep_if_best(solver *s, rm_uint128 proved)
     memcpy(out->weight, s->weight, s->gs.n_gaps * sizeof *out->weight);
 }
 
+static void sum_prices(solver *s, const int64_t *price)
+{
+    for (uint32_t t = 0, row = 0; t < s->nm->n_ops; t++) {
+        const bool is_row = row < s->n_rows && s->row_position[row] == t;
+        s->price_before[t + 1] = s->price_before[t] + (is_row ? price[row++] : 0);
+    }
+}
+
 static void solve_round(solver *s)
 {
     set_profits(s);
     rm_path_flow_solve(&s->flow);
-    for (uint32_t t = 0, row = 0; t < s->nm->n_ops; t++) {
-        const bool is_row = row < s->n_rows && s->row_position[row] == t;
-        s->price_before[t + 1] = s->price_before[t] + (is_row ? s->flow.price[row++] : 0);
-    }
+    sum_prices(s, s->flow.price);
     keep_if_best(s, give(s));
 }
 
@@ -393,26 +398,44 @@ static int by_value(const void *left, const void *right)
     return (a->heir > b->heir) - (a->heir < b->heir);
 }
 
+/* Is any of the storage's gaps across a row that has a price? */
+static bool is_priced(const solver *s, uint32_t store)
+{
+    for (uint32_t i = s->gs.gap_begin[store]; i < s->gs.gap_begin[store + 1]; i++)
+        if (s->price_before[s->gs.gaps[i].to] > s->price_before[s->gs.gaps[i].from + 1]) return true;
+    return false;
+}
+
+static void write_heirs(solver *s, rm_certificate *x)
+{
+    const rm_normal *nm = s->nm;
+    const uint32_t *original = nm->g->value_original;
+    const rm_heirs *h = &s->best_heirs;
+    for (uint32_t r = 0; r < nm->n_stores; r++)
+        for (uint32_t k = h->heir_begin[r]; k < h->heir_begin[r + 1]; k++) {
+            if (!is_priced(s, h->heirs[k])) continue; /* it proves nothing */
+            x->heirs[x->n_heirs++] = (rm_heir){original[nm->value[r]], original[nm->value[h->heirs[k]]]};
+            s->out->rules |= h->rules[r];
+        }
+    if (x->n_heirs) qsort(x->heirs, x->n_heirs, sizeof *x->heirs, by_value);
+}
+
 static remat_status write_certificate(solver *s)
 {
     const rm_normal *nm = s->nm;
-    const remat_graph *g = nm->g;
     rm_certificate *x = &s->out->certificate;
-    *x = (rm_certificate){.scale = 0};
     if (s->best == 0) return REMAT_OK;
     x->scale = s->scale;
     TRY(RM_SCRATCH(s->ctx, x->prices, s->n_rows));
     TRY(RM_SCRATCH(s->ctx, x->heirs, s->best_heirs.n));
     for (uint32_t row = 0; row < s->n_rows; row++)
-        if (s->best_price[row])
-            x->prices[x->n_prices++] =
-                (rm_price){g->op_original[nm->op[s->gs.order[s->row_position[row]]]], s->best_price[row]};
-    for (uint32_t r = 0; r < nm->n_stores; r++)
-        for (uint32_t k = s->best_heirs.heir_begin[r]; k < s->best_heirs.heir_begin[r + 1]; k++)
-            x->heirs[x->n_heirs++] =
-                (rm_heir){g->value_original[nm->value[r]], g->value_original[nm->value[s->best_heirs.heirs[k]]]};
+        if (s->best_price[row]) {
+            const uint32_t op = nm->op[s->gs.order[s->row_position[row]]];
+            x->prices[x->n_prices++] = (rm_price){nm->g->op_original[op], s->best_price[row]};
+        }
     qsort(x->prices, x->n_prices, sizeof *x->prices, by_op);
-    if (x->n_heirs) qsort(x->heirs, x->n_heirs, sizeof *x->heirs, by_value);
+    sum_prices(s, s->best_price);
+    write_heirs(s, x);
     return REMAT_OK;
 }
 

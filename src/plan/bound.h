@@ -8,13 +8,10 @@
 #include "graph/certificate.h"
 #include "graph/normal.h"
 
-enum {                      /* bits of the option bound_rules: which storages may stand in for their heirs */
-       RM_RULE_CHAIN = 1,   /* those that one op reads */
-       RM_RULE_FAN_OUT = 2, /* those with several heirs */
-       RM_RULE_REGION = 4,  /* those that several ops read, on the way to one heir */
-       RM_RULE_SIDE = 8,    /* those too small for all their heirs: some are left out */
-       RM_RULES = 15
-};
+/* bits of the option bound_rules: which storages may stand in for their heirs:
+ * REMAT_RULE_CHAIN those that one op reads, REMAT_RULE_FAN_OUT those with several heirs, REMAT_RULE_REGION those that several ops read
+ * on the way to one heir, REMAT_RULE_SIDE those too small for all their heirs, where some are left out. */
+enum { RM_RULES = REMAT_RULE_CHAIN | REMAT_RULE_FAN_OUT | REMAT_RULE_REGION | REMAT_RULE_SIDE };
 
 typedef struct rm_gap {
     uint32_t store;
@@ -22,7 +19,7 @@ typedef struct rm_gap {
 } rm_gap;
 
 typedef struct rm_bound_options {
-    unsigned rules;          /* RM_RULE_CHAIN | ... */
+    unsigned rules;          /* REMAT_RULE_CHAIN | ... */
     const int64_t *transfer; /* by storage: cost of one fetch, if plans may fetch; then no rule applies. NULL: they may not */
 } rm_bound_options;
 
@@ -35,6 +32,7 @@ typedef struct rm_bound {  /* arrays live in scratch */
     int64_t *need;     /* by position: bytes in memory at that first run, whatever else is kept */
     uint32_t tightest; /* the position where need is largest; REMAT_NONE without ops */
     bool feasible;     /* need fits the budget everywhere; if not, there is no kept, no weight, no certificate */
+    unsigned rules;    /* those that the certificate makes use of */
     rm_certificate certificate; /* scale 0: prices prove nothing beyond the first runs */
 } rm_bound;
 

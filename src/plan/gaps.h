@@ -25,6 +25,7 @@ typedef struct rm_heirs { /* CSR both ways; arrays live in scratch */
     uint32_t n;
     uint32_t *heir_begin, *heirs;         /* by storage: for whom it stands in */
     uint32_t *stand_in_begin, *stand_ins; /* by storage: who stands in for it */
+    uint8_t *rules;                       /* by storage: those that let it stand in */
 } rm_heirs;
 
 /* The heirs of a storage together are no larger than it. `worth`, by storage: whom to prefer, the highest first; 0: never an heir. */

@@ -27,6 +27,7 @@ typedef struct chooser {
     const int64_t *worth;
     uint32_t *main_gap;  /* by storage: its longest, or REMAT_NONE */
     uint32_t *first, *n; /* by storage: its heirs in `chosen` */
+    uint8_t *used;       /* by storage: rules */
     RM_VEC(uint32_t) chosen;
     candidate candidates[MOST_CANDIDATES];
     uint32_t n_candidates;
@@ -74,7 +75,7 @@ static remat_status choose(chooser *c, uint32_t r)
     const uint32_t n_readers = nm->reader_begin[r + 1] - nm->reader_begin[r];
     c->first[r] = (uint32_t)c->chosen.n;
     if (nm->is_output[r] || nm->pinned[nm->producer[r]] ||
-        !(c->rules & (n_readers > 1 ? RM_RULE_REGION | RM_RULE_FAN_OUT : RM_RULES)))
+        !(c->rules & (n_readers > 1 ? REMAT_RULE_REGION | REMAT_RULE_FAN_OUT : RM_RULES)))
         return REMAT_OK;
     find_candidates(c, r);
     int64_t left = nm->bytes[r];
@@ -84,13 +85,14 @@ static remat_status choose(chooser *c, uint32_t r)
             left -= c->candidates[i].bytes;
             picked[n++] = c->candidates[i].store;
         }
-    const unsigned wants = (n_readers == 1 ? RM_RULE_CHAIN
-                            : n == 1       ? RM_RULE_REGION
+    const unsigned wants = (n_readers == 1 ? REMAT_RULE_CHAIN
+                            : n == 1       ? REMAT_RULE_REGION
                                            : 0) |
-                           (n > 1 ? RM_RULE_FAN_OUT : 0) | (n < c->n_candidates ? RM_RULE_SIDE : 0);
+                           (n > 1 ? REMAT_RULE_FAN_OUT : 0) | (n < c->n_candidates ? REMAT_RULE_SIDE : 0);
     if (wants & ~c->rules) return REMAT_OK;
     for (uint32_t i = 0; i < n; i++) TRY(RM_PUSH(c->ctx, c->chosen, picked[i]));
     c->n[r] = n;
+    c->used[r] = (uint8_t)wants;
     return REMAT_OK;
 }
 
@@ -114,6 +116,7 @@ static remat_status tabulate(const chooser *c, rm_heirs *out)
 {
     const uint32_t n_stores = c->gs->nm->n_stores;
     out->n = (uint32_t)c->chosen.n;
+    out->rules = c->used;
     TRY(RM_SCRATCH(c->ctx, out->heir_begin, (size_t)n_stores + 1));
     TRY(RM_SCRATCH(c->ctx, out->heirs, out->n));
     TRY(RM_SCRATCH(c->ctx, out->stand_in_begin, (size_t)n_stores + 2));
@@ -138,6 +141,7 @@ remat_status rm_heirs_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules, co
     TRY(RM_SCRATCH(ctx, c.main_gap, n_stores));
     TRY(RM_SCRATCH(ctx, c.first, n_stores));
     TRY(RM_SCRATCH(ctx, c.n, n_stores));
+    TRY(RM_SCRATCH(ctx, c.used, n_stores));
     remat_status status = rules ? choose_all(&c) : REMAT_OK;
     if (status == REMAT_OK) status = tabulate(&c, out);
     RM_VEC_FREE(&ctx->heap, c.chosen);

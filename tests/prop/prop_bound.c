@@ -112,8 +112,8 @@ static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t
 
 static void compare(bed *b, random_source *r)
 {
-    static const unsigned sets[] = {0, RM_RULE_CHAIN, RM_RULE_CHAIN | RM_RULE_FAN_OUT, RM_RULE_CHAIN | RM_RULE_REGION, RM_RULE_CHAIN | RM_RULE_SIDE,
-                                    RM_RULE_FAN_OUT, RM_RULE_REGION, RM_RULE_SIDE, RM_RULES};
+    static const unsigned sets[] = {0, REMAT_RULE_CHAIN, REMAT_RULE_CHAIN | REMAT_RULE_FAN_OUT, REMAT_RULE_CHAIN | REMAT_RULE_REGION, REMAT_RULE_CHAIN | REMAT_RULE_SIDE,
+                                    REMAT_RULE_FAN_OUT, REMAT_RULE_REGION, REMAT_RULE_SIDE, RM_RULES};
     int64_t bounds[RM_LEN(sets)];
     const int64_t least = brute_least_cost(&b->nm, b->order, b->budget);
     for (size_t i = 0; i < RM_LEN(sets); i++) {
