@@ -3,7 +3,7 @@
  *
  * Method: with a slack per row and each row subtracted from the next, every column has one +1 and one -1: a min-cost flow on
  * the nodes 0 .. n_rows, where row t is the arc t -> t + 1 and an interval the arc first -> last + 1. Network simplex (Ahuja,
- * Magnanti, Orlin, Network Flows, chapter 11): "nothing taken" has the path itself as its tree, so no artificial arcs are
+ * Magnanti, Orlin, Network Flows, chapter 11): as long as intervals are taken whole or not at all, the path itself is the tree, so no artificial arcs are
  * needed, and since the rows' arcs point at the root it is strongly feasible; leaving by the last blocking arc keeps it so,
  * which rules out cycling. A tree is parent pointers and child lists; a pivot turns the path inside the part that is cut off
  * and walks that part once.
@@ -17,7 +17,7 @@
 
 #include <assert.h>
 
-#define MOST_WORK INT64_C(400000000)
+#define MOST_WORK INT64_C(100000000)
 #define NOBODY UINT32_MAX
 #define ENDLESS INT64_MAX
 
@@ -220,7 +220,97 @@ static uint32_t find_entering(rm_path_flow *f)
 
 /* ---- from outside ---- */
 
-/* Nothing is taken: the tree is the path, with the last node as its root. */
+/* ---- a start ---- */
+
+typedef struct starter {
+    const rm_path_flow *f;
+    uint32_t *heap; /* intervals that are taken and not over, the least worthwhile on top */
+    uint32_t n;
+} starter;
+
+/* Least profit first; then the longest. */
+static bool goes_before(const starter *s, uint32_t a, uint32_t b)
+{
+    const rm_interval *x = &s->f->intervals[a], *y = &s->f->intervals[b];
+    if (x->profit != y->profit) return x->profit < y->profit;
+    if (x->last - x->first != y->last - y->first) return x->last - x->first > y->last - y->first;
+    return a > b;
+}
+
+static void add_to_heap(starter *s, uint32_t interval)
+{
+    uint32_t at = s->n++;
+    for (; at && goes_before(s, interval, s->heap[(at - 1) / 2]); at = (at - 1) / 2) s->heap[at] = s->heap[(at - 1) / 2];
+    s->heap[at] = interval;
+}
+
+static uint32_t take_from_heap(starter *s)
+{
+    const uint32_t top = s->heap[0], last = s->heap[--s->n];
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < s->n; at = child) {
+        if (child + 1 < s->n && goes_before(s, s->heap[child + 1], s->heap[child])) child++;
+        if (goes_before(s, last, s->heap[child])) break;
+        s->heap[at] = s->heap[child];
+    }
+    if (s->n) s->heap[at] = last;
+    return top;
+}
+
+/* Takes everything, and walking along the rows gives up what is worth least wherever the room is short. All taken or not at all,
+ * so the tree stays the path. Whole intervals again: the simplex finds the fractions. */
+static remat_status start_greedily(remat_ctx *ctx, rm_path_flow *f)
+{
+    tree *t = f->tree;
+    starter s = {.f = f};
+    uint32_t *begin, *by_first;
+    int64_t *change; /* by row: sizes that are over before it */
+    TRY(RM_SCRATCH(ctx, s.heap, f->n_intervals));
+    TRY(RM_SCRATCH(ctx, begin, (size_t)f->n_rows + 2));
+    TRY(RM_SCRATCH(ctx, by_first, f->n_intervals));
+    TRY(RM_SCRATCH(ctx, change, (size_t)f->n_rows + 1));
+    for (uint32_t g = 0; g < f->n_intervals; g++) begin[f->intervals[g].first + 2]++;
+    for (uint32_t row = 0; row < f->n_rows; row++) begin[row + 2] += begin[row + 1];
+    for (uint32_t g = 0; g < f->n_intervals; g++) by_first[begin[f->intervals[g].first + 1]++] = g;
+    int64_t used = 0;
+    for (uint32_t row = 0; row < f->n_rows; row++) {
+        used -= change[row];
+        for (uint32_t i = begin[row]; i < begin[row + 1]; i++) {
+            const uint32_t g = by_first[i];
+            add_to_heap(&s, g);
+            used += f->intervals[g].size;
+            change[f->intervals[g].last + 1] += f->intervals[g].size;
+            t->state[f->n_rows + g] = AT_SIZE;
+            t->flow[f->n_rows + g] = f->intervals[g].size;
+        }
+        while (used > f->room[row]) {
+            const uint32_t g = take_from_heap(&s);
+            if (f->intervals[g].last < row) continue;
+            used -= f->intervals[g].size;
+            change[f->intervals[g].last + 1] -= f->intervals[g].size;
+            t->state[f->n_rows + g] = AT_ZERO;
+            t->flow[f->n_rows + g] = 0;
+        }
+    }
+    return REMAT_OK;
+}
+
+/* What intervals leave of the room; those given up late may leave more than the walk saw. */
+static void fill_rows(rm_path_flow *f, int64_t *change)
+{
+    int64_t used = 0;
+    for (uint32_t g = 0; g < f->n_intervals; g++) {
+        change[f->intervals[g].first] += f->tree->flow[f->n_rows + g];
+        change[f->intervals[g].last + 1] -= f->tree->flow[f->n_rows + g];
+    }
+    for (uint32_t row = 0; row < f->n_rows; row++) {
+        used += change[row];
+        f->tree->flow[row] = f->room[row] - used;
+        assert(f->tree->flow[row] >= 0);
+    }
+}
+
+/* The tree is the path, with the last node as its root. */
 remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room, uint32_t n_intervals,
                               const rm_interval *intervals, rm_path_flow *out)
 {
@@ -242,12 +332,12 @@ remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *ro
                              .before = NOBODY,
                              .depth = n_rows - v,
                              .up = true};
-    for (uint32_t row = 0; row < n_rows; row++) {
-        assert(room[row] >= 0);
-        t->flow[row] = room[row];
-        t->state[row] = IN_TREE;
-    }
+    for (uint32_t row = 0; row < n_rows; row++) t->state[row] = IN_TREE;
     f.tree = t;
+    int64_t *change;
+    TRY(RM_SCRATCH(ctx, change, (size_t)n_rows + 1));
+    TRY(start_greedily(ctx, &f));
+    fill_rows(&f, change);
     *out = f;
     return REMAT_OK;
 }

@@ -21,7 +21,7 @@ typedef struct rm_path_flow { /* arrays live in scratch */
     struct rm_tree *tree;
 } rm_path_flow;
 
-/* maximise sum of profit * taken. The second call and later ones start from the solution before. */
+/* maximise sum of profit * taken. rm_path_flow_new starts from a greedy packing by the profits there are; the second solve and later ones start from the solution before. */
 remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room, uint32_t n_intervals,
                               const rm_interval *intervals, rm_path_flow *out);
 void rm_path_flow_solve(rm_path_flow *f);

@@ -168,7 +168,7 @@ static remat_status find_intervals(solver *s)
         s->interval_gap[s->n_intervals] = i;
         s->intervals[s->n_intervals++] = (rm_interval){first, last - 1, s->nm->bytes[x->store], 0};
     }
-    return rm_path_flow_new(s->ctx, s->n_rows, s->room, s->n_intervals, s->intervals, &s->flow);
+    return REMAT_OK;
 }
 
 /* `worth` by storage: see gaps.h. */
@@ -351,6 +351,8 @@ static remat_status solve_rounds(solver *s, unsigned rules, const int64_t *worth
     share_by_bytes(s, amount);
     limit_by_fetches(s);
     if (s->scale == 0) choose_scale(s);
+    set_profits(s);
+    TRY(rm_path_flow_new(s->ctx, s->n_rows, s->room, s->n_intervals, s->intervals, &s->flow));
     for (int round = 0; round < ROUNDS; round++) {
         if (round) weigh_again(s);
         solve_round(s);
