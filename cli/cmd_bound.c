@@ -81,10 +81,16 @@ static void bound_table(session *s, const remat_bound *b, double seconds)
 static void say_why(session *s, const remat_bound *b)
 {
     char parts[400] = "";
+    size_t used = 0;
     amount buffer;
-    const char *op = session_op(s, b->need_op, &buffer);
     const bool any_order = strcmp(b->scope, "any-order") == 0;
     if (any_order) report_need_parts(s, b->need_bytes, parts, sizeof parts);
+    for (uint32_t i = 0; i < b->n_need_values && !any_order && used < sizeof parts; i++)
+        used +=
+            (size_t)snprintf(parts + used, sizeof parts - used, "%s %s %s", used ? "," : ":",
+                             out_clean(s->out, session_value(s, b->need_values[i], &buffer), 24).text,
+                             out_size(s->out, remat_graph_value_get(s->original, b->need_values[i], REMAT_VALUE_STORAGE)).text);
+    const char *op = session_op(s, b->need_op, &buffer);
     out_message(s->out, "no plan %sfits %s: %s%s needs %s%s", any_order ? "" : "in this order of first runs ",
                 out_exact(s->out, b->budget_bytes).text, op == buffer.text ? "" : "op ",
                 op ? out_clean(s->out, op, 40).text : "?", out_exact(s->out, b->need_bytes).text, parts);

@@ -249,6 +249,7 @@ typedef struct remat_bound {
     int64_t budget_bytes, cost, keep_all_cost; /* cost: no plan of that scope within the budget costs less; or REMAT_ABSENT */
     int64_t need_bytes;                        /* the least budget that is not ruled out */
     uint32_t need_op;                          /* the op (of the original) that forces it, or REMAT_NONE */
+    uint32_t need_values[4], n_need_values;    /* fixed-order: the largest values in memory there, in the original */
     const char *scope, *method;                /* "fixed-order": all plans whose ops run for the first time in the graph's order */
     unsigned rules;                            /* REMAT_RULE_CHAIN | ... that took part */
 } remat_bound;

@@ -30,6 +30,31 @@ static remat_status transfers(remat_ctx *ctx, const rm_normal *nm, int64_t **out
     return REMAT_OK;
 }
 
+/* What is in memory at position t whatever else is kept: what its op touches, and what pinned ops made before and is used after. */
+static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, uint32_t t, bool fetches,
+                                rm_proof *out)
+{
+    uint32_t *position;
+    uint8_t *touched;
+    TRY(RM_SCRATCH(ctx, position, nm->n_ops));
+    TRY(RM_SCRATCH(ctx, touched, nm->n_stores));
+    for (uint32_t k = nm->in_begin[order[t]]; k < nm->in_begin[order[t] + 1]; k++) touched[nm->in[k]] = 1;
+    for (uint32_t k = nm->out_begin[order[t]]; k < nm->out_begin[order[t] + 1]; k++) touched[nm->out[k]] = 1;
+    for (uint32_t i = 0; i < nm->n_ops; i++) position[order[i]] = i;
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        bool needed = touched[s], later = nm->is_output[s];
+        for (uint32_t k = nm->reader_begin[s]; k < nm->reader_begin[s + 1]; k++) later |= position[nm->readers[k]] > t;
+        needed |= !fetches && nm->pinned[nm->producer[s]] && position[nm->producer[s]] < t && later;
+        if (!needed || nm->bytes[s] == 0) continue;
+        uint32_t at = out->n_need_values, *values = out->need_values; /* largest first */
+        if (at < RM_LEN(out->need_values)) out->n_need_values++;
+        else if (nm->g->storage[values[--at]] >= nm->bytes[s]) continue;
+        for (; at > 0 && nm->g->storage[values[at - 1]] < nm->bytes[s]; at--) values[at] = values[at - 1];
+        values[at] = nm->value[s];
+    }
+    return REMAT_OK;
+}
+
 remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t budget_bytes,
                             rm_proof *out)
 {
@@ -54,6 +79,7 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
     if (bound.tightest != REMAT_NONE) {
         proof.need_bytes = bound.need[bound.tightest];
         proof.need_op = nm.op[order[bound.tightest]];
+        if (!bound.feasible) TRY(name_needed(ctx, &nm, order, bound.tightest, fetches, &proof));
     }
     if (bound.feasible) {
         TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, fetches, ctx->options.bandwidth, &bound.certificate,
@@ -83,9 +109,12 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
                          .method = more || !proof.feasible ? "flow" : "first-runs",
                          .rules = more ? proof.rules : 0,
                          .status = proof.feasible ? REMAT_OK : REMAT_E_INFEASIBLE};
+    for (uint32_t i = 0; i < proof.n_need_values; i++)
+        out->need_values[out->n_need_values++] = g->value_original[proof.need_values[i]];
     if (budget_bytes < need.bytes) { /* in any order, which says more */
         out->need_bytes = need.bytes;
         out->need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op];
+        out->n_need_values = 0;
         out->cost = REMAT_ABSENT;
         out->scope = "any-order";
         out->method = "need";
