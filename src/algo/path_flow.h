@@ -9,7 +9,7 @@ typedef struct rm_interval { /* covers rows first .. last */
     int64_t size;   /* most that can be taken, > 0 */
     int64_t profit; /* per unit taken, 0 .. RM_MOST_PROFIT */
 } rm_interval;
-#define RM_MOST_PROFIT ((int64_t)1 << 40) /* potentials are sums of up to 2^21 of them */
+#define RM_MOST_PROFIT ((int64_t)1 << 40) /* a potential is a sum of as many as there are rows: less with 2^22 of them */
 
 typedef struct rm_path_flow { /* arrays live in scratch */
     uint32_t n_rows, n_intervals;

@@ -28,7 +28,7 @@ typedef struct solver {
     const rm_normal *nm;
     const rm_bound_options *options;
     rm_gaps gs;
-    int64_t budget_bytes, unit, scale;
+    int64_t budget_bytes, total_cost, unit, scale;
     uint32_t *row; /* by position: how many rows come before it; only positions that may be short of room are rows */
     uint32_t n_rows;
     int64_t *room; /* by row */
@@ -286,6 +286,16 @@ static void weigh_again(solver *s)
 
 /* ---- scales ---- */
 
+/* All that is ever summed up, at most a cost a charge, stays below 2^128. */
+static int64_t most_scale(const solver *s)
+{
+    int64_t most = s->total_cost, scale = INT64_C(1) << 58;
+    for (uint32_t i = 0; i < s->nm->n_stores && s->options->transfer; i++)
+        if (s->options->transfer[i] > most) most = s->options->transfer[i];
+    while (scale > 1 && (rm_uint128)most * (rm_uint128)scale >= (rm_uint128)1 << 90) scale /= 2;
+    return scale;
+}
+
 /* So that the profit per byte of the largest gaps, weight * scale / unit / bytes, is about 2^34: others may have 64 times that. */
 static void choose_scale(solver *s)
 {
@@ -299,15 +309,16 @@ static void choose_scale(solver *s)
         if (p > profit) profit = p; /* in units of 2^-26 */
     }
     s->scale = 1;
-    while (s->scale < INT64_C(1) << 58 && (rm_uint128)profit * (rm_uint128)s->scale < (rm_uint128)1 << (34 + 26)) s->scale *= 2;
+    while (s->scale < most_scale(s) && (rm_uint128)profit * (rm_uint128)s->scale < (rm_uint128)1 << (34 + 26)) s->scale *= 2;
 }
 
 static void set_profits(solver *s)
 {
+    const int64_t most = s->n_rows < 1 << 20 ? RM_MOST_PROFIT : (INT64_C(1) << 60) / s->n_rows;
     for (uint32_t k = 0; k < s->n_intervals; k++) {
         const rm_uint128 weight = (rm_uint128)s->weight[s->interval_gap[k]] * (rm_uint128)s->scale;
         const rm_uint128 profit = weight / ((rm_uint128)s->unit * (rm_uint128)s->intervals[k].size);
-        s->intervals[k].profit = profit < (rm_uint128)RM_MOST_PROFIT ? (int64_t)profit : RM_MOST_PROFIT;
+        s->intervals[k].profit = profit < (rm_uint128)most ? (int64_t)profit : most;
     }
 }
 
@@ -325,19 +336,22 @@ static void keep_if_best(solver *s, rm_uint128 proved)
     memcpy(out->weight, s->weight, s->gs.n_gaps * sizeof *out->weight);
 }
 
-static void sum_prices(solver *s, const int64_t *price)
+/* False: too much to sum up, which prices of an optimum never are. */
+static bool sum_prices(solver *s, const int64_t *price)
 {
     for (uint32_t t = 0, row = 0; t < s->nm->n_ops; t++) {
         const bool is_row = row < s->n_rows && s->row_position[row] == t;
         s->price_before[t + 1] = s->price_before[t] + (is_row ? price[row++] : 0);
+        if (s->price_before[t + 1] >= MOST_WEIGHT) return false;
     }
+    return true;
 }
 
 static void solve_round(solver *s)
 {
     set_profits(s);
     rm_path_flow_solve(&s->flow);
-    sum_prices(s, s->flow.price);
+    if (!sum_prices(s, s->flow.price)) memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
     keep_if_best(s, give(s));
 }
 
@@ -457,9 +471,9 @@ static remat_status allocate(solver *s)
     TRY(RM_SCRATCH(s->ctx, s->out->weight, n_gaps));
     TRY(RM_SCRATCH(s->ctx, s->out->kept, n_gaps));
     for (uint32_t i = 0; i < n_gaps; i++) s->out->kept[i] = s->nm->bytes[s->gs.gaps[i].store];
-    int64_t total = 1;
-    for (uint32_t op = 0; op < n; op++) total += s->nm->cost[op];
-    for (s->unit = 1; s->unit < 1 << 24 && total < MOST_WEIGHT / 2 / s->unit;) s->unit *= 2;
+    s->total_cost = 1;
+    for (uint32_t op = 0; op < n; op++) s->total_cost += s->nm->cost[op];
+    for (s->unit = 1; s->unit < 1 << 24 && s->total_cost < MOST_WEIGHT / 2 / s->unit;) s->unit *= 2;
     return REMAT_OK;
 }
 
