@@ -175,10 +175,10 @@ static remat_status find_intervals(solver *s)
 static remat_status take_heirs(solver *s, unsigned rules, const int64_t *worth)
 {
     bool too_many = false;
-    TRY(rm_heirs_find(s->ctx, &s->gs, rules, worth, &s->heirs));
+    TRY(rm_heirs_find(s->ctx, &s->gs, rules, worth, s->price_before, &s->heirs));
     TRY(charge_gaps(s, &too_many));
     if (too_many) {
-        TRY(rm_heirs_find(s->ctx, &s->gs, 0, worth, &s->heirs));
+        TRY(rm_heirs_find(s->ctx, &s->gs, 0, worth, s->price_before, &s->heirs));
         TRY(charge_gaps(s, &too_many));
     }
     TRY(list_charges(s));
@@ -392,7 +392,7 @@ static remat_status solve_all(solver *s)
     TRY(RM_SCRATCH(s->ctx, worth, s->nm->n_stores));
     const unsigned rules = s->options->transfer ? 0 : s->options->rules;
     TRY(solve_rounds(s, 0, worth));
-    for (int again = 0; again < 2 && rules; again++) {
+    for (int again = 0; again < 3 && rules; again++) {
         find_worth(s, worth);
         TRY(solve_rounds(s, rules, worth));
     }

@@ -28,7 +28,9 @@ typedef struct rm_heirs { /* CSR both ways; arrays live in scratch */
     uint8_t *rules;                       /* by storage: those that let it stand in */
 } rm_heirs;
 
-/* The heirs of a storage together are no larger than it. `worth`, by storage: whom to prefer, the highest first; 0: never an heir. */
-remat_status rm_heirs_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules, const int64_t *worth, rm_heirs *out);
+/* The heirs of a storage together are no larger than it. `worth`, by storage: whom to prefer, the highest first; 0: never an heir.
+ * price_before, by position: sum of the prices before it. */
+remat_status rm_heirs_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules, const int64_t *worth, const int64_t *price_before,
+                           rm_heirs *out);
 
 #endif

@@ -5,7 +5,7 @@
  * stand in for several y, its *heirs*, that together are no larger.
  *
  * Method: backwards over the order. The possible heirs of r are, over its readers' outputs z, z itself if it is worth
- * something, and the heirs of z. An heir must come late enough: r may not be touched during most of its longest gap. Where not all
+ * something, and the heirs of z. An heir must come late enough: r is out of use during most of its main gap. Where not all
  * fit, the most worthwhile go first. The rules say which r take part: see bound.h.
  *
  * Cost: O(edges + heirs passed on); a storage has at most MOST_HEIRS, and passes on no more than its readers have. */
@@ -24,7 +24,7 @@ typedef struct chooser {
     remat_ctx *ctx;
     const rm_gaps *gs;
     unsigned rules;
-    const int64_t *worth;
+    const int64_t *worth, *price_before;
     uint32_t *main_gap;  /* by storage: its longest, or REMAT_NONE */
     uint32_t *first, *n; /* by storage: its heirs in `chosen` */
     uint8_t *used;       /* by storage: rules */
@@ -40,11 +40,36 @@ static int by_worth(const void *left, const void *right)
     return (a->store > b->store) - (a->store < b->store);
 }
 
-/* r may be touched during the first eighth of the gap, which then starts later. */
+/* What the positions from a gap's start to its end cost a byte. */
+static int64_t price_of(const chooser *c, uint32_t start, uint32_t to)
+{
+    return start + 1 < to ? c->price_before[to] - c->price_before[start + 1] : 0;
+}
+
+/* A gap starts no earlier than its stand-ins are out of use: that may cost an eighth of what its positions are worth, or of them. */
 static bool is_late_enough(const chooser *c, uint32_t r, uint32_t heir)
 {
     const rm_gap *gap = &c->gs->gaps[c->main_gap[heir]];
-    return c->gs->last_touch[r] <= gap->from + (gap->to - gap->from) / 8;
+    const uint32_t last = c->gs->last_touch[r];
+    if (last <= gap->from) return true;
+    const int64_t price = price_of(c, gap->from, gap->to);
+    return last < gap->to &&
+           (price ? price_of(c, last, gap->to) >= price - price / 8 : last - gap->from <= (gap->to - gap->from) / 8);
+}
+
+/* Of a storage's gaps the one that is worth most; of equals the longest. */
+static uint32_t find_main_gap(const chooser *c, uint32_t store)
+{
+    const rm_gaps *gs = c->gs;
+    uint32_t best = REMAT_NONE;
+    int64_t most = -1;
+    for (uint32_t i = gs->gap_begin[store]; i < gs->gap_begin[store + 1]; i++) {
+        const rm_gap *x = &gs->gaps[i];
+        const int64_t price = price_of(c, x->from, x->to);
+        if (price < most || (price == most && x->to - x->from <= gs->gaps[best].to - gs->gaps[best].from)) continue;
+        most = price, best = i;
+    }
+    return best;
 }
 
 static void consider(chooser *c, uint32_t r, uint32_t heir)
@@ -74,9 +99,7 @@ static remat_status choose(chooser *c, uint32_t r)
     const rm_normal *nm = c->gs->nm;
     const uint32_t n_readers = nm->reader_begin[r + 1] - nm->reader_begin[r];
     c->first[r] = (uint32_t)c->chosen.n;
-    if (nm->is_output[r] || nm->pinned[nm->producer[r]] ||
-        !(c->rules & (n_readers > 1 ? REMAT_RULE_REGION | REMAT_RULE_FAN_OUT : RM_RULES)))
-        return REMAT_OK;
+    if (nm->is_output[r] || nm->pinned[nm->producer[r]]) return REMAT_OK;
     find_candidates(c, r);
     int64_t left = nm->bytes[r];
     uint32_t picked[MOST_HEIRS], n = 0;
@@ -100,13 +123,7 @@ static remat_status choose_all(chooser *c)
 {
     const rm_gaps *gs = c->gs;
     const rm_normal *nm = gs->nm;
-    for (uint32_t s = 0; s < nm->n_stores; s++) {
-        c->main_gap[s] = REMAT_NONE;
-        for (uint32_t i = gs->gap_begin[s]; i < gs->gap_begin[s + 1]; i++)
-            if (c->main_gap[s] == REMAT_NONE ||
-                gs->gaps[i].to - gs->gaps[i].from > gs->gaps[c->main_gap[s]].to - gs->gaps[c->main_gap[s]].from)
-                c->main_gap[s] = i;
-    }
+    for (uint32_t s = 0; s < nm->n_stores; s++) c->main_gap[s] = find_main_gap(c, s);
     for (uint32_t t = nm->n_ops; t-- > 0;)
         for (uint32_t k = nm->out_begin[gs->order[t]]; k < nm->out_begin[gs->order[t] + 1]; k++) TRY(choose(c, nm->out[k]));
     return REMAT_OK;
@@ -134,9 +151,10 @@ static remat_status tabulate(const chooser *c, rm_heirs *out)
     return REMAT_OK;
 }
 
-remat_status rm_heirs_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules, const int64_t *worth, rm_heirs *out)
+remat_status rm_heirs_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules, const int64_t *worth, const int64_t *price_before,
+                           rm_heirs *out)
 {
-    chooser c = {.ctx = ctx, .gs = gs, .rules = rules, .worth = worth};
+    chooser c = {.ctx = ctx, .gs = gs, .rules = rules, .worth = worth, .price_before = price_before};
     const uint32_t n_stores = gs->nm->n_stores;
     TRY(RM_SCRATCH(ctx, c.main_gap, n_stores));
     TRY(RM_SCRATCH(ctx, c.first, n_stores));
