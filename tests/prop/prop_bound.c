@@ -13,6 +13,8 @@
 #include "random_graph.h"
 #include "verify/verify.h"
 
+#define NOTHING NULL, 0
+
 static uint64_t graph_seed;
 static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_active[5];
 
@@ -26,23 +28,26 @@ static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_chea
         }                                                                                                                      \
     } while (0)
 
-/* A forward part whose values are read again, most recent first, by a backward part: what the rules are about. */
+/* A forward part whose values are read again by a backward part: what the rules are about. In some, values shrink on the way, so that
+ * earlier ones can stand in for several later ones, and the backward part reads late ones only. */
 static remat_graph *training_graph(remat_ctx *ctx, random_source *r)
 {
     remat_builder *b = remat_builder_new(ctx, "training");
     uint32_t values[40], roots[40], n_values = 0, n_stores = 0;
     const uint32_t n_forward = 3 + random_below(r, 4), n_ops = n_forward + 2 + random_below(r, 3), most = 1 + random_below(r, 4);
+    const bool shrinks = random_chance(r, 50);
     if (random_chance(r, 30)) values[n_values] = roots[n_values] = remat_builder_value(b, "w", 1 + random_below(r, 3)), n_values++;
     for (uint32_t op = 0; op < n_ops; op++) {
         uint32_t in[3], out[3], n_in = 0, n_out = 0;
         const bool forward = op < n_forward;
         for (uint32_t n = n_values ? 1 + random_below(r, forward ? 2 : 3) : 0; n_in < n; n_in++) {
             const uint32_t recent = n_values < 3 ? n_values : 3;
-            in[n_in] = values[forward && random_chance(r, 80) ? n_values - 1 - random_below(r, recent) : random_below(r, n_values)];
+            const bool late = random_chance(r, forward ? 80 : shrinks ? 60 : 0);
+            in[n_in] = values[late ? n_values - 1 - random_below(r, forward ? recent : n_values / 2 + 1) : random_below(r, n_values)];
         }
         const uint32_t wanted = n_stores >= 9 ? 1 : random_chance(r, 75) ? 1 : 2 + random_below(r, 2);
         while (n_out < wanted) {
-            const uint32_t v = remat_builder_value(b, NULL, random_chance(r, 8) ? 0 : 1 + random_below(r, most));
+            const uint32_t v = remat_builder_value(b, NULL, random_chance(r, 8) ? 0 : 1 + random_below(r, most) + (shrinks && forward ? n_forward - op : 0));
             values[n_values] = roots[n_values] = v, n_values++, n_stores++;
             out[n_out++] = v;
         }
@@ -59,6 +64,57 @@ static remat_graph *training_graph(remat_ctx *ctx, random_source *r)
     }
     for (uint32_t i = 0; i < n_values; i++)
         if (random_chance(r, i + 2 > n_values ? 60 : 5)) remat_builder_output(b, values[i]);
+    remat_graph *graph = NULL;
+    if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
+    remat_builder_free(b);
+    return graph;
+}
+
+static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in, const uint32_t *out, uint32_t n_out)
+{
+    const uint32_t op = remat_builder_op(b, NULL, in, n_in, out, n_out);
+    remat_builder_op_set(b, op, REMAT_OP_COST, 1 + random_below(r, 9));
+    return op;
+}
+
+/* One storage, several ops that read it, at times through another op, at times joined again; a large op; then what they made is
+ * read in any order: fan-out, regions, side outputs. */
+static remat_graph *block_graph(remat_ctx *ctx, random_source *r)
+{
+    remat_builder *b = remat_builder_new(ctx, "block");
+    uint32_t wide[2], leaves[4], n_leaves = 0, joined;
+    const uint32_t k = 2 + random_below(r, 2);
+    int64_t bytes = 0, sizes[4];
+    for (uint32_t i = 0; i < k; i++) bytes += sizes[i] = 1 + random_below(r, 4);
+    wide[0] = remat_builder_value(b, "wide", bytes + random_below(r, 3) - (random_chance(r, 20) ? 1 : 0));
+    wide[1] = remat_builder_value(b, "side", 1 + random_below(r, 2));
+    const bool side = random_chance(r, 30);
+    add_op(b, r, NOTHING, wide, side ? 2 : 1);
+    for (uint32_t i = 0; i < k; i++) {
+        uint32_t from = wide[0];
+        if (random_chance(r, 35)) {
+            const uint32_t between = remat_builder_value(b, NULL, sizes[i] + random_below(r, 3));
+            add_op(b, r, &from, 1, &between, 1);
+            from = between;
+        }
+        leaves[n_leaves] = remat_builder_value(b, NULL, sizes[i]);
+        add_op(b, r, &from, 1, &leaves[n_leaves++], 1);
+    }
+    if (random_chance(r, 50)) {
+        joined = remat_builder_value(b, "joined", 1 + random_below(r, (uint32_t)bytes));
+        add_op(b, r, leaves, n_leaves, &joined, 1);
+        if (random_chance(r, 60)) leaves[0] = joined, n_leaves = 1;
+        else leaves[n_leaves++] = joined;
+    }
+    if (side) leaves[n_leaves - 1] = random_chance(r, 50) ? wide[1] : leaves[n_leaves - 1];
+    remat_builder_op_set(b, add_op(b, r, NOTHING, NOTHING), REMAT_OP_WORKSPACE, bytes + random_below(r, 12));
+    for (uint32_t i = n_leaves; i-- > 0;) {
+        const uint32_t other = random_below(r, i + 1), leaf = leaves[other];
+        leaves[other] = leaves[i];
+        const uint32_t op = add_op(b, r, &leaf, 1, NOTHING);
+        if (random_chance(r, 30)) remat_builder_op_set(b, op, REMAT_OP_WORKSPACE, random_below(r, 10));
+    }
+    if (random_chance(r, 10)) remat_builder_output(b, wide[0]);
     remat_graph *graph = NULL;
     if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
     remat_builder_free(b);
@@ -147,7 +203,8 @@ static void compare(bed *b, random_source *r)
 static bool one_graph(remat_ctx *ctx)
 {
     random_source r = {graph_seed};
-    remat_graph *graph = random_chance(&r, 85) ? training_graph(ctx, &r) : random_graph(ctx, &r);
+    const uint32_t kind = random_below(&r, 100);
+    remat_graph *graph = kind < 50 ? training_graph(ctx, &r) : kind < 85 ? block_graph(ctx, &r) : random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
     remat_info info;
     CHECK(remat_graph_info(ctx, graph, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));
