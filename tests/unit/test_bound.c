@@ -1,6 +1,9 @@
 /* test_bound.c: bounds with known answers, orders that cannot fit, and certificates that somebody has changed. */
 #include "support.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "graph/plan.h"
 #include "plan/bound.h"
 #include "verify/verify.h"
@@ -136,6 +139,111 @@ static void primal_solution(void **state)
     remat_graph_free(graph);
 }
 
+/* ---- real graphs: a plan made from the program's solution, against the bound at its own peak ---- */
+
+typedef struct rounding {
+    const rm_normal *nm;
+    const rm_bound *bound;
+    uint8_t *there, *held; /* by storage: now; across the ops that do not touch it */
+    rm_code *codes;
+    size_t n;
+} rounding;
+
+static void make_again(rounding *x, uint32_t store)
+{
+    const rm_normal *nm = x->nm;
+    if (x->there[store]) return;
+    const uint32_t from = nm->producer[store];
+    for (uint32_t k = nm->in_begin[from]; k < nm->in_begin[from + 1]; k++) make_again(x, nm->in[k]);
+    x->codes[x->n++] = from;
+    for (uint32_t k = nm->out_begin[from]; k < nm->out_begin[from + 1]; k++) x->there[nm->out[k]] = 1;
+}
+
+/* After position t: is this storage kept until it is touched again? Gaps are kept if most of them is. */
+static bool is_kept(const rounding *x, uint32_t store, uint32_t t)
+{
+    const rm_normal *nm = x->nm;
+    bool later = nm->is_output[store];
+    for (uint32_t k = nm->reader_begin[store]; k < nm->reader_begin[store + 1]; k++) later |= nm->readers[k] > t;
+    for (uint32_t i = 0; i < x->bound->n_gaps && later; i++)
+        if (x->bound->gaps[i].store == store && x->bound->gaps[i].from == t && 2 * x->bound->kept[i] < nm->bytes[store]) return false;
+    return later;
+}
+
+static void touch_all(rounding *x, uint32_t t)
+{
+    const rm_normal *nm = x->nm;
+    for (uint32_t k = nm->in_begin[t]; k < nm->in_begin[t + 1]; k++) x->there[nm->in[k]] = 1, x->held[nm->in[k]] = is_kept(x, nm->in[k], t);
+    for (uint32_t k = nm->out_begin[t]; k < nm->out_begin[t + 1]; k++) x->there[nm->out[k]] = 1, x->held[nm->out[k]] = is_kept(x, nm->out[k], t);
+}
+
+static void round_up_to_a_plan(rounding *x)
+{
+    const rm_normal *nm = x->nm;
+    memset(x->there, 0, nm->n_stores);
+    memset(x->held, 0, nm->n_stores);
+    x->n = 0;
+    for (uint32_t t = 0; t < nm->n_ops; t++) {
+        for (uint32_t k = nm->in_begin[t]; k < nm->in_begin[t + 1]; k++) make_again(x, nm->in[k]);
+        x->codes[x->n++] = t;
+        memcpy(x->there, x->held, nm->n_stores);
+        touch_all(x, t);
+    }
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->is_output[s]) make_again(x, s);
+}
+
+static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *nm, int64_t budget)
+{
+    rm_bound first, again;
+    remat_verdict v, word;
+    rm_schedule steps = {0};
+    int64_t cost = 0;
+    const rm_bound_options options = {RM_RULES, NULL};
+    OK(ctx, rm_bound_solve(ctx, nm, budget, NULL, &options, &first));
+    rounding x = {.nm = nm, .bound = &first};
+    x.there = rm_scratch(ctx, nm->n_stores, 1), x.held = rm_scratch(ctx, nm->n_stores, 1), x.codes = rm_scratch(ctx, 40 * (size_t)nm->n_ops, sizeof *x.codes);
+    assert_true(first.feasible && x.there && x.held && x.codes);
+    round_up_to_a_plan(&x);
+    OK(ctx, rm_normal_expand(ctx, nm, x.codes, x.n, &steps));
+    rm_steps_to_original(graph, steps.items, steps.n);
+    OK(ctx, rm_verify(ctx, graph, steps.items, steps.n, 0, &v));
+    assert_true(v.valid);
+    OK(ctx, rm_bound_solve(ctx, nm, v.peak_bytes, NULL, &options, &again));
+    OK(ctx, rm_verify_bound(ctx, graph, steps.items, steps.n, v.peak_bytes, false, 0, &again.certificate, &cost, &word));
+    assert_true(word.valid);
+    assert_true(cost <= v.cost);
+    RM_VEC_FREE(&ctx->heap, steps);
+    return cost > graph->total_cost ? (double)(v.cost - cost) / (double)cost : 1;
+}
+
+static void rounded_plans(void **state)
+{
+    static const char *const names[] = {"resnet18", "resnet50", "mobilenetv3_large", "efficientnet_b0", "deit3_base", "distilbert"};
+    remat_ctx *ctx = *state;
+    double least = 1;
+    for (size_t i = 0; i < 2 * LENGTH(names); i++) {
+        char path[400];
+        remat_graph *given = NULL, *graph = NULL;
+        remat_info info;
+        rm_normal nm;
+        snprintf(path, sizeof path, REMAT_TEST_DATA "/graphs/%s.json.gz", names[i / 2]);
+        OK(ctx, remat_graph_load(ctx, path, &given));
+        OK(ctx, remat_graph_prepare(ctx, given, REMAT_DCE | REMAT_REPLAY_RANDOM, i % 2 ? "unit" : "roofline:h100", &graph));
+        OK(ctx, remat_graph_info(ctx, graph, &info));
+        const rm_mark mark = rm_scratch_mark(ctx);
+        OK(ctx, rm_normal_of(ctx, graph, &nm));
+        for (int64_t k = 1; k < 8; k++) {
+            const double gap = gap_at(ctx, graph, &nm, info.need_bytes + (info.keep_all_peak_bytes - info.need_bytes) / 8 * k);
+            if (gap < least) least = gap;
+        }
+        rm_scratch_release(ctx, mark);
+        remat_graph_free(graph);
+        remat_graph_free(given);
+    }
+    assert_true(least < 0.001); /* and they come close: a bound that is far away would pass all this */
+}
+
 /* ---- certificates that somebody has changed ---- */
 
 typedef struct bed {
@@ -231,7 +339,7 @@ static void changed_certificates(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(one_run_serves_all_outputs), WITH_CONTEXT(stand_ins), WITH_CONTEXT(order_that_cannot_fit), WITH_CONTEXT(primal_solution),
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(one_run_serves_all_outputs), WITH_CONTEXT(stand_ins), WITH_CONTEXT(order_that_cannot_fit), WITH_CONTEXT(primal_solution), WITH_CONTEXT(rounded_plans),
                                        WITH_CONTEXT(changed_certificates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
