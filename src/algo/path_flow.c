@@ -11,13 +11,12 @@
  * Invariant: for every tree arc u -> v of profit p, potential[u] - potential[v] = p (a row's arc has profit 0);
  * potential[n_rows] = 0; the price of row t is potential[t] - potential[t + 1].
  *
- * Cost: O(part cut off + cycle) a pivot; pivots are a small multiple of rows + intervals in practice. After MOST_WORK steps it stops with a
+ * Cost: O(part cut off + cycle) a pivot; pivots are a small multiple of rows + intervals in practice. When the work is spent it stops with a
  * feasible solution and prices cut off at 0, which is all that its callers rely on. */
 #include "algo/path_flow.h"
 
 #include <assert.h>
 
-#define MOST_WORK INT64_C(100000000)
 #define NOBODY UINT32_MAX
 #define ENDLESS INT64_MAX
 
@@ -36,7 +35,6 @@ struct rm_tree {
     int64_t *flow;  /* by arc: rows, then intervals */
     uint8_t *state; /* by arc */
     uint32_t n_rows, n_arcs, block, at;
-    int64_t work;
 };
 
 typedef struct rm_tree tree;
@@ -137,7 +135,7 @@ static int64_t room_above(const rm_path_flow *f, uint32_t v, bool upward)
     return size == ENDLESS ? ENDLESS : size - flow;
 }
 
-static void find_leaving(const rm_path_flow *f, cycle *c)
+static void find_leaving(rm_path_flow *f, cycle *c)
 {
     const node *nodes = f->tree->nodes;
     uint32_t u = c->from, v = c->to;
@@ -151,7 +149,7 @@ static void find_leaving(const rm_path_flow *f, cycle *c)
             if ((room = room_above(f, v, true)) <= to_side && room != ENDLESS) to_side = room, to_cut = v;
             v = nodes[v].parent;
         }
-        f->tree->work++;
+        f->work--;
     }
     c->cut = NOBODY; /* amount is the entering arc's own room */
     if (from_side < c->amount) c->amount = from_side, c->cut = from_cut, c->cut_at_from = true;
@@ -193,7 +191,7 @@ static void pivot(rm_path_flow *f, uint32_t arc)
     t->state[leaving] = t->flow[leaving] == 0 ? AT_ZERO : AT_SIZE;
     t->state[arc] = IN_TREE;
     rehang(t->nodes, c.cut, in, out, arc, in == tail);
-    t->work += shift(t->nodes, in, in == tail ? gain : -gain);
+    f->work -= shift(t->nodes, in, in == tail ? gain : -gain);
 }
 
 /* The best arc of the first block, from where the last search ended, that has one that gains; NOBODY: none in the whole round. */
@@ -210,7 +208,7 @@ static uint32_t find_entering(rm_path_flow *f)
             if (gain > most) most = gain, best = arc;
         }
         if (--left == 0) {
-            t->work += t->block;
+            f->work -= t->block;
             if (best != NOBODY) return best;
             left = t->block;
         }
@@ -314,7 +312,7 @@ static void fill_rows(rm_path_flow *f, int64_t *change)
 remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room, uint32_t n_intervals,
                               const rm_interval *intervals, rm_path_flow *out)
 {
-    rm_path_flow f = {.n_rows = n_rows, .n_intervals = n_intervals, .room = room, .intervals = intervals};
+    rm_path_flow f = {.n_rows = n_rows, .n_intervals = n_intervals, .room = room, .intervals = intervals, .work = INT64_MAX};
     tree *t;
     TRY(RM_SCRATCH(ctx, t, 1));
     *t = (tree){.n_rows = n_rows, .n_arcs = n_rows + n_intervals, .block = 50};
@@ -366,8 +364,7 @@ void rm_path_flow_solve(rm_path_flow *f)
     tree *t = f->tree;
     if (f->n_rows) price_tree(f);
     uint32_t arc;
-    t->work = 0;
-    while ((arc = find_entering(f)) != NOBODY && t->work < MOST_WORK) pivot(f, arc);
+    while ((arc = find_entering(f)) != NOBODY && f->work > 0) pivot(f, arc);
     f->optimal = arc == NOBODY;
     for (uint32_t g = 0; g < f->n_intervals; g++) f->taken[g] = t->flow[f->n_rows + g];
     for (uint32_t row = 0; row < f->n_rows; row++) {

@@ -7,9 +7,8 @@
 typedef struct rm_interval { /* covers rows first .. last */
     uint32_t first, last;
     int64_t size;   /* most that can be taken, > 0 */
-    int64_t profit; /* per unit taken, 0 .. RM_MOST_PROFIT */
+    int64_t profit; /* per unit taken, >= 0; times rows + 1 at most 2^60, since prices are sums of profits */
 } rm_interval;
-#define RM_MOST_PROFIT ((int64_t)1 << 40) /* a potential is a sum of as many as there are rows: less with 2^22 of them */
 
 typedef struct rm_path_flow { /* arrays live in scratch */
     uint32_t n_rows, n_intervals;
@@ -17,7 +16,8 @@ typedef struct rm_path_flow { /* arrays live in scratch */
     const rm_interval *intervals; /* sizes and rows must stay as they are; profits may change between solves */
     int64_t *taken;               /* by interval: 0 .. size */
     int64_t *price;               /* by row, >= 0: the dual solution */
-    bool optimal;                 /* else the work limit came first: taken and price are good, not best */
+    int64_t work;                 /* steps that are left: solves count it down, and stop when it is spent */
+    bool optimal;                 /* else they stopped early: taken and price are good, not best */
     struct rm_tree *tree;
 } rm_path_flow;
 

@@ -11,7 +11,8 @@
  *
  * Integers throughout: weights are in cost units / `unit`, prices in cost units / `scale`, both powers of two.
  *
- * Cost: O(gaps + charges) and one flow a round. Charges are at most MOST_CHARGES times ops + gaps, or the rules are not used. */
+ * Cost: O(gaps + charges) and one flow a round, which may take half of what is left of MOST_WORK, about a second: graphs that nobody
+ * trains get a weaker bound. Charges are at most MOST_CHARGES times ops + gaps, or the rules are not used. */
 #include "plan/bound.h"
 
 #include "algo/path_flow.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHARGES = 8, ROUNDS = 3 };
+enum { MOST_CHARGES = 8, ROUNDS = 3, MOST_WORK = 50000000 };
 #define MOST_WEIGHT ((int64_t)1 << 61)
 
 typedef struct solver {
@@ -28,7 +29,7 @@ typedef struct solver {
     const rm_normal *nm;
     const rm_bound_options *options;
     rm_gaps gs;
-    int64_t budget_bytes, total_cost, unit, scale;
+    int64_t budget_bytes, total_cost, unit, scale, work;
     uint32_t *row; /* by position: how many rows come before it; only positions that may be short of room are rows */
     uint32_t n_rows;
     int64_t *room; /* by row */
@@ -314,7 +315,7 @@ static void choose_scale(solver *s)
 
 static void set_profits(solver *s)
 {
-    const int64_t most = s->n_rows < 1 << 20 ? RM_MOST_PROFIT : (INT64_C(1) << 60) / s->n_rows;
+    const int64_t most = (INT64_C(1) << 60) / ((int64_t)s->n_rows + 1);
     for (uint32_t k = 0; k < s->n_intervals; k++) {
         const rm_uint128 weight = (rm_uint128)s->weight[s->interval_gap[k]] * (rm_uint128)s->scale;
         const rm_uint128 profit = weight / ((rm_uint128)s->unit * (rm_uint128)s->intervals[k].size);
@@ -350,7 +351,10 @@ static bool sum_prices(solver *s, const int64_t *price)
 static void solve_round(solver *s)
 {
     set_profits(s);
+    const int64_t allowed = s->work / 2;
+    s->flow.work = allowed;
     rm_path_flow_solve(&s->flow);
+    s->work -= allowed - (s->flow.work > 0 ? s->flow.work : 0);
     if (!sum_prices(s, s->flow.price)) memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
     keep_if_best(s, give(s));
 }
@@ -489,8 +493,13 @@ static remat_status own_order(remat_ctx *ctx, const rm_normal *nm, const uint32_
 remat_status rm_bound_solve(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order,
                             const rm_bound_options *options, rm_bound *out)
 {
-    solver s = {
-        .ctx = ctx, .nm = nm, .options = options, .budget_bytes = budget_bytes < 0 ? RM_MAX_SUM : budget_bytes, .out = out};
+    solver s = {.work = MOST_WORK,
+
+                .ctx = ctx,
+                .nm = nm,
+                .options = options,
+                .budget_bytes = budget_bytes < 0 ? RM_MAX_SUM : budget_bytes,
+                .out = out};
     if (!order) TRY(own_order(ctx, nm, &order));
     TRY(rm_gaps_find(ctx, nm, order, options->transfer != NULL, &s.gs));
     *out = (rm_bound){.order = order, .n_gaps = s.gs.n_gaps, .gaps = s.gs.gaps, .need = s.gs.need, .tightest = REMAT_NONE};
