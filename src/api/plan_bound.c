@@ -106,7 +106,9 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
                          .need_bytes = proof.need_bytes,
                          .need_op = proof.need_op == REMAT_NONE ? REMAT_NONE : g->op_original[proof.need_op],
                          .scope = more || !proof.feasible ? "fixed-order" : "any-order",
-                         .method = !proof.feasible ? "need" : more ? "flow" : "first-runs",
+                         .method = !proof.feasible ? "need"
+                                   : more          ? "flow"
+                                                   : "first-runs",
                          .rules = more ? proof.rules : 0,
                          .status = proof.feasible ? REMAT_OK : REMAT_E_INFEASIBLE};
     for (uint32_t i = 0; i < proof.n_need_values; i++)

@@ -12,9 +12,10 @@ typedef struct search {
     const rm_normal *nm;
     const uint32_t *order;
     int64_t budget;
+    const int64_t *transfer;
     uint32_t in[BRUTE_MOST_OPS], out[BRUTE_MOST_OPS], stale[BRUTE_MOST_OPS], outputs; /* sets of storages */
-    uint32_t last_pinned_before[BRUTE_MOST_OPS];                                     /* sets of ops: pinned ones that go first */
-    int64_t *best;                                                                   /* by state */
+    uint32_t last_pinned_before[BRUTE_MOST_OPS]; /* sets of ops: pinned ones that go first */
+    int64_t *best;                               /* by state */
     entry *heap;
     size_t n, room;
 } search;
@@ -82,6 +83,16 @@ static void run(search *s, uint32_t ran, uint32_t there, uint32_t op, int64_t co
     offer(s, now_ran << nm->n_stores | (with & ~(s->stale[op] & ~s->out[op])), cost + nm->cost[op]);
 }
 
+static void fetch(search *s, uint32_t ran, uint32_t there, uint32_t store, int64_t cost)
+{
+    const rm_normal *nm = s->nm;
+    if (nm->g->root[nm->value[store]] != nm->value[store] || !has_run(s, ran, nm->producer[store])) return;
+    uint32_t with = there | 1u << store;
+    if (nm->resident_bytes + bytes_of(nm, with) > s->budget) return;
+    for (uint32_t j = nm->token_begin[store]; j < nm->token_begin[store + 1]; j++) with &= ~(1u << nm->tokens[j]);
+    offer(s, ran << nm->n_stores | with, cost + s->transfer[store]);
+}
+
 static void list_sets(search *s)
 {
     const rm_normal *nm = s->nm;
@@ -90,7 +101,8 @@ static void list_sets(search *s)
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) s->in[op] |= 1u << nm->in[k];
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             s->out[op] |= 1u << nm->out[k];
-            for (uint32_t j = nm->token_begin[nm->out[k]]; j < nm->token_begin[nm->out[k] + 1]; j++) s->stale[op] |= 1u << nm->tokens[j];
+            for (uint32_t j = nm->token_begin[nm->out[k]]; j < nm->token_begin[nm->out[k] + 1]; j++)
+                s->stale[op] |= 1u << nm->tokens[j];
         }
         s->last_pinned_before[op] = nm->pinned[op] ? pinned : 0;
         if (nm->pinned[op]) pinned |= 1u << op;
@@ -99,9 +111,9 @@ static void list_sets(search *s)
         if (nm->is_output[x]) s->outputs |= 1u << x;
 }
 
-int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes)
+int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer)
 {
-    search s = {.nm = nm, .order = order, .budget = budget_bytes};
+    search s = {.nm = nm, .order = order, .budget = budget_bytes, .transfer = transfer};
     list_sets(&s);
     const size_t n_ran = order ? (size_t)nm->n_ops + 1 : (size_t)1 << nm->n_ops, n_states = n_ran << nm->n_stores;
     s.best = malloc(n_states * sizeof *s.best);
@@ -119,6 +131,7 @@ int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t bud
         }
         for (uint32_t x = 0; x < nm->n_stores; x++)
             if (there >> x & 1) offer(&s, at.state & ~(1u << x), at.cost);
+        for (uint32_t x = 0; x < nm->n_stores && transfer; x++) fetch(&s, ran, there, x, at.cost);
         for (uint32_t op = 0; op < nm->n_ops; op++) run(&s, ran, there, op, at.cost);
     }
     free(s.heap);

@@ -11,7 +11,8 @@ enum { BRUTE_MOST_STORES = 12, BRUTE_MOST_OPS = 12 };
 #define BRUTE_NOTHING INT64_MAX /* no schedule fits */
 
 bool brute_can(const rm_normal *nm); /* is it small enough? */
-/* `order`: the first runs, by op of nm; NULL: any order, for which ops + stores may be 20 at most. */
-int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes);
+/* `order`: the first runs, by op of nm; NULL: any order, for which ops + stores may be 20 at most.
+ * `transfer`, by storage: what a fetch costs; offloads, which would cost as much once, are free here. NULL: no fetches. */
+int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer);
 
 #endif

@@ -16,7 +16,8 @@ static remat_graph *finish(remat_ctx *ctx, remat_builder *b)
     return graph;
 }
 
-static uint32_t op(remat_builder *b, const char *name, int64_t cost, const uint32_t *in, uint32_t n_in, const uint32_t *out, uint32_t n_out)
+static uint32_t op(remat_builder *b, const char *name, int64_t cost, const uint32_t *in, uint32_t n_in, const uint32_t *out,
+                   uint32_t n_out)
 {
     const uint32_t at = remat_builder_op(b, name, in, n_in, out, n_out);
     remat_builder_op_set(b, at, REMAT_OP_COST, cost);
@@ -166,15 +167,18 @@ static bool is_kept(const rounding *x, uint32_t store, uint32_t t)
     bool later = nm->is_output[store];
     for (uint32_t k = nm->reader_begin[store]; k < nm->reader_begin[store + 1]; k++) later |= nm->readers[k] > t;
     for (uint32_t i = 0; i < x->bound->n_gaps && later; i++)
-        if (x->bound->gaps[i].store == store && x->bound->gaps[i].from == t && 2 * x->bound->kept[i] < nm->bytes[store]) return false;
+        if (x->bound->gaps[i].store == store && x->bound->gaps[i].from == t && 2 * x->bound->kept[i] < nm->bytes[store])
+            return false;
     return later;
 }
 
 static void touch_all(rounding *x, uint32_t t)
 {
     const rm_normal *nm = x->nm;
-    for (uint32_t k = nm->in_begin[t]; k < nm->in_begin[t + 1]; k++) x->there[nm->in[k]] = 1, x->held[nm->in[k]] = is_kept(x, nm->in[k], t);
-    for (uint32_t k = nm->out_begin[t]; k < nm->out_begin[t + 1]; k++) x->there[nm->out[k]] = 1, x->held[nm->out[k]] = is_kept(x, nm->out[k], t);
+    for (uint32_t k = nm->in_begin[t]; k < nm->in_begin[t + 1]; k++)
+        x->there[nm->in[k]] = 1, x->held[nm->in[k]] = is_kept(x, nm->in[k], t);
+    for (uint32_t k = nm->out_begin[t]; k < nm->out_begin[t + 1]; k++)
+        x->there[nm->out[k]] = 1, x->held[nm->out[k]] = is_kept(x, nm->out[k], t);
 }
 
 static void round_up_to_a_plan(rounding *x)
@@ -202,7 +206,8 @@ static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *
     const rm_bound_options options = {RM_RULES, NULL};
     OK(ctx, rm_bound_solve(ctx, nm, budget, NULL, &options, &first));
     rounding x = {.nm = nm, .bound = &first};
-    x.there = rm_scratch(ctx, nm->n_stores, 1), x.held = rm_scratch(ctx, nm->n_stores, 1), x.codes = rm_scratch(ctx, 40 * (size_t)nm->n_ops, sizeof *x.codes);
+    x.there = rm_scratch(ctx, nm->n_stores, 1), x.held = rm_scratch(ctx, nm->n_stores, 1),
+    x.codes = rm_scratch(ctx, 40 * (size_t)nm->n_ops, sizeof *x.codes);
     assert_true(first.feasible && x.there && x.held && x.codes);
     round_up_to_a_plan(&x);
     OK(ctx, rm_normal_expand(ctx, nm, x.codes, x.n, &steps));
@@ -219,7 +224,8 @@ static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *
 
 static void rounded_plans(void **state)
 {
-    static const char *const names[] = {"resnet18", "resnet50", "mobilenetv3_large", "efficientnet_b0", "deit3_base", "distilbert"};
+    static const char *const names[] = {"resnet18",        "resnet50",   "mobilenetv3_large",
+                                        "efficientnet_b0", "deit3_base", "distilbert"};
     remat_ctx *ctx = *state;
     double least = 1;
     for (size_t i = 0; i < 2 * LENGTH(names); i++) {
@@ -339,7 +345,11 @@ static void changed_certificates(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(one_run_serves_all_outputs), WITH_CONTEXT(stand_ins), WITH_CONTEXT(order_that_cannot_fit), WITH_CONTEXT(primal_solution), WITH_CONTEXT(rounded_plans),
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(one_run_serves_all_outputs),
+                                       WITH_CONTEXT(stand_ins),
+                                       WITH_CONTEXT(order_that_cannot_fit),
+                                       WITH_CONTEXT(primal_solution),
+                                       WITH_CONTEXT(rounded_plans),
                                        WITH_CONTEXT(changed_certificates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,7 +97,8 @@ static void large_and_again(void **state)
         for (int again = 0; again < 3; again++) { /* other profits, from the solution before */
             rm_path_flow_solve(&f);
             prove(&x, &f);
-            for (uint32_t g = 0; g < x.n_intervals; g++) x.intervals[g].profit = below(5) ? x.intervals[g].profit : below(100000);
+            for (uint32_t g = 0; g < x.n_intervals; g++)
+                x.intervals[g].profit = below(5) ? x.intervals[g].profit : below(100000);
         }
         rm_scratch_release(*state, mark);
     }
@@ -117,6 +118,7 @@ static void nothing_to_pack(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(every_packing), WITH_CONTEXT(large_and_again), WITH_CONTEXT(nothing_to_pack)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(every_packing), WITH_CONTEXT(large_and_again),
+                                       WITH_CONTEXT(nothing_to_pack)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
