@@ -6,8 +6,9 @@
  *
  * Weights: one re-run of an op may be charged by all gaps that need it, together for at most its cost. At first an op's cost is
  * shared in proportion to bytes. Once there are prices, a gap has no use for more than its bytes are worth at them: ops
- * give to gaps that still want some (exactly as verify_bound.c does), what is left is shared in proportion, and the program is solved again, from the solution
- * before. Each round proves a bound of its own; the best is kept. Then the same with heirs chosen by what the prices say.
+ * give to gaps that still want some (exactly as verify_bound.c does), what is left is shared in proportion,
+ * and the program is solved again, from the solution before. Each of ROUNDS proves a bound of its own; the best is kept. After a pass without
+ * stand-ins there are PASSES with heirs chosen by what the prices say.
  *
  * Integers throughout: weights are in cost units / `unit`, prices in cost units / `scale`, both powers of two.
  *
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHARGES = 8, ROUNDS = 3, MOST_WORK = 50000000 };
+enum { MOST_CHARGES = 8, PASSES = 3, ROUNDS = 3, MOST_WORK = 50000000 };
 #define MOST_WEIGHT ((int64_t)1 << 61)
 
 typedef struct solver {
@@ -396,7 +397,7 @@ static remat_status solve_all(solver *s)
     TRY(RM_SCRATCH(s->ctx, worth, s->nm->n_stores));
     const unsigned rules = s->options->transfer ? 0 : s->options->rules;
     TRY(solve_rounds(s, 0, worth));
-    for (int again = 0; again < 3 && rules; again++) {
+    for (int pass = 0; pass < PASSES && rules; pass++) {
         find_worth(s, worth);
         TRY(solve_rounds(s, rules, worth));
     }
@@ -418,26 +419,27 @@ static int by_value(const void *left, const void *right)
     return (a->heir > b->heir) - (a->heir < b->heir);
 }
 
-/* Is any of the storage's gaps across a row that has a price? */
-static bool is_priced(const solver *s, uint32_t store)
-{
-    for (uint32_t i = s->gs.gap_begin[store]; i < s->gs.gap_begin[store + 1]; i++)
-        if (s->price_before[s->gs.gaps[i].to] > s->price_before[s->gs.gaps[i].from + 1]) return true;
-    return false;
-}
-
-static void write_heirs(solver *s, rm_certificate *x)
+/* Heirs none of whose gaps has a price prove nothing, and are left out. */
+static remat_status write_heirs(solver *s, rm_certificate *x)
 {
     const rm_normal *nm = s->nm;
     const uint32_t *original = nm->g->value_original;
     const rm_heirs *h = &s->best_heirs;
+    uint8_t *priced; /* by storage */
+    TRY(RM_SCRATCH(s->ctx, priced, nm->n_stores));
+    TRY(RM_SCRATCH(s->ctx, x->heirs, h->n));
+    for (uint32_t i = 0; i < s->gs.n_gaps; i++) {
+        const rm_gap *gap = &s->gs.gaps[i];
+        priced[gap->store] |= s->price_before[gap->to] > s->price_before[gap->from + 1];
+    }
     for (uint32_t r = 0; r < nm->n_stores; r++)
         for (uint32_t k = h->heir_begin[r]; k < h->heir_begin[r + 1]; k++) {
-            if (!is_priced(s, h->heirs[k])) continue; /* it proves nothing */
+            if (!priced[h->heirs[k]]) continue;
             x->heirs[x->n_heirs++] = (rm_heir){original[nm->value[r]], original[nm->value[h->heirs[k]]]};
             s->out->rules |= h->rules[r];
         }
     if (x->n_heirs) qsort(x->heirs, x->n_heirs, sizeof *x->heirs, by_value);
+    return REMAT_OK;
 }
 
 static remat_status write_certificate(solver *s)
@@ -447,7 +449,6 @@ static remat_status write_certificate(solver *s)
     if (s->best == 0) return REMAT_OK;
     x->scale = s->scale;
     TRY(RM_SCRATCH(s->ctx, x->prices, s->n_rows));
-    TRY(RM_SCRATCH(s->ctx, x->heirs, s->best_heirs.n));
     for (uint32_t row = 0; row < s->n_rows; row++)
         if (s->best_price[row]) {
             const uint32_t op = nm->op[s->gs.order[s->row_position[row]]];
@@ -455,8 +456,7 @@ static remat_status write_certificate(solver *s)
         }
     qsort(x->prices, x->n_prices, sizeof *x->prices, by_op);
     sum_prices(s, s->best_price);
-    write_heirs(s, x);
-    return REMAT_OK;
+    return write_heirs(s, x);
 }
 
 /* ---- from outside ---- */
@@ -478,6 +478,7 @@ static remat_status allocate(solver *s)
     s->total_cost = 1;
     for (uint32_t op = 0; op < n; op++) s->total_cost += s->nm->cost[op];
     for (s->unit = 1; s->unit < 1 << 24 && s->total_cost < MOST_WEIGHT / 2 / s->unit;) s->unit *= 2;
+    s->out->unit = s->unit;
     return REMAT_OK;
 }
 

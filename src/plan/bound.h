@@ -26,13 +26,14 @@ typedef struct rm_bound_options {
 typedef struct rm_bound {  /* arrays live in scratch */
     const uint32_t *order; /* by position: op */
     uint32_t n_gaps;
-    rm_gap *gaps;      /* by store, then from */
-    int64_t *weight;   /* by gap: what it costs to make it again, in cost units / scale, as far as the bound counts it */
-    int64_t *kept;     /* by gap: bytes of nm->bytes[store] that the program keeps, or a stand-in for them */
-    int64_t *need;     /* by position: bytes in memory at that first run, whatever else is kept */
-    uint32_t tightest; /* the position where need is largest; REMAT_NONE without ops */
-    bool feasible;     /* need fits the budget everywhere; if not, there is no kept, no weight, no certificate */
-    unsigned rules;    /* those that the certificate makes use of */
+    rm_gap *gaps;               /* by store, then from */
+    int64_t unit;               /* of weights */
+    int64_t *weight;            /* by gap: what losing it costs, in cost units / unit, as far as the bound counts it */
+    int64_t *kept;              /* by gap: bytes of nm->bytes[store] that the program keeps, or a stand-in for them */
+    int64_t *need;              /* by position: bytes in memory at that first run, whatever else is kept */
+    uint32_t tightest;          /* the position where need is largest; REMAT_NONE without ops */
+    bool feasible;              /* need fits the budget everywhere; if not, there is no kept, no weight, no certificate */
+    unsigned rules;             /* those that the certificate makes use of */
     rm_certificate certificate; /* scale 0: prices prove nothing beyond the first runs */
 } rm_bound;
 
