@@ -14,7 +14,7 @@ CMAKE = $(shell cmake --version >/dev/null 2>&1 && echo cmake || echo .venv/bin/
 PYTHON = $(CURDIR)/.venv/bin/python
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check bench build-tests fuzz install format layers clean have-build have-check have-fuzz have-format
+.PHONY: all demo check bench bench-mincut build-tests fuzz install format layers clean have-build have-check have-fuzz have-format
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -27,6 +27,16 @@ check: build-tests
 
 bench: build-tests
 	@bench/run $(BUILD)
+
+# torch's own flow problems against networkx; its Python packages go to a place of their own.
+bench-mincut: build-tests build/bench-venv/ready
+	@build/bench-venv/bin/python bench/mincut_torch.py $(BUILD)/remat build/mincut-networks bench/results/mincut-torch.md
+	@cat bench/results/mincut-torch.md
+
+build/bench-venv/ready: bench/requirements.txt
+	python3 -m venv build/bench-venv
+	build/bench-venv/bin/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	@touch $@
 
 build-tests: .venv/ready
 	@$(configure) -DBUILD_TESTING=ON -DREMAT_PYTHON=$(PYTHON) >/dev/null

@@ -13,7 +13,7 @@
 
 #define ON(name) (1u << CMD_##name)
 #define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE))
-#define FILES (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
+#define FILES (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
 #define GRAPHS (FILES | ON(GEN))
 #define ALL ((1u << CMD_COUNT) - 1)
 
@@ -24,22 +24,33 @@ const flag flags[FLAG_COUNT] = {
                     "a peak above this is invalid: 12GiB, 900MB, 50% (of keep-all), 4096"},
     [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY), "the plan's bound must be proved too"},
     [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS, "how to plan; compare takes a list: a,b,c"},
+    [FLAG_SAVED] = {"saved", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE),
+                    "show what is saved and its traffic; without --strategy: keep-all, save-inputs, save-layers, mincut"},
+    [FLAG_CLASSES] = {"classes", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO),
+                      "show the class of every op, and which ops mincut never runs again, and why"},
+    [FLAG_CLASS] = {"class", 0, TEXT, "LIST", NULL, COMPLETE_NONE, PLANS | ON(INFO),
+                    "classes of ops by name, above the file's, as a list: aten.cat=fusible"},
     [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                    "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},
     [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                  "last budget: 80 or 80% of keep-all, 8GiB (default: 100%)"},
-    [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE, PLANS,
+    [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE, PLANS | ON(FUSE),
                    "stop planning after T seconds (decimals allowed)"},
-    [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS,
+    [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS | ON(FUSE),
                    "work limit: reproducible, unlike --time (default: about a second's worth)"},
     [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS, "seed of random choices (default 0)"},
+    [FLAG_OFFLOAD] =
+        {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS,
+         "fastsa may offload values and fetch them back, at RATE: 50GB/s (costs in ns), or 50GB per 1e9 cost units"},
+    [FLAG_ORDER_ONLY] = {"order-only", 0, SWITCH, NULL, "order_only", COMPLETE_NONE, PLANS,
+                         "fastsa: nothing is recomputed, only the order changes"},
     [FLAG_LIST] = {"list", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(GEN), "list the models and their parameters"},
     [FLAG_CHAIN] = {"chain", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO) | ON(IMPORT),
                     "cut a training graph into its chain of stages first"},
     [FLAG_FORMAT] = {"format", 0, TEXT, "F", NULL, COMPLETE_FORMAT, ON(GEN) | ON(IMPORT),
                      "json or dot (default: by the ending of FILE, else json)"},
-    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(GEN) | ON(IMPORT),
+    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(FUSE) | ON(GEN) | ON(IMPORT),
                      "write the result to FILE, gzip if it ends in .gz; - is standard output"},
     [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS & ~ON(LOWER),
                          "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat help " COST_MODELS_TOPIC},
@@ -48,6 +59,8 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_NO_ALIAS] = {"no-alias", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "give every view a storage of its own"},
     [FLAG_REPLAY_RANDOM] = {"replay-random", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
                             "random ops may run again: their generator is replayed"},
+    [FLAG_FUSE] = {"fuse", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS & ~ON(FUSE),
+                   "kernels of fused ops become the ops: what stays inside one takes no memory"},
     [FLAG_CSV] = {"csv", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE) | ON(CURVE), "print comma separated values"},
     [FLAG_JSON] = {"json", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL & ~(ON(COMPLETION) | ON(HELP)), "print JSON, errors too"},
     [FLAG_HELP] = {"help", 'h', SWITCH, NULL, NULL, COMPLETE_NONE, ALL, "print this help"},
@@ -107,7 +120,7 @@ bool args_number(const char *text, int64_t *result)
 }
 
 static bool parse_seconds(const char *text, int64_t *ms)
-{ /* rounded up: 0 would mean no limit */
+{ /* rounded up */
     int64_t whole = 0, thousandths = 0;
     size_t digits = 0;
     bool rest = false;
@@ -123,7 +136,8 @@ static bool parse_seconds(const char *text, int64_t *ms)
         }
     }
     *ms = 1000 * whole + thousandths + (rest ? 1 : 0);
-    return *text == '\0' && digits > 0 && *ms > 0;
+    if (*ms == 0) *ms = 1; /* to the library 0 means no limit */
+    return *text == '\0' && digits > 0;
 }
 
 static int usage(out *o, const args *a, const char *place, const char *reason)
@@ -135,7 +149,9 @@ unsigned option_commands(const remat_option *option)
 {
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].option && strcmp(flags[i].option, option->name) == 0) return 0;
-    if (strcmp(option->name, "max_input_bytes") == 0) return FILES;
+    if (strcmp(option->name, "max_input_bytes") == 0) return FILES | ON(MAXFLOW);
+    if (strcmp(option->name, "offload") == 0) return 0; /* FLAG_OFFLOAD sets it together with the bandwidth */
+    if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);
     if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN) | ON(VERIFY);
     if (strcmp(option->name, "bound_rules") == 0) return PLANS | ON(BOUND);
     return PLANS;
@@ -190,12 +206,13 @@ static int set_flag(args *a, out *o, flag_id id, const char *shown, const char *
     const flag *f = &flags[id];
     char reason[400];
     a->text[id] = value ? value : "";
+    if (f->kind == SWITCH) a->number[id] = 1;
     if (f->kind == INTEGER && !args_number(value, &a->number[id])) {
         snprintf(reason, sizeof reason, "'%.60s' is not a whole number in range", value);
         return usage(o, a, shown, reason);
     }
     if (f->kind == SECONDS && !parse_seconds(value, &a->number[id])) {
-        snprintf(reason, sizeof reason, "'%.60s' is not a number of seconds above 0", value);
+        snprintf(reason, sizeof reason, "'%.60s' is not a number of seconds", value);
         return usage(o, a, shown, reason);
     }
     if (!f->option) return REMAT_OK;

@@ -60,21 +60,51 @@ static void compare_table(session *s, const reports *r)
 {
     out *o = s->out;
     table t = {.out = o, .align = "lrrrllrr"};
-    size_t refused = 0;
     heads(&t, "strategy", "peak", "of keep-all");
     for (size_t i = 0; i < r->n; i++) {
         const remat_summary *m = &r->items[i].summary;
-        if (!r->items[i].plan) {
-            refused++;
-            continue;
-        }
+        if (!r->items[i].plan) continue;
         table_cell(&t, PLAIN, "%s", m->strategy);
         table_cell(&t, PLAIN, "%s", out_size(o, m->peak_bytes).text);
         table_cell(&t, PLAIN, "%s", human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes)).text);
         judged(&t, &r->items[i]);
     }
     table_print(&t);
-    if (refused) out_print(o, "\n%sdo not apply%s\n", out_style(o, BOLD), out_style(o, PLAIN));
+}
+
+static void size_cell(table *t, int64_t bytes)
+{
+    if (bytes < 0) table_cell(t, DIM, "-");
+    else table_cell(t, PLAIN, "%s", out_size(t->out, bytes).text);
+}
+
+/* --saved: what crosses from the forward to the backward pass. */
+static void saved_table(session *s, const reports *r)
+{
+    static const char *const names[] = {"strategy", "saved", "crossing", "traffic", "peak", "run again", "overhead", "seconds"};
+    table t = {.out = s->out, .align = "lrrrrrrr"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(&t, BOLD, "%s", names[i]);
+    for (size_t i = 0; i < r->n; i++) {
+        const remat_summary *m = &r->items[i].summary;
+        if (!r->items[i].plan) continue;
+        table_cell(&t, PLAIN, "%s", m->strategy);
+        size_cell(&t, m->saved_bytes);
+        size_cell(&t, m->cut_capacity);
+        size_cell(&t, m->traffic_bytes);
+        size_cell(&t, m->peak_bytes);
+        table_cell(&t, PLAIN, "%" PRIu32, m->recomputed_ops);
+        table_cell(&t, PLAIN, "+%s", human_percent(report_overhead(m)).text);
+        table_cell(&t, PLAIN, "%.4f", r->items[i].seconds);
+    }
+    table_print(&t);
+}
+
+static void refused(session *s, const reports *r)
+{
+    out *o = s->out;
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++) n += !r->items[i].plan;
+    if (n) out_print(o, "\n%sdo not apply%s\n", out_style(o, BOLD), out_style(o, PLAIN));
     for (size_t i = 0; i < r->n; i++)
         if (!r->items[i].plan)
             out_print(o, "  %-12s  %s\n", r->items[i].summary.strategy, out_clean(o, r->items[i].reason, o->width - 16).text);
@@ -131,10 +161,12 @@ int cmd_compare(session *s)
 {
     const args *a = s->args;
     const char *list = a->text[FLAG_STRATEGY];
+    const bool saved = a->text[FLAG_SAVED] != NULL;
     int64_t budget;
     int status;
     reports r = {0};
-    if (!a->text[FLAG_BUDGET])
+    if (saved && !list) list = "keep-all,save-inputs,save-layers,mincut";
+    if (!a->text[FLAG_BUDGET] && !saved)
         return out_fail(s->out, REMAT_E_USAGE, "compare", "--budget", "is needed, for example --budget 50%%");
     if (list && (status = check_list(s, list))) return status;
     if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
@@ -149,10 +181,15 @@ int cmd_compare(session *s)
     } else if (!status) {
         char after[160];
         snprintf(after, sizeof after, "  keep-all peak %s  budget%s%s", out_size(s->out, s->info.keep_all_peak_bytes).text,
-                 budget >= 0 ? " " : ": the least of each", budget >= 0 ? out_exact(s->out, budget).text : "");
+                 budget >= 0                  ? " "
+                 : budget == REMAT_BUDGET_MIN ? ": the least of each"
+                                              : ": none",
+                 budget >= 0 ? out_exact(s->out, budget).text : "");
         out_title(s->out, session_name(s), after);
         out_print(s->out, "\n");
-        compare_table(s, &r);
+        if (saved) saved_table(s, &r);
+        else compare_table(s, &r);
+        refused(s, &r);
     }
     if (!status && !(status = interrupted(s))) status = compare_status(s, &r);
     free(names);

@@ -179,9 +179,94 @@ static int draw_keep_all(session *s)
     return REMAT_OK;
 }
 
+/* ---- classes: --classes ---- */
+
+static void rules_json(session *s, const remat_op_rule *rules)
+{
+    emitter j = {.out = s->out};
+    info_json(s, &j);
+    emit_open(&j, "classes", '[');
+    for (uint32_t op = 0; op < remat_graph_n_ops(s->graph); op++) {
+        emit_open(&j, NULL, '{');
+        emit_text(&j, "name", remat_graph_op_name(s->graph, op));
+        emit_text(&j, "op", remat_graph_op_target(s->graph, op));
+        emit_text(&j, "class", remat_class_name(rules[op].op_class));
+        emit_bool(&j, "in_forward", rules[op].in_forward);
+        emit_bool(&j, "banned", rules[op].ban != REMAT_BAN_NONE);
+        emit_text(&j, "reason", rules[op].ban == REMAT_BAN_NONE ? NULL : remat_ban_reason(rules[op].ban));
+        emit_close(&j, '}');
+    }
+    emit_close(&j, ']');
+    emit_close(&j, '}');
+}
+
+typedef struct kind_of_op {
+    const char *target;
+    remat_op_rule rule;
+    uint32_t first, n; /* ops */
+} kind_of_op;
+
+static int by_kind(const void *left, const void *right)
+{
+    const kind_of_op *a = left, *b = right;
+    const int order = strcmp(a->target, b->target);
+    if (order) return order;
+    if (a->rule.in_forward != b->rule.in_forward) return a->rule.in_forward ? -1 : 1;
+    if (a->rule.ban != b->rule.ban) return a->rule.ban < b->rule.ban ? -1 : 1;
+    return a->rule.op_class < b->rule.op_class ? -1 : a->rule.op_class > b->rule.op_class;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const kind_of_op *a = left, *b = right;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+/* Ops of one name and one rule are one row. */
+static void rules_table(session *s, const remat_op_rule *rules)
+{
+    const uint32_t n = remat_graph_n_ops(s->graph);
+    kind_of_op *kinds = out_resize(NULL, (size_t)n + 1, sizeof *kinds);
+    size_t n_kinds = 0;
+    for (uint32_t op = 0; op < n; op++) kinds[op] = (kind_of_op){remat_graph_op_target(s->graph, op), rules[op], op, 1};
+    qsort(kinds, n, sizeof *kinds, by_kind);
+    for (uint32_t i = 0; i < n; i++) {
+        if (n_kinds && by_kind(&kinds[n_kinds - 1], &kinds[i]) == 0) {
+            kinds[n_kinds - 1].n++;
+            if (kinds[i].first < kinds[n_kinds - 1].first) kinds[n_kinds - 1].first = kinds[i].first;
+        } else kinds[n_kinds++] = kinds[i];
+    }
+    qsort(kinds, n_kinds, sizeof *kinds, by_place);
+    table t = {.out = s->out, .align = "LrllL"};
+    static const char *const heads[] = {"op", "ops", "class", "may run again", "why not"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&t, BOLD, "%s", heads[i]);
+    for (size_t i = 0; i < n_kinds; i++) {
+        const remat_op_rule *rule = &kinds[i].rule;
+        table_cell(&t, PLAIN, "%s", out_clean(s->out, kinds[i].target, 50).text);
+        table_cell(&t, PLAIN, "%" PRIu32, kinds[i].n);
+        table_cell(&t, PLAIN, "%s", remat_class_name(rule->op_class));
+        if (!rule->in_forward) table_cell(&t, DIM, "-");
+        else table_cell(&t, rule->ban == REMAT_BAN_NONE ? GOOD : PLAIN, "%s", rule->ban == REMAT_BAN_NONE ? "yes" : "no");
+        table_cell(&t, PLAIN, "%s", rule->in_forward ? remat_ban_reason(rule->ban) : "backward pass");
+    }
+    table_print(&t);
+    free(kinds);
+}
+
+static int info_classes(session *s)
+{
+    remat_op_rule *rules = out_resize(NULL, (size_t)remat_graph_n_ops(s->graph) + 1, sizeof *rules);
+    const remat_status status = remat_graph_rules(s->ctx, s->graph, rules);
+    if (status == REMAT_OK && s->out->json) rules_json(s, rules);
+    else if (status == REMAT_OK) rules_table(s, rules);
+    free(rules);
+    return status == REMAT_OK ? REMAT_OK : session_fail(s, status);
+}
+
 static int info_graph(session *s)
 {
     emitter j = {.out = s->out};
+    if (s->args->text[FLAG_CLASSES]) return info_classes(s);
     if (s->out->json) {
         info_json(s, &j);
         emit_close(&j, '}');
@@ -290,6 +375,8 @@ int cmd_info(session *s)
     remat_input_free(input);
     if (status) return status;
     if (plan) return info_plan(s, plan);
+    if (s->chain && s->args->text[FLAG_CLASSES])
+        return out_fail(s->out, REMAT_E_USAGE, "info", "--classes", "is for graphs: a chain has no ops");
     if ((status = session_measure(s))) return status;
     return s->chain ? info_chain(s) : info_graph(s);
 }

@@ -70,39 +70,12 @@ static void json_statement(session *s, emitter *j, const remat_statement *statem
     emit_close(j, '}');
 }
 
-static int read_graph(session *s, const remat_plan *plan, const char *plan_source)
-{
-    const char *source = s->args->operands[0];
-    const int status = session_read(s, source, plan, plan_source);
-    if (!status && s->chain) return out_fail(s->out, REMAT_E_INPUT, source, "", "is a chain, where a graph is needed");
-    return status;
-}
-
-static int choose_plan(session *s, const remat_plan **plan)
-{
-    const args *a = s->args;
-    int status;
-    if (a->n_operands < 2) {
-        if ((status = read_graph(s, NULL, NULL)) || (status = session_keep_all(s))) return status;
-        *plan = s->keep_all;
-        return REMAT_OK;
-    }
-    if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
-        return out_fail(s->out, REMAT_E_USAGE, "lower", "", "only one of GRAPH and PLAN can be standard input");
-    remat_verdict v;
-    if ((status = session_read_plan(s, a->operands[1], plan))) return status;
-    if ((status = read_graph(s, *plan, a->operands[1]))) return status;
-    CHECK(s, remat_plan_verify(s->ctx, s->graph, *plan, &v));
-    if (v.valid) return REMAT_OK;
-    return out_fail(s->out, REMAT_E_PLAN, a->operands[1], "", "%s", v.reason);
-}
-
 int cmd_lower(session *s)
 {
     const remat_plan *plan;
     remat_program *program;
     size_t n_steps, n;
-    const int status = choose_plan(s, &plan);
+    const int status = session_program(s, &plan);
     if (status) return status;
     const remat_step *steps = remat_plan_steps(plan, &n_steps);
     CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));

@@ -10,9 +10,11 @@ int cmd_bound(session *s);
 int cmd_verify(session *s);
 int cmd_compare(session *s);
 int cmd_curve(session *s);
+int cmd_fuse(session *s);
 int cmd_lower(session *s);
 int cmd_gen(session *s);
 int cmd_import(session *s);
+int cmd_maxflow(session *s);
 int cmd_completion(session *s);
 
 #endif

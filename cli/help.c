@@ -50,7 +50,7 @@ void help_overview(out *o)
              "--list). remat COMMAND --help says more about each, remat help " COST_MODELS_TOPIC " about costs.");
     heading(o, "Common flags");
     const flag_id common[] = {FLAG_COST_MODEL,    FLAG_DCE,  FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                              FLAG_REPLAY_RANDOM, FLAG_JSON, FLAG_HELP};
+                              FLAG_REPLAY_RANDOM, FLAG_FUSE, FLAG_JSON,          FLAG_HELP};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) flag_row(o, &flags[common[i]]);
     row(o, "--version", "print the version");
     heading(o, "Exit codes");

@@ -16,10 +16,12 @@ const command commands[CMD_COUNT] = {
     [CMD_INFO] =
         {"info", "FILE", "what a graph holds and where its memory goes",
          "Counts, the memory of keep-all step by step, and the largest values at its peak. A chain shows its stages, a plan "
-         "file its summary. --chain shows the stages that chain strategies see in a training graph.",
+         "file its summary. --chain shows the stages that chain strategies see in a training graph, --classes what mincut may "
+         "run again.",
          "info zoo:resnet50\n"
          "info model.json.gz --dce --fold-identity\n"
          "info zoo:resnet50 --chain\n"
+         "info model.json.gz --classes\n"
          "info - --json < model.json",
          1, 1, cmd_info},
     [CMD_PLAN] =
@@ -52,12 +54,14 @@ const command commands[CMD_COUNT] = {
          "verify model.json.gz plan.json --bound\n"
          "verify model.json.gz plan.json --budget 8GiB --json",
          2, 2, cmd_verify},
-    [CMD_COMPARE] =
-        {"compare", "GRAPH", "all strategies at one budget, side by side",
-         "One row a strategy: peak, overhead, whether it fits. Strategies that do not apply say why. Exit code 0 if one fits.",
-         "compare zoo:resnet50 --budget 50%\n"
-         "compare model.json.gz --budget 8GiB --strategy periodic,chen-sqrt --csv",
-         1, 1, cmd_compare},
+    [CMD_COMPARE] = {"compare", "GRAPH", "all strategies at one budget, side by side",
+                     "One row a strategy: peak, overhead, whether it fits. Strategies that do not apply say why. Exit code 0 "
+                     "if one fits. --saved "
+                     "compares what the forward pass saves for the backward pass, and needs no budget.",
+                     "compare zoo:resnet50 --budget 50%\n"
+                     "compare model.json.gz --saved\n"
+                     "compare model.json.gz --budget 8GiB --strategy periodic,chen-sqrt --csv",
+                     1, 1, cmd_compare},
     [CMD_CURVE] =
         {"curve", "GRAPH", "what each budget costs, as a table and a plot",
          "Plans at budgets from the least that the strategy finds up to keep-all. A cheaper plan of a smaller budget is "
@@ -66,6 +70,14 @@ const command commands[CMD_COUNT] = {
          "curve model.json.gz --from 30 --to 80 --points 6\n"
          "curve model.json.gz --csv > curve.csv",
          1, 1, cmd_curve},
+    [CMD_FUSE] =
+        {"fuse", "GRAPH [PLAN]", "a graph or a plan as fused kernels, and what they read and write",
+         "Groups ops into the kernels that a fusing compiler would make, then computes values again inside the kernels that "
+         "read them wherever that moves fewer bytes. -o writes the resulting program, a graph with repeated nodes.",
+         "fuse zoo:fig4\n"
+         "fuse model.json.gz --dce --json\n"
+         "fuse model.json.gz plan.json -o program.json.gz",
+         1, 2, cmd_fuse},
     [CMD_LOWER] = {"lower", "GRAPH [PLAN]", "a plan as allocate, compute, deallocate",
                    "Prints the statements that execute a plan (keep-all without one), with the memory in use at each.",
                    "lower model.json.gz plan.json\n"
@@ -87,6 +99,13 @@ const command commands[CMD_COUNT] = {
          "import model.json.gz --chain -o chain.json\n"
          "import model.json.gz --format dot | dot -Tsvg > model.svg",
          1, 1, cmd_import},
+    [CMD_MAXFLOW] =
+        {"maxflow", "FILE", "a maximum flow and its minimum cut",
+         "Solves a maximum-flow problem in DIMACS format with the solver behind mincut. Of the minimum cuts it shows the one "
+         "nearest the sink; --json lists the vertices on the source's side.",
+         "maxflow network.max\n"
+         "maxflow - --json < network.max",
+         1, 1, cmd_maxflow},
     [CMD_COMPLETION] = {"completion", "SHELL", "print completions for bash, zsh or fish",
                         "Prints a completion script; source it, or put it where the shell looks.",
                         "completion bash > ~/.local/share/bash-completion/completions/remat\n"

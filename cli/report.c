@@ -59,7 +59,8 @@ static int does_not_apply(session *s, const char *strategy, int64_t budget, cons
     remat_summary *m = &r->summary;
     m->strategy = strategy;
     m->budget_bytes = budget;
-    m->peak_bytes = m->cost = m->bound_cost = m->offloaded_bytes = m->saved_bytes = m->traffic_bytes = REMAT_ABSENT;
+    m->peak_bytes = m->cost = m->bound_cost = m->offloaded_bytes = m->saved_bytes = m->traffic_bytes = m->cut_capacity =
+        REMAT_ABSENT;
     m->seed = m->work = REMAT_ABSENT;
     m->steps = m->recomputed_ops = 0;
     m->within_budget = false;
@@ -132,7 +133,8 @@ void report_json(emitter *j, const session *s, const report *r)
     if (r->seconds < 0) emit_null(j, "seconds");
     else emit_real(j, "seconds", r->seconds);
     emit_text(j, "plan", r->path);
-    if (r->status != REMAT_OK) { /* more than the contract: why there is no plan */
+    emit_int_or_null(j, "cut_capacity", m->cut_capacity); /* from here on: more than the contract */
+    if (r->status != REMAT_OK) {                          /* why there is no plan */
         emit_open(j, "error", '{');
         emit_int(j, "code", r->status);
         emit_text(j, "file", "");
@@ -197,6 +199,7 @@ void report_table(out *o, const report *r)
 
     if (m->offloaded_bytes > 0) amount_row(&t, "offloaded", m->offloaded_bytes, "moved to the host");
     amount_row(&t, "saved", m->saved_bytes, "kept from forward to backward");
+    amount_row(&t, "crossing", m->cut_capacity, "read, or written and read, for the backward");
     amount_row(&t, "traffic", m->traffic_bytes, "read and written, fused");
     table_print(&t);
 }

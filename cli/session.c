@@ -94,12 +94,37 @@ void session_release(session *s)
 
 /* ---- opening and reading ---- */
 
+/* One item of --class: NAME=CLASS. */
+static int set_class(session *s, const char *item, size_t length)
+{
+    char name[128];
+    const char *word = memchr(item, '=', length), *class_name;
+    const size_t name_length = word ? (size_t)(word - item) : 0, word_length = word ? length - name_length - 1 : 0;
+    if (name_length > 0 && name_length < sizeof name) {
+        snprintf(name, sizeof name, "%.*s", (int)name_length, item);
+        for (int c = 0; (class_name = remat_class_name((remat_class)c)); c++)
+            if (strlen(class_name) == word_length && memcmp(class_name, word + 1, word_length) == 0) {
+                CHECK(s, remat_ctx_class(s->ctx, name, (remat_class)c));
+                return REMAT_OK;
+            }
+    }
+    return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--class",
+                    "'%.*s' is not NAME=CLASS with a class of other, compute, fusible, view, random",
+                    (int)(length < 60 ? length : 60), item);
+}
+
 int session_open(session *s, const args *a, out *o)
 {
     *s = (session){.args = a, .out = o, .ctx = remat_ctx_new(NULL), .bar = {.parts = 1, .points = 1}};
     if (!s->ctx) return out_fail(o, REMAT_E_MEMORY, "", "", "out of memory");
     remat_ctx_on_warning(s->ctx, on_warning, s);
     for (int i = 0; i < a->n_options; i++) CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
+    for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {
+        next = strchr(item, ',');
+        const int status = set_class(s, item, next ? (size_t)(next - item) : strlen(item));
+        if (status) return status;
+        if (next) next++;
+    }
     return REMAT_OK;
 }
 
@@ -132,7 +157,8 @@ int session_input(session *s, const char *source, remat_input **input)
     return REMAT_OK;
 }
 
-static const flag_id graph_flags[] = {FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS, FLAG_REPLAY_RANDOM, FLAG_COST_MODEL};
+static const flag_id graph_flags[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
+                                      FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL};
 
 bool session_prepares(const args *a)
 {
@@ -141,9 +167,30 @@ bool session_prepares(const args *a)
     return false;
 }
 
+/* "50GB/s": costs must be ns for that to mean something; "50GB": per 1e9 cost units, whatever they are. */
+static int set_offload(session *s)
+{
+    const char *text = s->args->text[FLAG_OFFLOAD];
+    if (!text) return REMAT_OK;
+    const size_t n = strlen(text);
+    const bool per_second = n > 2 && strcmp(text + n - 2, "/s") == 0;
+    char bytes[40] = "";
+    int64_t rate = 0;
+    if (n < sizeof bytes) snprintf(bytes, sizeof bytes, "%.*s", (int)(per_second ? n - 2 : n), text);
+    if (strchr(bytes, '%') || remat_budget_parse(s->ctx, bytes, 0, &rate) != REMAT_OK || rate <= 0)
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--offload", "'%.40s' is not a rate such as 50GB/s", text);
+    if (per_second && strcmp(remat_graph_cost_unit(s->graph), "ns") != 0)
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--offload",
+                        "costs are in '%s', not ns: say how many bytes per 1e9 of them, without /s",
+                        remat_graph_cost_unit(s->graph));
+    CHECK(s, remat_ctx_set(s->ctx, "bandwidth", rate));
+    CHECK(s, remat_ctx_set(s->ctx, "offload", 1));
+    return REMAT_OK;
+}
+
 static int read_graph(session *s, const remat_input *input, const remat_summary *recorded, const char *plan_source)
 {
-    static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS, REMAT_REPLAY_RANDOM};
+    static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS, REMAT_REPLAY_RANDOM, REMAT_FUSE};
     const char *given = s->args->text[FLAG_COST_MODEL], *cost_model = given;
     unsigned wanted = 0;
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) wanted |= s->args->text[graph_flags[i]] ? bits[i] : 0;
@@ -157,7 +204,7 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
     if (status == REMAT_E_USAGE && cost_model)
         return out_fail(s->out, REMAT_E_INPUT, plan_source, "cost_model", "%s", error_reason(s));
     CHECK(s, status);
-    return REMAT_OK;
+    return set_offload(s);
 }
 
 static int read_chain(session *s, const char *source, const remat_input *input)
@@ -308,6 +355,33 @@ int session_keep_all(session *s)
     else CHECK(s, remat_plan_make(s->ctx, s->graph, "keep-all", REMAT_BUDGET_NONE, &plan));
     s->keep_all = own(s, plan);
     return REMAT_OK;
+}
+
+static int read_no_chain(session *s, const remat_plan *plan, const char *plan_source)
+{
+    const char *source = s->args->operands[0];
+    const int status = session_read(s, source, plan, plan_source);
+    if (!status && s->chain) return out_fail(s->out, REMAT_E_INPUT, source, "", "is a chain, where a graph is needed");
+    return status;
+}
+
+int session_program(session *s, const remat_plan **plan)
+{
+    const args *a = s->args;
+    int status;
+    if (a->n_operands < 2) {
+        if ((status = read_no_chain(s, NULL, NULL)) || (status = session_keep_all(s))) return status;
+        *plan = s->keep_all;
+        return REMAT_OK;
+    }
+    if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "", "only one of GRAPH and PLAN can be standard input");
+    remat_verdict v;
+    if ((status = session_read_plan(s, a->operands[1], plan))) return status;
+    if ((status = read_no_chain(s, *plan, a->operands[1]))) return status;
+    CHECK(s, remat_plan_verify(s->ctx, s->graph, *plan, &v));
+    if (v.valid) return REMAT_OK;
+    return out_fail(s->out, REMAT_E_PLAN, a->operands[1], "", "%s", v.reason);
 }
 
 static double seconds_since(int64_t begin_ns) { return (double)((now_ns() - begin_ns + 500) / 1000) / 1e6; }

@@ -42,6 +42,8 @@ int session_measure(session *s);                                                
 int session_read(session *s, const char *source, const remat_plan *plan, const char *plan_source); /* all three */
 bool session_prepares(const args *a);                                                              /* is there a graph flag? */
 int session_keep_all(session *s);
+int session_program(session *s,
+                    const remat_plan **plan); /* the operands GRAPH [PLAN]: the plan, verified; keep-all without one */
 int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes); /* NULL text: no budget */
 int session_strategy(session *s, const char *name);                                         /* is there such a strategy? */
 

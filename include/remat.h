@@ -44,6 +44,7 @@ typedef struct remat_graph remat_graph;     /* ops, values and costs; immutable 
 typedef struct remat_builder remat_builder; /* a graph under construction */
 typedef struct remat_chain remat_chain;     /* a chain of stages (Rotor's model); immutable */
 typedef struct remat_plan remat_plan;       /* a schedule with its numbers; immutable */
+typedef struct remat_network remat_network; /* a maximum-flow problem; immutable */
 typedef struct remat_program remat_program; /* a schedule with its allocations and frees; immutable */
 
 /* The program exits with these. They never change. */
@@ -98,13 +99,13 @@ const char *remat_ctx_error_reason(const remat_ctx *ctx);
 
 /* ---- files ---- */
 
-typedef enum remat_kind { REMAT_KIND_GRAPH = 0, REMAT_KIND_CHAIN = 1, REMAT_KIND_PLAN = 2 } remat_kind;
+typedef enum remat_kind { REMAT_KIND_GRAPH = 0, REMAT_KIND_CHAIN = 1, REMAT_KIND_PLAN = 2, REMAT_KIND_NETWORK = 3 } remat_kind;
 typedef enum remat_format { REMAT_JSON = 0, REMAT_JSON_GZ = 1, REMAT_DOT = 2 } remat_format;
 /* Receives the bytes of a file being written; anything but 0 stops the writer with REMAT_E_IO. */
 typedef int remat_sink(void *user, const void *bytes, size_t n_bytes);
 
 /* `source` is a path, "-" for standard input, or "zoo:NAME?key=value&..." for an embedded model. The content decides the
- * format: remat-graph, remat-chain, remat-plan or networkx node-link JSON, or DOT; plain or gzip. */
+ * format: remat-graph, remat-chain, remat-plan or networkx node-link JSON, DOT, or a DIMACS maximum-flow problem; plain or gzip. */
 remat_status remat_input_open(remat_ctx *ctx, const char *source, remat_input **out);
 remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *bytes, size_t n_bytes, remat_input **out);
 remat_kind remat_input_kind(const remat_input *input);
@@ -144,7 +145,7 @@ typedef struct remat_info {
     uint32_t need_op; /* the op that forces need_bytes, or REMAT_NONE */
 } remat_info;
 
-enum { REMAT_DCE = 1, REMAT_FOLD_IDENTITY = 2, REMAT_NO_ALIAS = 4, REMAT_REPLAY_RANDOM = 8 };
+enum { REMAT_DCE = 1, REMAT_FOLD_IDENTITY = 2, REMAT_NO_ALIAS = 4, REMAT_REPLAY_RANDOM = 8, REMAT_FUSE = 16 };
 
 remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **out); /* open, read, close */
 remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out);
@@ -187,6 +188,30 @@ void remat_builder_output(remat_builder *b, uint32_t value);
 remat_status remat_builder_finish(remat_builder *b, remat_graph **out); /* may be called again after more additions */
 void remat_builder_free(remat_builder *b);
 
+/* ---- what may run again (strategy mincut) ---- */
+
+typedef enum remat_ban {
+    REMAT_BAN_NONE = 0,
+    REMAT_BAN_PINNED = 1,
+    REMAT_BAN_RANDOM = 2,
+    REMAT_BAN_COMPUTE = 3,   /* bound by arithmetic */
+    REMAT_BAN_OTHER = 4,     /* not known to be fusible */
+    REMAT_BAN_REDUCTION = 5, /* its output is much smaller than its input (option reduction_factor) */
+    REMAT_BAN_READ = 6,      /* an op of the backward pass that cannot be fused with it reads it */
+} remat_ban;
+typedef struct remat_op_rule {
+    remat_class op_class; /* in effect */
+    bool in_forward;      /* can be computed before the backward pass begins; only such an op can be banned */
+    remat_ban ban;
+} remat_op_rule;
+
+/* Ops whose target is `target`, or begins with it and a dot, are of this class from now on, whatever files and tables say. */
+remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_class);
+/* `out` has room for a rule per op of this graph. REMAT_E_APPLIES if it has no forward and backward pass. */
+remat_status remat_graph_rules(remat_ctx *ctx, const remat_graph *graph, remat_op_rule *out);
+const char *remat_class_name(remat_class op_class); /* "fusible"; NULL past the end */
+const char *remat_ban_reason(remat_ban ban);        /* "compute", ...; "" for none; NULL past the end */
+
 /* Embedded models and strategies, by name. */
 typedef struct remat_entry { const char *name, *help; } remat_entry;
 const remat_entry *remat_zoo_at(size_t index);      /* help: parameters with their defaults */
@@ -214,7 +239,7 @@ typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: 
     int64_t peak_bytes, keep_all_peak_bytes, resident_bytes, need_bytes, cost, keep_all_cost, bound_cost;
     int64_t offloaded_bytes; /* copies on the host */
     int64_t saved_bytes;     /* made in the forward pass, read after it */
-    int64_t traffic_bytes;   /* reserved: REMAT_ABSENT */
+    int64_t traffic_bytes;   /* read and written by fused kernels; REMAT_ABSENT without phases or classes */
     int64_t seed, work;      /* work: spent, in the strategy's own unit */
     uint32_t peak_step, need_op, steps, ops, recomputed_ops; /* recomputed_ops: ops that run more than once */
     bool within_budget;
@@ -222,6 +247,8 @@ typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: 
     remat_stopped stopped;
     remat_kind kind;   /* what it is a plan for: a graph or a chain */
     int64_t bandwidth; /* of offload and fetch, as the option of that name */
+    /* What crosses from the forward to the backward pass, as traffic: read once, and written where it would not be otherwise. */
+    int64_t cut_capacity;
 } remat_summary;
 
 typedef struct remat_verdict {
@@ -279,6 +306,26 @@ remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_s
 const remat_statement *remat_program_statements(const remat_program *program, size_t *n_statements);
 void remat_program_free(remat_program *program);
 
+/* ---- fusion ---- */
+
+typedef struct remat_moved { int64_t read_bytes, written_bytes; } remat_moved;
+typedef struct remat_traffic {
+    remat_moved groups, others; /* by kernels of fused ops; by ops that do not fuse */
+    int64_t total_bytes;        /* REMAT_ABSENT: it passes 2^62, and the parts mean nothing */
+    uint32_t n_groups;          /* kernels of fused ops */
+} remat_traffic;
+typedef struct remat_fusion {
+    remat_traffic unfused, before, after; /* every op by itself; in fusion groups; with values computed again where that moves less */
+    uint32_t rounds, copies;
+    remat_stopped stopped;
+} remat_fusion;
+
+/* A schedule as the program of a fusing compiler: *out is a graph of its own with a node for every step (repeated nodes where ops run again), each marked
+ * with its kernel, and with values computed again inside the kernel that reads them where that moves fewer bytes. */
+remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_fusion *fusion, remat_graph **out);
+/* The kernels of a graph in its own order: by op, which one it is in, numbered in the order they run; moved: room for n_ops, by kernel. */
+remat_status remat_graph_groups(remat_ctx *ctx, const remat_graph *graph, uint32_t *group, remat_moved *moved, uint32_t *n_groups);
+
 /* ---- chains ---- */
 
 typedef struct remat_stage { /* sizes and times of a stage in Rotor's model: docs/format.md */
@@ -308,6 +355,16 @@ const char *remat_chain_size_unit(const remat_chain *chain); /* "bytes" unless t
 const char *remat_chain_cost_unit(const remat_chain *chain); /* "ns" unless the file says otherwise */
 uint32_t remat_chain_n_stages(const remat_chain *chain); /* L; stage 0 is the input, L + 1 the loss */
 const remat_stage *remat_chain_stage(const remat_chain *chain, uint32_t stage);
+
+/* ---- maximum flow: the solver behind mincut ---- */
+
+remat_status remat_network_read(remat_ctx *ctx, const remat_input *input, remat_network **out);
+void remat_network_free(remat_network *network);
+uint32_t remat_network_n_vertices(const remat_network *network);
+size_t remat_network_n_arcs(const remat_network *network);
+/* The value of a maximum flow, and the minimum cut nearest the sink: source_side, an entry per vertex, becomes 1 or 0. *value is
+ * REMAT_ABSENT if a limit or remat_ctx_stop ended it early. */
+remat_status remat_network_solve(remat_ctx *ctx, const remat_network *network, int64_t *value, uint8_t *source_side);
 
 const char *remat_version(void); /* "0.1.0" */
 

@@ -22,6 +22,7 @@ void remat_ctx_free(remat_ctx *ctx)
     if (!ctx) return;
     const remat_alloc heap = ctx->heap;
     rm_arena_free(&heap, &ctx->scratch);
+    rm_arena_free(&heap, &ctx->settings);
     rm_release(&heap, ctx, sizeof *ctx);
 }
 

@@ -2,6 +2,7 @@
 #include "graph/chain.h"
 #include "graph/plan.h"
 #include "import/formats.h"
+#include "import/network.h"
 #include "zoo/zoo.h"
 
 #include <errno.h>
@@ -80,7 +81,7 @@ remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *byt
 
 static remat_status check_kind(remat_ctx *ctx, const remat_input *input, remat_kind wanted)
 {
-    static const char *const names[] = {"a graph", "a chain", "a plan"};
+    static const char *const names[] = {"a graph", "a chain", "a plan", "a flow network"};
     return input->kind == wanted ? REMAT_OK
                                  : rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed", names[input->kind], names[wanted]);
 }
@@ -138,6 +139,15 @@ remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_pla
     if (status == REMAT_OK) status = rm_read_plan(ctx, input, out);
     rm_input_name(ctx, NULL);
     rm_scratch_release(ctx, mark);
+    return status;
+}
+
+remat_status remat_network_read(remat_ctx *ctx, const remat_input *input, remat_network **out)
+{
+    rm_input_name(ctx, input->name);
+    remat_status status = check_kind(ctx, input, REMAT_KIND_NETWORK);
+    if (status == REMAT_OK) status = rm_read_dimacs(ctx, input, out);
+    rm_input_name(ctx, NULL);
     return status;
 }
 

@@ -93,6 +93,7 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
                        .bound_cost = base->cost,
                        .saved_bytes = REMAT_ABSENT,
                        .traffic_bytes = REMAT_ABSENT,
+                       .cut_capacity = REMAT_ABSENT,
                        .seed = ctx->options.seed,
                        .work = ctx->work,
                        .steps = (uint32_t)r->steps.n,
@@ -143,6 +144,7 @@ static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner
     }
     const rm_chain_problem p = {
         .ctx = ctx, .chain = c, .budgets = limits, .n_budgets = x->n, .least = least ? &x->least : NULL};
+    if (!planner->run_chain) return rm_fail(ctx, REMAT_E_APPLIES, "%s plans graphs, and this is a chain", planner->entry.name);
     TRY(planner->run_chain(&p, x->results));
     for (uint32_t i = 0; i < x->n; i++) {
         if (!x->results[i].any) TRY(rm_chain_offer_least(&p, x->results));

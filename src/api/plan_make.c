@@ -5,33 +5,42 @@
  * costs more than that, its own order gets a bound from the flow (docs/bound.md), with its certificate. */
 #include "api/plan_bound.h"
 #include "graph/plan.h"
+#include "graph/traffic.h"
 #include "plan/planner.h"
+#include "plan/saved_steps.h"
 #include "verify/verify.h"
 
 #include <inttypes.h>
 
-/* Bytes that the forward pass leaves for the backward pass: made before the last forward op has run for the first time, read
- * after. */
+/* Bytes that the forward part leaves for the backward part: made before it begins, read after. */
 static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t *out)
 {
-    rm_liveness l;
-    uint8_t *ran;
-    TRY(rm_liveness_of(ctx, g, steps, n_steps, &l));
-    TRY(RM_SCRATCH(ctx, ran, g->n_ops));
-    uint32_t forward_end = REMAT_NONE;
-    bool any_backward = false;
-    for (uint32_t t = 0; t < n_steps; t++) {
-        if (steps[t].kind != REMAT_RUN || ran[steps[t].index]) continue;
-        ran[steps[t].index] = 1;
-        if (g->phase[steps[t].index] == REMAT_FORWARD) forward_end = t;
-        if (g->phase[steps[t].index] == REMAT_BACKWARD) any_backward = true;
-    }
+    rm_trace x;
+    uint8_t *counted;
+    bool found;
     *out = REMAT_ABSENT;
-    if (forward_end == REMAT_NONE || !any_backward) return REMAT_OK;
+    if (rm_boundary_op(g, &found) == REMAT_NONE) return REMAT_OK;
+    TRY(rm_trace_of(ctx, g, steps, n_steps, &x));
+    TRY(RM_SCRATCH(ctx, counted, x.n_made));
     *out = 0;
-    for (size_t i = 0; i < l.n_instances; i++)
-        if (l.instances[i].birth <= forward_end && l.instances[i].last_read > forward_end)
-            *out += g->storage[l.instances[i].root];
+    for (uint32_t i = x.read_begin[x.backward]; i < x.read_begin[x.n_steps]; i++) {
+        const uint32_t instance = x.reads[i].instance;
+        if (instance >= x.made_begin[x.backward] || counted[instance]) continue;
+        if (rm_is_boundary(g, steps[x.maker[instance]].index)) continue; /* it comes from outside, not from the forward part */
+        counted[instance] = 1;
+        *out += g->storage[x.root[instance]];
+    }
+    return REMAT_OK;
+}
+
+/* The capacity of the cut between the passes that a schedule amounts to; REMAT_ABSENT where there are no passes. */
+static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, int64_t *out)
+{
+    rm_joint joint;
+    remat_status status = rm_joint_find(ctx, g, &joint);
+    if (status == REMAT_OK) status = rm_crossing_price(ctx, g, &joint, steps->items, steps->n, out);
+    if (status != REMAT_E_APPLIES) return status;
+    *out = REMAT_ABSENT;
     return REMAT_OK;
 }
 
@@ -94,7 +103,6 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
                        .resident_bytes = g->resident_bytes,
                        .need_bytes = need.bytes,
                        .bound_cost = g->total_cost,
-                       .traffic_bytes = REMAT_ABSENT,
                        .seed = ctx->options.seed,
                        .work = ctx->work,
                        .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
@@ -106,6 +114,8 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
     s.within_budget = rm_fits(p, best->peak_bytes);
     TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
+    TRY(rm_traffic_bytes(ctx, g, best->steps.items, best->steps.n, &s.traffic_bytes));
+    TRY(cut_capacity(ctx, g, &best->steps, &s.cut_capacity));
     TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));

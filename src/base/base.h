@@ -39,9 +39,17 @@ typedef struct rm_error { /* file, place and reason are cut to fit; `line` is wh
     char file[160], place[120], reason[320], line[640];
 } rm_error;
 
+typedef struct rm_class_rule { /* remat_ctx_class; the newest that speaks for an op decides */
+    const struct rm_class_rule *older;
+    const char *target;
+    remat_class op_class;
+} rm_class_rule;
+
 struct remat_ctx {
     remat_alloc heap;
     rm_arena scratch;
+    rm_arena settings; /* what lives as long as the context */
+    const rm_class_rule *class_rules;
     rm_options options;
     rm_error error;
     char input_name[160]; /* of the file being read: errors name it */

@@ -14,7 +14,9 @@ int64_t rm_clock_ns(void)
 void rm_limits_begin(remat_ctx *ctx, int64_t default_work)
 {
     ctx->work = 0;
-    ctx->work_limit = ctx->options.work ? ctx->options.work : default_work;
+    ctx->work_limit = ctx->options.work      ? ctx->options.work
+                      : ctx->options.time_ms ? INT64_MAX
+                                             : default_work; /* a time alone: all of it */
     if (!ctx->options.time_ms || rm_add_overflows(rm_clock_ns(), ctx->options.time_ms * 1000000, &ctx->deadline_ns))
         ctx->deadline_ns = INT64_MAX; /* the option's range keeps the product from overflowing */
     ctx->stopped = REMAT_DONE;

@@ -153,7 +153,8 @@ uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in
                              .out_begin = push_list(b, out, n_out),
                              .n_out = n_out,
                              .name = rm_builder_text(b, name),
-                             .original = (uint32_t)index};
+                             .original = (uint32_t)index,
+                             .kernel = REMAT_NONE};
     CHECK(b, RM_PUSH(b->ctx, b->ops, op));
     return b->status == REMAT_OK ? (uint32_t)index : REMAT_NONE;
 }
@@ -353,6 +354,7 @@ static size_t carve(remat_graph *g, unsigned char *base)
     ARRAY(op_target, o);
     ARRAY(op_extra, o);
     ARRAY(op_original, o);
+    ARRAY(kernel, o);
     ARRAY(phase, o);
     ARRAY(op_class, o);
     ARRAY(pinned, o);
@@ -415,6 +417,7 @@ static void fill_ops(const remat_builder *b, remat_graph *g, const uint32_t *sou
         g->op_extra[i] = o->extra;
         g->op_original[i] = o->original;
         g->op_now[o->original] = i;
+        g->kernel[i] = o->kernel;
     }
     g->in_begin[g->n_ops] = n_in;
     g->out_begin[g->n_ops] = n_out;

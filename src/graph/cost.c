@@ -6,7 +6,7 @@
  * flops     the op's floating point operations
  * roofline  ns on a device: the larger of flops over its peak rate and bytes over its bandwidth, rounded up, at least 1;
  *           views and ops without outputs 0. Bytes are the distinct inputs (a view that is larger than its storage counts
- *           the storage) and the outputs; the dtype of the first output chooses the rate.
+ *           the storage) and the outputs that are no views; the dtype of the first output chooses the rate.
  * All arithmetic is in integers, 128 bits wide where a product needs it, so costs are the same on every machine. */
 #include "graph/graph.h"
 
@@ -51,7 +51,8 @@ static int64_t bytes_moved(const remat_graph *g, uint32_t op, uint32_t *reader)
         if (reader[v] != op + 1) bytes += g->size[v] < g->storage[v] ? g->size[v] : g->storage[v];
         reader[v] = op + 1;
     }
-    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) bytes += g->size[g->out[k]];
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_source[k] == REMAT_NONE) bytes += g->size[g->out[k]];
     return bytes;
 }
 

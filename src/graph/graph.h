@@ -38,6 +38,7 @@ struct remat_graph {
     int64_t *cost, *given_cost, *flops, *workspace; /* given_cost, flops: REMAT_ABSENT where the file has none */
     uint32_t *op_name, *op_target, *op_extra;
     uint32_t *op_original;
+    uint32_t *kernel; /* ops with the same number fuse, and with no others; REMAT_NONE: as fusion finds */
     uint8_t *phase, *op_class, *pinned, *replay; /* pinned: in effect; explicit or random without replay */
     uint8_t *says_pinned;                        /* pinned: in the file */
     uint32_t *outputs;
@@ -61,6 +62,7 @@ typedef struct rm_value_record {
 typedef struct rm_op_record {
     int64_t cost, flops, workspace;
     uint32_t in_begin, n_in, out_begin, n_out, name, target, extra, original;
+    uint32_t kernel; /* or REMAT_NONE */
     uint8_t phase, op_class, pinned, replay;
 } rm_op_record;
 

@@ -147,4 +147,5 @@ const rm_flag_name rm_flag_names[] = {{"dce", REMAT_DCE},
                                       {"fold_identity", REMAT_FOLD_IDENTITY},
                                       {"no_alias", REMAT_NO_ALIAS},
                                       {"replay_random", REMAT_REPLAY_RANDOM},
+                                      {"fuse", REMAT_FUSE},
                                       {NULL, 0}};

@@ -5,9 +5,11 @@
  *                any sink may be its result)
  * no-alias       every view output becomes a storage of its own size
  * replay-random  random ops need not be pinned: their generator state is replayed
+ * fuse           last of all, the kernels of fused ops become the ops (fused.c)
  *
  * A cost model that is asked for becomes the copy's own costs. Values of dropped ops go, resident values stay. The result maps its indices to the original's, and carries its digest. */
-#include "graph/graph.h"
+#include "graph/copy.h"
+#include "graph/fused.h"
 
 #include <string.h>
 
@@ -78,20 +80,9 @@ typedef struct copy {
 static void copy_value(copy *c, uint32_t v)
 {
     const remat_graph *g = c->from;
-    remat_builder *b = c->to;
-    const uint32_t value = remat_builder_value(b, rm_text(g, g->value_name[v]), g->size[v]);
-    remat_builder_value_tensor(b, value, rm_text(g, g->value_dtype[v]), g->dims + g->dims_begin[v],
-                               g->dims_begin[v + 1] - g->dims_begin[v]);
-    remat_builder_value_set(b, value, REMAT_VALUE_KIND, g->value_kind[v]);
-    const uint32_t extra = rm_builder_text(b, rm_text(g, g->value_extra[v]));
-    if (b->status != REMAT_OK) return;
-    rm_value_record *record = &b->values.items[value];
-    record->original = g->value_original[v];
-    record->extra = extra;
+    c->now[v] = rm_copy_value(c->to, g, v, rm_text(g, g->value_name[v]));
     const bool alias = g->root[v] != v && !((c->flags & REMAT_NO_ALIAS) && g->producer[v] != REMAT_NONE);
-    if (alias) record->alias = c->now[g->root[v]];
-    else if (g->root[v] == v) record->storage = g->storage[v];
-    c->now[v] = value;
+    if (alias) remat_builder_value_set(c->to, c->now[v], REMAT_VALUE_ALIAS, c->now[g->root[v]]);
 }
 
 static remat_status copy_op(copy *c, uint32_t op)
@@ -103,20 +94,10 @@ static remat_status copy_op(copy *c, uint32_t op)
     TRY(RM_SCRATCH(b->ctx, list, n_in + n_out));
     for (uint32_t k = 0; k < n_in; k++) list[k] = c->now[c->instead[g->in[g->in_begin[op] + k]]];
     for (uint32_t k = 0; k < n_out; k++) list[n_in + k] = c->now[g->out[g->out_begin[op] + k]];
-    const uint32_t copied = remat_builder_op(b, rm_text(g, g->op_name[op]), list, n_in, list + n_in, n_out);
-    remat_builder_op_target(b, copied, rm_text(g, g->op_target[op]));
-    const uint32_t extra = rm_builder_text(b, rm_text(g, g->op_extra[op]));
+    const uint32_t copied = rm_copy_op(b, g, op, rm_text(g, g->op_name[op]), list);
     if (b->status != REMAT_OK) return b->status;
     rm_op_record *record = &b->ops.items[copied];
-    record->cost = g->given_cost[op];
-    record->flops = g->flops[op];
-    record->workspace = g->workspace[op];
-    record->phase = g->phase[op];
-    record->op_class = g->op_class[op];
-    record->pinned = g->says_pinned[op];
-    record->replay = g->replay[op] || ((c->flags & REMAT_REPLAY_RANDOM) && g->op_class[op] == REMAT_CLASS_RANDOM);
-    record->original = g->op_original[op];
-    record->extra = extra;
+    if ((c->flags & REMAT_REPLAY_RANDOM) && g->op_class[op] == REMAT_CLASS_RANDOM) record->replay = true;
     return REMAT_OK;
 }
 
@@ -155,7 +136,8 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     if (cost_model) TRY(rm_cost_unit(ctx, cost_model, &unit));
     if (unit) c->to->cost_unit = rm_builder_text(c->to, unit);
     TRY(remat_builder_finish(c->to, &copied));
-    const remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
+    remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
+    if (status == REMAT_OK && (c->flags & REMAT_FUSE)) status = rm_fuse_ops(ctx, &copied);
     if (status != REMAT_OK) return remat_graph_free(copied), status;
     if (unit) memcpy(copied->given_cost, copied->cost, copied->n_ops * sizeof *copied->cost); /* written files carry them */
     *out = copied;
@@ -165,7 +147,7 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
 remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model,
                                  remat_graph **out)
 {
-    if (flags & ~(unsigned)(REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS | REMAT_REPLAY_RANDOM))
+    if (flags & ~(unsigned)(REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS | REMAT_REPLAY_RANDOM | REMAT_FUSE))
         return rm_fail(ctx, REMAT_E_USAGE, "unknown flags %#x", flags);
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_builder *b = remat_builder_new(ctx, rm_text(graph, graph->name));

@@ -1,5 +1,5 @@
-/* input.c: from bytes to a parsed input. The content decides: gzip by its magic number, then JSON by its first character, DOT
- * otherwise. Nothing here trusts the bytes: decompression stops at the option max_input_bytes (a gzip bomb costs no more than
+/* input.c: from bytes to a parsed input. The content decides: gzip by its magic number, then JSON by its first character, DIMACS
+ * by its first line, DOT otherwise. Nothing here trusts the bytes: decompression stops at the option max_input_bytes (a gzip bomb costs no more than
  * that twice, once for the text, once for the tree), and json.c is strict. */
 #include "import/input.h"
 
@@ -89,6 +89,9 @@ static bool begins_like_dot(const char *text)
     return false;
 }
 
+/* A line that begins with the word c or p. */
+static bool begins_like_dimacs(const char *text) { return (*text == 'c' || *text == 'p') && strchr(" \t\r\n", text[1]); }
+
 /* The text is kept: the tree points into it. */
 static remat_status parse_text(remat_ctx *ctx, remat_input *input, const char *text, size_t n)
 {
@@ -101,10 +104,11 @@ static remat_status parse_text(remat_ctx *ctx, remat_input *input, const char *t
         TRY(rm_json_parse(ctx, &input->tree, input->text, n, &input->json));
         return classify_json(ctx, input);
     }
-    if (memchr(text, '\0', n) || !begins_like_dot(input->text + first))
-        return rm_fail(ctx, REMAT_E_INPUT, "neither JSON nor DOT");
-    input->dialect = RM_DOT;
-    input->kind = REMAT_KIND_GRAPH;
+    const bool dimacs = begins_like_dimacs(input->text + first);
+    if (memchr(text, '\0', n) || !(dimacs || begins_like_dot(input->text + first)))
+        return rm_fail(ctx, REMAT_E_INPUT, "neither JSON nor DOT nor DIMACS");
+    input->dialect = dimacs ? RM_DIMACS : RM_DOT;
+    input->kind = dimacs ? REMAT_KIND_NETWORK : REMAT_KIND_GRAPH;
     return REMAT_OK;
 }
 

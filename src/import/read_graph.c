@@ -57,13 +57,13 @@ static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t ind
 
 static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index, remat_builder *b)
 {
-    static const char *const known[] = {"name",      "op",    "in",    "out",    "cost",   "flops",
-                                        "workspace", "phase", "class", "pinned", "replay", NULL};
+    static const char *const known[] = {"name",  "op",    "in",     "out",    "cost",   "flops", "workspace",
+                                        "phase", "class", "pinned", "replay", "kernel", NULL};
     rm_place place = {"nodes", index, NULL, RM_NO_ITEM};
     const char *name = "", *target = "", *extra;
     const uint32_t *in, *out;
     uint32_t n_in, n_out, phase = REMAT_PHASE_NONE, op_class = REMAT_CLASS_OTHER;
-    int64_t cost = REMAT_ABSENT, flops = REMAT_ABSENT, workspace = 0;
+    int64_t cost = REMAT_ABSENT, flops = REMAT_ABSENT, workspace = 0, kernel = REMAT_ABSENT;
     bool pinned = false, replay = false;
     TRY(rm_check_object(ctx, object, place));
     TRY((place.key = "name", rm_get_string(ctx, object, place, &name)));
@@ -77,6 +77,8 @@ static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index,
     TRY((place.key = "class", rm_get_choice(ctx, object, place, rm_classes, COUNT_CLASSES, &op_class)));
     TRY((place.key = "pinned", rm_get_bool(ctx, object, place, &pinned)));
     TRY((place.key = "replay", rm_get_bool(ctx, object, place, &replay)));
+    TRY((place.key = "kernel", rm_get_int(ctx, object, place, 0, &kernel)));
+    if (kernel >= REMAT_NONE) return rm_bad(ctx, place, "must be below 4294967295");
     TRY(rm_get_extra(ctx, object, known, &extra));
     const uint32_t op = remat_builder_op(b, name, in, n_in, out, n_out);
     remat_builder_op_target(b, op, target);
@@ -90,6 +92,7 @@ static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index,
     record->op_class = (uint8_t)op_class;
     record->pinned = pinned;
     record->replay = replay;
+    if (kernel != REMAT_ABSENT) record->kernel = (uint32_t)kernel;
     record->extra = text;
     return REMAT_OK;
 }

@@ -192,6 +192,7 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
                        .offloaded_bytes = REMAT_ABSENT,
                        .saved_bytes = REMAT_ABSENT,
                        .traffic_bytes = REMAT_ABSENT,
+                       .cut_capacity = REMAT_ABSENT,
                        .seed = REMAT_ABSENT,
                        .work = REMAT_ABSENT,
                        .need_op = REMAT_NONE,

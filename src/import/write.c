@@ -70,6 +70,7 @@ static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
     if (g->op_class[op] != REMAT_CLASS_OTHER) member_string(out, "class", rm_classes[g->op_class[op]]);
     if (g->says_pinned[op]) rm_out_text(out, ",\"pinned\":true");
     if (g->replay[op]) rm_out_text(out, ",\"replay\":true");
+    if (g->kernel[op] != REMAT_NONE) member_int(out, "kernel", g->kernel[op], REMAT_ABSENT);
     member_extra(out, rm_text(g, g->op_extra[op]));
     rm_out_text(out, "}");
 }

@@ -3,14 +3,15 @@
 
 #include <string.h>
 
-static const rm_planner *const planners[] = {&rm_keep_all, &rm_periodic, &rm_chen_sqrt,  &rm_chen_greedy,
-                                             &rm_revolve,  &rm_rotor,    &rm_rotor_float};
+static const rm_planner *const planners[] = {
+    &rm_keep_all,    &rm_periodic,    &rm_chen_sqrt, &rm_chen_greedy,  &rm_revolve, &rm_rotor,        &rm_rotor_float,
+    &rm_save_inputs, &rm_save_layers, &rm_mincut,    &rm_fastsa_group, &rm_fastsa,  &rm_fastsa_order, &rm_fastsa_offload};
 
 const remat_entry *remat_strategy_at(size_t index) { return index < RM_LEN(planners) ? &planners[index]->entry : NULL; }
 
 const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name)
 {
-    char known[240] = "";
+    char known[400] = "";
     for (size_t i = 0; i < RM_LEN(planners); i++) {
         if (strcmp(planners[i]->entry.name, name) == 0) return planners[i];
         if (i) strncat(known, ", ", sizeof known - strlen(known) - 1);
@@ -44,9 +45,11 @@ static remat_status replace(remat_ctx *ctx, rm_schedule *to, const rm_schedule *
 static remat_status offer(const rm_problem *p, rm_incumbent *best, const rm_schedule *candidate)
 {
     rm_liveness l;
+    best->offered_peak_bytes = INT64_MAX;
     const remat_status status = rm_liveness_of(p->ctx, p->graph, candidate->items, candidate->n, &l);
     if (status == REMAT_E_PLAN) return REMAT_OK; /* its cost or memory passes 2^62: no candidate */
     TRY(status);
+    best->offered_peak_bytes = l.peak_bytes;
     if (!is_better(p, l.peak_bytes, l.cost, best)) return REMAT_OK;
     TRY(replace(p->ctx, &best->steps, candidate));
     best->any = true;

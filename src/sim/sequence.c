@@ -10,7 +10,8 @@
  *                     otherwise a new instance nobody reads:                                              [t, t] + bytes
  *
  * and a removal is the same with the signs turned. The ranges are collected; the memory profile either looks at them (the peak
- * with the move) or takes them in (the move is kept). A move that is refused has then cost a few list edits and no write to memory.
+ * with the move) or takes them in (the move is kept). Lists are edited when the next edit of the same move, or keeping it, needs it:
+ * a move of one edit that is refused writes nothing.
  *
  * Validity: the first event of every list is a make by the op itself (a fetch needs something offloaded before), every op runs,
  * pinned ops run once and in order, and no token is read after its base was made again. O(events of a storage) per list
@@ -19,30 +20,32 @@
 
 #include <string.h>
 
-enum { MAKE = 1, READ = 0 };
+enum { MAKE = 1, READ = 0, SHORT_LIST = 16 };
 
 static uint32_t slot_of(uint32_t event) { return event >> 1; }
 static bool is_make(uint32_t event) { return event & 1; }
 
 /* ---- lists ---- */
 
-/* The first event at or behind the slot. */
+/* The first event at or behind the slot. Short lists are counted through: no branch to mispredict. */
 static uint32_t find(const rm_seq *q, uint32_t store, uint32_t slot)
 {
-    const uint32_t *list = q->pool + q->events[store].begin;
+    const uint32_t *list = q->pool + q->events[store].begin, key = 2 * slot;
     uint32_t lo = 0, hi = q->events[store].n;
-    while (lo < hi) {
+    while (hi - lo > SHORT_LIST) {
         const uint32_t mid = (lo + hi) / 2;
-        if (list[mid] < 2 * slot) lo = mid + 1;
+        if (list[mid] < key) lo = mid + 1;
         else hi = mid;
     }
-    return lo;
+    uint32_t before = lo;
+    for (uint32_t i = lo; i < hi; i++) before += list[i] < key;
+    return before;
 }
 
 static bool make_room(rm_seq *q, uint32_t store)
 {
     rm_events *e = &q->events[store];
-    if (e->n < e->room) return true;
+    if (RM_LIKELY(e->n < e->room)) return true;
     const uint32_t room = 2 * e->room + 2;
     if (q->pool_size - q->pool_used < room) {
         q->crowded = true;
@@ -71,38 +74,16 @@ static void take(rm_seq *q, uint32_t store, uint32_t i)
     for (uint32_t k = i; k < e->n; k++) list[k] = list[k + 1];
 }
 
-static bool read_follows(const rm_seq *q, uint32_t store, uint32_t i)
+static bool is_read_at(const rm_seq *q, uint32_t store, uint32_t i)
 {
     const rm_events *e = &q->events[store];
     return i < e->n && !is_make(q->pool[e->begin + i]);
 }
 
-/* ---- ranges ---- */
-
 static void add_range(rm_seq *q, uint32_t first, uint32_t last, int64_t delta)
 {
     if (last >= q->n_slots) last = q->n_slots - 1;
     if (first <= last && delta) q->ranges[q->n_ranges++] = (rm_range){first, last, delta};
-}
-
-/* What a make or read at `slot` means, with the events before it ending at i - 1 and those behind it starting at next. */
-static void change_life(rm_seq *q, uint32_t store, uint32_t i, uint32_t next, uint32_t slot, bool make, int64_t sign)
-{
-    const int64_t bytes = sign * q->nm->bytes[store];
-    const uint32_t *list = q->pool + q->events[store].begin;
-    const bool read = read_follows(q, store, next);
-    if (!make) {
-        if (!read) add_range(q, slot_of(list[i - 1]) + 1, slot, bytes);
-    } else if (!read) {
-        add_range(q, slot, slot, bytes);
-    } else if (i > 0) {
-        if (slot > 0) add_range(q, slot_of(list[i - 1]) + 1, slot - 1, -bytes);
-    } else {
-        /* The only make: it holds the storage up to the read before the next one. Loading only. */
-        uint32_t last = next;
-        while (read_follows(q, store, last + 1)) last++;
-        add_range(q, slot, slot_of(list[last]), bytes);
-    }
 }
 
 /* ---- what is allowed ---- */
@@ -118,40 +99,17 @@ static uint32_t last_make_before(const rm_seq *q, uint32_t store, uint32_t slot)
 /* Is the token, made at `made`, still good at `slot`? */
 static bool is_fresh(const rm_seq *q, uint32_t store, uint32_t made, uint32_t slot)
 {
-    const uint32_t base = q->nm->base[store];
-    if (base == REMAT_NONE) return true;
-    const uint32_t base_made = last_make_before(q, base, slot);
+    const uint32_t base_made = last_make_before(q, q->nm->base[store], slot);
     return base_made != RM_EMPTY && base_made <= made; /* equal: one op made both */
 }
 
-static bool may_read(const rm_seq *q, uint32_t store, uint32_t slot)
-{
-    if (find(q, store, slot) == 0) return false;
-    return q->nm->base[store] == REMAT_NONE || is_fresh(q, store, last_make_before(q, store, slot), slot);
-}
-
 /* A make of a base spoils its tokens until they are made again; `op` makes its own again itself. */
-static bool may_make(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t op)
+static bool spares_tokens(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t op)
 {
     const rm_normal *nm = q->nm;
     for (uint32_t k = nm->token_begin[store]; k < nm->token_begin[store + 1]; k++)
-        if (nm->producer[nm->tokens[k]] != op && read_follows(q, nm->tokens[k], find(q, nm->tokens[k], slot + 1))) return false;
+        if (nm->producer[nm->tokens[k]] != op && is_read_at(q, nm->tokens[k], find(q, nm->tokens[k], slot + 1))) return false;
     return true;
-}
-
-/* The make at `slot` goes: do its readers find another, and do fetches still follow a run? */
-static bool may_unmake(const rm_seq *q, uint32_t store, uint32_t slot)
-{
-    const rm_events *e = &q->events[store];
-    const uint32_t *list = q->pool + e->begin, i = find(q, store, slot);
-    if (i == 0) {
-        if (e->n == 1) return true;
-        return is_make(list[1]) && !rm_is_fetch(q->nm, q->at[slot_of(list[1])]);
-    }
-    if (!read_follows(q, store, i + 1) || q->nm->base[store] == REMAT_NONE) return true;
-    uint32_t last = i + 1;
-    while (read_follows(q, store, last + 1)) last++;
-    return is_fresh(q, store, last_make_before(q, store, slot), slot_of(list[last]));
 }
 
 static bool may_stand(const rm_seq *q, uint32_t op, uint32_t slot)
@@ -160,72 +118,69 @@ static bool may_stand(const rm_seq *q, uint32_t op, uint32_t slot)
     return (before == REMAT_NONE || q->pin_slot[before] < slot) && (after == REMAT_NONE || q->pin_slot[after] > slot);
 }
 
-/* ---- edits ---- */
+/* ---- one event: is it allowed, and what does it mean for memory? ---- */
 
-static bool has_log_room(rm_seq *q, size_t n_events)
+/* Readers of `store` before index i end at i - 1; the event there. */
+static uint32_t slot_before(const rm_seq *q, uint32_t store, uint32_t i)
 {
-    if (q->n_edits + 2 <= q->max_edits && q->n_ranges + n_events + 1 <= q->max_ranges) return true;
-    q->crowded = true;
-    return false;
+    return slot_of(q->pool[q->events[store].begin + i - 1]);
 }
 
-static void edit_event(rm_seq *q, uint32_t store, uint32_t slot, bool make, bool insert, bool count)
+static void extend_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
+{
+    if (!is_read_at(q, store, i)) add_range(q, slot_before(q, store, i) + 1, slot, q->nm->bytes[store]);
+}
+
+static void begin_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
+{
+    if (!is_read_at(q, store, i)) add_range(q, slot, slot, q->nm->bytes[store]);
+    else if (slot > 0) add_range(q, slot_before(q, store, i) + 1, slot - 1, -q->nm->bytes[store]);
+}
+
+static bool add_read(rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t i = find(q, store, slot);
-    if (count) change_life(q, store, i, insert ? i : i + 1, slot, make, insert ? 1 : -1);
-    if (insert) put(q, store, i, 2 * slot + make);
-    else take(q, store, i);
-}
-
-static void count_fetch(rm_seq *q, uint32_t store, bool insert)
-{
-    const bool before = q->fetches[store] > 0;
-    q->fetches[store] += insert ? 1 : UINT32_MAX;
-    const bool after = q->fetches[store] > 0;
-    q->cost += (insert ? q->transfer[store] : -q->transfer[store]) + (after - before) * q->transfer[store];
-    q->host_bytes += (after - before) * q->nm->bytes[store];
-}
-
-/* The edit itself; `count`: with its ranges. */
-static void edit(rm_seq *q, uint32_t slot, rm_code code, bool insert, bool count)
-{
-    const rm_normal *nm = q->nm;
-    if (insert) q->at[slot] = code;
-    if (rm_is_fetch(nm, code)) {
-        edit_event(q, code - nm->n_ops, slot, MAKE, insert, count);
-        count_fetch(q, code - nm->n_ops, insert);
-    } else {
-        for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
-            edit_event(q, nm->in[k], slot, READ, insert, count);
-        for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
-            edit_event(q, nm->out[k], slot, MAKE, insert, count);
-        if (count) add_range(q, slot, slot, insert ? nm->workspace[code] : -nm->workspace[code]);
-        q->cost += insert ? nm->cost[code] : -nm->cost[code];
-        q->runs[code] += insert ? 1 : UINT32_MAX;
-        if (nm->pinned[code] && insert) q->pin_slot[code] = slot;
-    }
-    if (!insert) q->at[slot] = RM_EMPTY;
-    q->n_steps += insert ? 1 : UINT32_MAX;
-}
-
-static bool may_insert_fetch(rm_seq *q, uint32_t slot, uint32_t store)
-{
-    const uint32_t value = q->nm->value[store];
-    if (!q->transfer || q->nm->g->root[value] != value || find(q, store, slot) == 0) return false;
-    if (q->fetches[store] == 0 && q->host_bytes + q->nm->bytes[store] > q->host_limit) return false;
-    return make_room(q, store) && may_make(q, store, slot, REMAT_NONE);
-}
-
-/* All but the pins. */
-static bool may_insert_run(rm_seq *q, uint32_t slot, uint32_t op)
-{
-    const rm_normal *nm = q->nm;
-    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
-        if (!may_read(q, nm->in[k], slot) || !make_room(q, nm->in[k])) return false;
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-        if (!may_make(q, nm->out[k], slot, op) || !make_room(q, nm->out[k])) return false;
+    if (i == 0 || !make_room(q, store)) return false;
+    if (q->nm->base[store] != REMAT_NONE && !is_fresh(q, store, last_make_before(q, store, slot), slot)) return false;
+    extend_life(q, store, slot, i);
     return true;
 }
+
+static bool add_make(rm_seq *q, uint32_t store, uint32_t slot, uint32_t op)
+{
+    if (!make_room(q, store) || !spares_tokens(q, store, slot, op)) return false;
+    begin_life(q, store, slot, find(q, store, slot));
+    return true;
+}
+
+static void drop_read(rm_seq *q, uint32_t store, uint32_t slot)
+{
+    const uint32_t i = find(q, store, slot);
+    if (!is_read_at(q, store, i + 1))
+        add_range(q, slot_of(q->pool[q->events[store].begin + i - 1]) + 1, slot, -q->nm->bytes[store]);
+}
+
+/* Do the readers of the make at `slot`, its list's i-th event, find another, and do fetches still follow a run? */
+static bool may_drop_make(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
+{
+    const uint32_t *list = q->pool + q->events[store].begin;
+    if (i == 0) return q->events[store].n > 1 && is_make(list[1]) && !rm_is_fetch(q->nm, q->at[slot_of(list[1])]);
+    if (q->nm->base[store] == REMAT_NONE || !is_read_at(q, store, i + 1)) return true;
+    uint32_t last = i + 1;
+    while (is_read_at(q, store, last + 1)) last++;
+    return is_fresh(q, store, last_make_before(q, store, slot), slot_of(list[last]));
+}
+
+static bool drop_make(rm_seq *q, uint32_t store, uint32_t slot)
+{
+    const uint32_t i = find(q, store, slot);
+    if (!may_drop_make(q, store, slot, i)) return false;
+    if (!is_read_at(q, store, i + 1)) add_range(q, slot, slot, -q->nm->bytes[store]);
+    else if (slot > 0) add_range(q, slot_before(q, store, i) + 1, slot - 1, q->nm->bytes[store]);
+    return true;
+}
+
+/* ---- edits: first what they mean, the lists later ---- */
 
 static size_t n_events(const rm_normal *nm, rm_code code)
 {
@@ -233,76 +188,310 @@ static size_t n_events(const rm_normal *nm, rm_code code)
     return (nm->in_begin[code + 1] - nm->in_begin[code]) + (nm->out_begin[code + 1] - nm->out_begin[code]);
 }
 
-static void make_edit(rm_seq *q, uint32_t slot, rm_code code, bool insert)
+static void count_fetch(rm_seq *q, uint32_t store, bool insert)
 {
-    edit(q, slot, code, insert, true);
-    q->edits[q->n_edits++] = (rm_edit){slot, code, insert};
+    const int before = q->fetches[store] > 0;
+    q->fetches[store] += insert ? 1 : UINT32_MAX;
+    const int after = q->fetches[store] > 0;
+    q->cost += (insert ? q->transfer[store] : -q->transfer[store]) + (after - before) * q->transfer[store];
+    q->host_bytes += (after - before) * q->nm->bytes[store];
+}
+
+/* All that an edit changes but lists, slots and memory. */
+static void count(rm_seq *q, uint32_t slot, rm_code code, bool insert)
+{
+    const rm_normal *nm = q->nm;
+    q->n_steps += insert ? 1 : UINT32_MAX;
+    if (rm_is_fetch(nm, code)) {
+        count_fetch(q, code - nm->n_ops, insert);
+        return;
+    }
+    q->cost += insert ? nm->cost[code] : -nm->cost[code];
+    q->runs[code] += insert ? 1 : UINT32_MAX;
+    if (nm->pinned[code] && insert) q->pin_slot[code] = slot;
+}
+
+static void edit_event(rm_seq *q, uint32_t store, uint32_t slot, bool make, bool insert)
+{
+    const uint32_t i = find(q, store, slot);
+    if (insert) put(q, store, i, 2 * slot + make);
+    else take(q, store, i);
+}
+
+/* The steps as a set, for random choice: a removal moves the last one into the hole, and putting it back undoes just that. */
+static void edit_set(rm_seq *q, const rm_edit *e, bool insert, bool undo)
+{
+    if (insert) {
+        uint32_t at = q->n_set++;
+        if (undo && e->rank != at) { /* back to where it was */
+            const uint32_t moved = q->set[e->rank];
+            q->set[at] = moved;
+            q->rank[moved] = at;
+            at = e->rank;
+        }
+        q->set[at] = e->slot;
+        q->rank[e->slot] = at;
+        return;
+    }
+    const uint32_t at = q->rank[e->slot], moved = q->set[--q->n_set];
+    q->set[at] = moved;
+    q->rank[moved] = at;
+}
+
+static void edit_lists(rm_seq *q, rm_edit *e, bool insert, bool undo)
+{
+    const rm_normal *nm = q->nm;
+    const rm_code code = e->code;
+    if (!insert && !undo) e->rank = q->rank[e->slot];
+    edit_set(q, e, insert, undo);
+    q->at[e->slot] = insert ? code : RM_EMPTY;
+    if (rm_is_fetch(nm, code)) {
+        edit_event(q, code - nm->n_ops, e->slot, MAKE, insert);
+        return;
+    }
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++) edit_event(q, nm->in[k], e->slot, READ, insert);
+    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) edit_event(q, nm->out[k], e->slot, MAKE, insert);
+}
+
+/* Most moves have one edit and are refused: their lists are never touched. */
+void rm_seq_settle(rm_seq *q)
+{
+    while (q->n_settled < q->n_edits) {
+        rm_edit *e = &q->edits[q->n_settled++];
+        edit_lists(q, e, e->inserted, false);
+    }
+}
+
+static void record(rm_seq *q, uint32_t slot, rm_code code, bool insert)
+{
+    count(q, slot, code, insert);
+    q->edits[q->n_edits++] = (rm_edit){slot, code, 0, insert};
+}
+
+static bool begin_edit(rm_seq *q, size_t events)
+{
+    if (q->n_settled < q->n_edits) rm_seq_settle(q);
+    if (RM_LIKELY(q->n_edits + 2 <= q->max_edits && q->n_ranges + events + 2 <= q->max_ranges)) return true;
+    q->crowded = true;
+    return false;
+}
+
+static bool can_be_fetched(const rm_seq *q, uint32_t store, uint32_t slot)
+{
+    const uint32_t value = q->nm->value[store];
+    return q->transfer && q->nm->g->root[value] == value && find(q, store, slot) > 0 &&
+           (q->fetches[store] || q->host_bytes + q->nm->bytes[store] <= q->host_limit);
+}
+
+static bool weigh_insert(rm_seq *q, uint32_t slot, rm_code code)
+{
+    const rm_normal *nm = q->nm;
+    if (rm_is_fetch(nm, code))
+        return can_be_fetched(q, code - nm->n_ops, slot) && add_make(q, code - nm->n_ops, slot, REMAT_NONE);
+    if (q->cost > RM_MAX_SUM - nm->cost[code]) return false;
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
+        if (!add_read(q, nm->in[k], slot)) return false;
+    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
+        if (!add_make(q, nm->out[k], slot, code)) return false;
+    add_range(q, slot, slot, nm->workspace[code]);
+    return true;
+}
+
+static bool weigh_remove(rm_seq *q, uint32_t slot, rm_code code)
+{
+    const rm_normal *nm = q->nm;
+    if (rm_is_fetch(nm, code)) return drop_make(q, code - nm->n_ops, slot);
+    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
+        if (!drop_make(q, nm->out[k], slot)) return false;
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++) drop_read(q, nm->in[k], slot);
+    add_range(q, slot, slot, -nm->workspace[code]);
+    return true;
 }
 
 bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code)
 {
-    const rm_normal *nm = q->nm;
-    if (!has_log_room(q, n_events(nm, code))) return false;
-    if (rm_is_fetch(nm, code)) {
-        if (!may_insert_fetch(q, slot, code - nm->n_ops)) return false;
-    } else if (nm->pinned[code] || !may_insert_run(q, slot, code)) {
-        return false;
-    }
-    make_edit(q, slot, code, true);
-    return true;
-}
-
-static bool may_remove(const rm_seq *q, uint32_t slot)
-{
-    const rm_normal *nm = q->nm;
-    const rm_code code = q->at[slot];
-    if (rm_is_fetch(nm, code)) return may_unmake(q, code - nm->n_ops, slot);
-    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
-        if (!may_unmake(q, nm->out[k], slot)) return false;
+    if (!rm_is_fetch(q->nm, code) && q->nm->pinned[code]) return false;
+    if (!begin_edit(q, n_events(q->nm, code))) return false;
+    const size_t n_ranges = q->n_ranges;
+    if (!weigh_insert(q, slot, code)) return q->n_ranges = n_ranges, false;
+    record(q, slot, code, true);
     return true;
 }
 
 bool rm_seq_remove(rm_seq *q, uint32_t slot)
 {
+    if (!begin_edit(q, 0)) return false;
     const rm_code code = q->at[slot];
     if (!rm_is_fetch(q->nm, code) && q->runs[code] == 1) return false;
-    if (!has_log_room(q, n_events(q->nm, code)) || !may_remove(q, slot)) return false;
-    make_edit(q, slot, code, false);
+    if (!begin_edit(q, n_events(q->nm, code))) return false;
+    const size_t n_ranges = q->n_ranges;
+    if (!weigh_remove(q, slot, code)) return q->n_ranges = n_ranges, false;
+    record(q, slot, code, false);
+    return true;
+}
+
+/* ---- sliding: an insertion and a removal at once ---- */
+
+/* A life that ended (or began) at `from` now does so at `to`. */
+static void shift_range(rm_seq *q, uint32_t from, uint32_t to, int64_t bytes)
+{
+    if (from < to) add_range(q, from + 1, to, bytes);
+    else add_range(q, to + 1, from, -bytes);
+}
+
+/* The read at `from`, the i-th event of its list, moves to `to`, before the j-th. */
+static bool slide_read(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
+{
+    const uint32_t i = find(q, store, from), j = find(q, store, to);
+    const int64_t bytes = q->nm->bytes[store];
+    if (j == 0) return false;
+    if (j == i || j == i + 1) { /* past no other event */
+        if (!is_read_at(q, store, i + 1)) shift_range(q, from, to, bytes);
+        return true;
+    }
+    if (!is_read_at(q, store, i + 1)) add_range(q, slot_before(q, store, i) + 1, from, -bytes);
+    if (!is_read_at(q, store, j)) add_range(q, slot_before(q, store, j) + 1, to, bytes);
+    return true;
+}
+
+/* The same for a make. */
+static bool slide_make(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
+{
+    const uint32_t i = find(q, store, from), j = find(q, store, to);
+    const int64_t bytes = q->nm->bytes[store];
+    if (j == i || j == i + 1) {
+        if (is_read_at(q, store, i + 1)) {
+            if (to < from) add_range(q, to, from - 1, bytes);
+            else add_range(q, from, to - 1, -bytes);
+            return true;
+        }
+        add_range(q, from, from, -bytes);
+        add_range(q, to, to, bytes);
+        return true;
+    }
+    if (!may_drop_make(q, store, from, i)) return false;
+    if (!is_read_at(q, store, j)) add_range(q, to, to, bytes);
+    else add_range(q, slot_before(q, store, j) + 1, to - 1, -bytes); /* j > 0: to > 0 */
+    if (!is_read_at(q, store, i + 1)) add_range(q, from, from, -bytes);
+    else add_range(q, slot_before(q, store, i) + 1, from - 1, bytes);
+    return true;
+}
+
+static bool has_token(const rm_seq *q, rm_code op)
+{
+    const rm_normal *nm = q->nm;
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
+        const uint32_t s = nm->out[k];
+        if (nm->base[s] != REMAT_NONE || nm->token_begin[s] != nm->token_begin[s + 1]) return true;
+    }
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        if (nm->base[nm->in[k]] != REMAT_NONE) return true;
+    return false;
+}
+
+/* With tokens, and for fetches: in two edits. */
+static bool slide_slowly(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
+{
+    const size_t n_ranges = q->n_ranges;
+    if (weigh_insert(q, to, code)) {
+        record(q, to, code, true);
+        rm_seq_settle(q);
+        if (weigh_remove(q, from, code)) {
+            record(q, from, code, false);
+            return true;
+        }
+        rm_edit *e = &q->edits[--q->n_edits];
+        q->n_settled--;
+        edit_lists(q, e, false, true);
+        count(q, to, code, false);
+        if (!rm_is_fetch(q->nm, code) && q->nm->pinned[code]) q->pin_slot[code] = from;
+    }
+    q->n_ranges = n_ranges;
+    return false;
+}
+
+static bool weigh_slide(rm_seq *q, uint32_t from, uint32_t to, rm_code op)
+{
+    const rm_normal *nm = q->nm;
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        if (!make_room(q, nm->out[k]) || !slide_make(q, nm->out[k], from, to)) return false;
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        if (!make_room(q, nm->in[k]) || !slide_read(q, nm->in[k], from, to)) return false;
+    add_range(q, from, from, -nm->workspace[op]);
+    add_range(q, to, to, nm->workspace[op]);
     return true;
 }
 
 bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to)
 {
     const rm_normal *nm = q->nm;
+    if (!begin_edit(q, 0)) return false;
     const rm_code code = q->at[from];
-    const bool fetch = rm_is_fetch(nm, code);
     const size_t n_ranges = q->n_ranges;
-    if (!has_log_room(q, 2 * n_events(nm, code) + 2)) return false;
-    if (fetch ? !may_insert_fetch(q, to, code - nm->n_ops) : !may_insert_run(q, to, code)) return false;
-    if (!fetch && nm->pinned[code] && !may_stand(q, code, to)) return false;
-    make_edit(q, to, code, true);
-    if (may_remove(q, from)) {
-        make_edit(q, from, code, false);
-        return true;
+    if (!begin_edit(q, 2 * n_events(nm, code) + 2)) return false;
+    if (!rm_is_fetch(nm, code) && nm->pinned[code] && !may_stand(q, code, to)) return false;
+    if (rm_is_fetch(nm, code) || has_token(q, code)) return slide_slowly(q, from, to, code);
+    if (!weigh_slide(q, from, to, code)) return q->n_ranges = n_ranges, false;
+    record(q, to, code, true);
+    record(q, from, code, false);
+    return true;
+}
+
+/* ---- where there is a chance ---- */
+
+uint32_t rm_seq_floor(const rm_seq *q, uint32_t op)
+{
+    const rm_normal *nm = q->nm;
+    uint32_t floor = 0;
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
+        const uint32_t first = slot_of(q->pool[q->events[nm->in[k]].begin]) + 1;
+        floor = first > floor ? first : floor;
     }
-    edit(q, to, code, false, false);
-    if (!fetch && nm->pinned[code]) q->pin_slot[code] = from;
-    q->n_edits--;
-    q->n_ranges = n_ranges;
-    return false;
+    return floor;
+}
+
+uint32_t rm_seq_ceiling(const rm_seq *q, uint32_t slot)
+{
+    const rm_normal *nm = q->nm;
+    const rm_code code = q->at[slot];
+    uint32_t ceiling = q->n_slots;
+    if (rm_is_fetch(nm, code)) return ceiling;
+    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) {
+        const rm_events *e = &q->events[nm->out[k]];
+        const uint32_t *list = q->pool + e->begin;
+        if (e->n > 1 && slot_of(list[0]) == slot && (!is_make(list[1]) || rm_is_fetch(nm, q->at[slot_of(list[1])])))
+            ceiling = slot_of(list[1]) < ceiling ? slot_of(list[1]) : ceiling;
+    }
+    return ceiling;
+}
+
+uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot)
+{
+    const rm_normal *nm = q->nm;
+    const rm_code code = q->at[slot];
+    const uint32_t fetched = code - nm->n_ops, *out = rm_is_fetch(nm, code) ? &fetched : nm->out + nm->out_begin[code];
+    const uint32_t n_out = rm_is_fetch(nm, code) ? 1 : nm->out_begin[code + 1] - nm->out_begin[code];
+    uint32_t next = UINT32_MAX;
+    for (uint32_t k = 0; k < n_out; k++) {
+        const uint32_t i = find(q, out[k], slot) + 1;
+        if (is_read_at(q, out[k], i) && slot_of(q->pool[q->events[out[k]].begin + i]) < next)
+            next = slot_of(q->pool[q->events[out[k]].begin + i]);
+    }
+    return next == UINT32_MAX ? slot : next;
 }
 
 /* ---- moves ---- */
 
-static void flush(rm_seq *q)
+void rm_seq_flush(rm_seq *q)
 {
+    rm_seq_settle(q);
     rm_profile_add(&q->memory, q->ranges + q->n_flushed, q->n_ranges - q->n_flushed);
     q->n_flushed = q->n_ranges;
 }
 
 int64_t rm_seq_peak(rm_seq *q)
 {
-    if (q->n_ranges - q->n_flushed > RM_PROFILE_LOOK) flush(q);
+    if (q->n_ranges - q->n_flushed > RM_PROFILE_LOOK) rm_seq_flush(q);
     return q->nm->resident_bytes + rm_profile_look(&q->memory, q->ranges + q->n_flushed, q->n_ranges - q->n_flushed);
 }
 
@@ -310,15 +499,19 @@ bool rm_seq_may_sink(const rm_seq *q) { return q->n_flushed || rm_profile_may_si
 
 void rm_seq_keep(rm_seq *q)
 {
-    if (q->n_flushed < q->n_ranges) flush(q);
-    q->n_ranges = q->n_flushed = q->n_edits = 0;
+    rm_seq_settle(q);
+    if (q->n_flushed < q->n_ranges) rm_seq_flush(q);
+    q->n_ranges = q->n_flushed = q->n_edits = q->n_settled = 0;
 }
 
 void rm_seq_undo(rm_seq *q)
 {
     while (q->n_edits) {
-        const rm_edit *e = &q->edits[--q->n_edits];
-        edit(q, e->slot, e->code, !e->inserted, false);
+        rm_edit *e = &q->edits[--q->n_edits];
+        count(q, e->slot, e->code, !e->inserted);
+        if (q->n_edits >= q->n_settled) continue;
+        edit_lists(q, e, !e->inserted, true);
+        q->n_settled--;
     }
     if (q->n_flushed) rm_profile_undo(&q->memory, q->ranges, q->n_flushed);
     q->n_ranges = q->n_flushed = 0;
@@ -351,6 +544,24 @@ static bool lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
     return true;
 }
 
+/* Memory of a step behind all others: its outputs' lives begin, its inputs' go on. */
+static void load_step(rm_seq *q, uint32_t slot, rm_code code)
+{
+    const rm_normal *nm = q->nm;
+    if (rm_is_fetch(nm, code)) {
+        begin_life(q, code - nm->n_ops, slot, find(q, code - nm->n_ops, slot));
+        return;
+    }
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
+        extend_life(q, nm->in[k], slot, find(q, nm->in[k], slot));
+    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) {
+        const uint32_t s = nm->out[k], i = find(q, s, slot);
+        if (nm->is_output[s] && i == 0) add_range(q, slot, q->n_slots - 1, nm->bytes[s]); /* to the end */
+        else begin_life(q, s, slot, i);
+    }
+    add_range(q, slot, slot, nm->workspace[code]);
+}
+
 bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
 {
     const rm_normal *nm = q->nm;
@@ -359,24 +570,45 @@ bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
     memset(q->runs, 0, nm->n_ops * sizeof *q->runs);
     memset(q->fetches, 0, nm->n_stores * sizeof *q->fetches);
     rm_profile_clear(&q->memory);
-    q->n_ranges = q->n_flushed = q->n_edits = 0;
-    q->n_steps = 0;
+    q->n_ranges = q->n_flushed = q->n_edits = q->n_settled = 0;
+    q->n_steps = q->n_set = 0;
     q->cost = q->host_bytes = 0;
     q->crowded = false;
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (nm->is_output[s]) put(q, s, 0, 2 * q->n_slots + READ);
     for (size_t i = 0; i < n; i++) {
-        edit(q, (uint32_t)((i + 1) * q->n_slots / (n + 1)), codes[i], true, true);
+        const uint32_t slot = (uint32_t)((i + 1) * q->n_slots / (n + 1));
+        load_step(q, slot, codes[i]);
+        record(q, slot, codes[i], true);
         rm_seq_keep(q);
     }
     return true;
 }
 
-size_t rm_seq_codes(const rm_seq *q, rm_code *out)
+static size_t list_codes(const rm_seq *q, rm_code *out)
 {
     size_t n = 0;
     for (uint32_t slot = 0; slot < q->n_slots; slot++)
         if (q->at[slot] != RM_EMPTY) out[n++] = q->at[slot];
+    return n;
+}
+
+size_t rm_seq_codes(rm_seq *q, rm_code *out)
+{
+    rm_seq_settle(q);
+    return list_codes(q, out);
+}
+
+static void turn_slot(rm_seq *q, const rm_edit *e, bool forward)
+{
+    q->at[e->slot] = e->inserted == forward ? e->code : RM_EMPTY;
+}
+
+size_t rm_seq_codes_kept(rm_seq *q, rm_code *out)
+{
+    for (size_t i = q->n_settled; i-- > 0;) turn_slot(q, &q->edits[i], false);
+    const size_t n = list_codes(q, out);
+    for (size_t i = 0; i < q->n_settled; i++) turn_slot(q, &q->edits[i], true);
     return n;
 }
 
@@ -402,6 +634,7 @@ static size_t place(rm_seq *q, char *block)
     } arrays[] = {
         {(void **)&q->ranges, q->max_ranges * sizeof *q->ranges}, {(void **)&q->edits, q->max_edits * sizeof *q->edits},
         {(void **)&q->events, n_stores * sizeof *q->events},      {(void **)&q->at, q->n_slots * sizeof *q->at},
+        {(void **)&q->set, q->n_slots * sizeof *q->set},          {(void **)&q->rank, q->n_slots * sizeof *q->rank},
         {(void **)&q->pool, q->pool_size * sizeof *q->pool},      {(void **)&q->runs, n_ops * sizeof *q->runs},
         {(void **)&q->pin_slot, n_ops * sizeof *q->pin_slot},     {(void **)&q->pin_before, n_ops * sizeof *q->pin_before},
         {(void **)&q->pin_after, n_ops * sizeof *q->pin_after},   {(void **)&q->fetches, n_stores * sizeof *q->fetches}};

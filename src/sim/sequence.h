@@ -21,6 +21,7 @@ typedef struct rm_events { /* of one storage, in time: 2 * slot + (1: made, 0: r
 typedef struct rm_edit {
     uint32_t slot;
     rm_code code;
+    uint32_t rank; /* of a removed step among `set` */
     bool inserted;
 } rm_edit;
 
@@ -28,7 +29,9 @@ typedef struct rm_seq {
     remat_alloc heap;
     const rm_normal *nm;
     uint32_t n_slots, n_steps;
-    rm_code *at;       /* by slot; RM_EMPTY */
+    rm_code *at;          /* by slot; RM_EMPTY */
+    uint32_t *set, *rank; /* the slots of all steps, in no order, for random choice; by slot: where in set */
+    uint32_t n_set;
     rm_events *events; /* by storage */
     uint32_t *pool;    /* the lists themselves */
     uint32_t pool_used, pool_size;
@@ -40,9 +43,9 @@ typedef struct rm_seq {
     int64_t host_limit, host_bytes;
     rm_profile memory;
     int64_t cost;
-    rm_range *ranges; /* of this move, in memory already up to n_flushed */
-    rm_edit *edits;   /* of this move */
-    size_t n_ranges, n_flushed, n_edits, max_ranges, max_edits;
+    rm_range *ranges;                                                      /* of this move, in memory already up to n_flushed */
+    rm_edit *edits;                                                        /* of this move */
+    size_t n_ranges, n_flushed, n_edits, n_settled, max_ranges, max_edits; /* settled: in the lists */
     bool crowded; /* an edit was refused for lack of room: rm_seq_load what it holds to make some */
 } rm_seq;
 
@@ -50,14 +53,23 @@ remat_status rm_seq_new(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots, r
 void rm_seq_free(rm_seq *q);
 /* Steps evenly spread: step i of n in slot (i + 1) * n_slots / (n + 1). They must be valid, and fewer than slots; false: no room. */
 bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n);
-size_t rm_seq_codes(const rm_seq *q, rm_code *out); /* out has room for n_steps */
+size_t rm_seq_codes(rm_seq *q, rm_code *out);      /* in order, with the move at hand; out has room for n_slots */
+size_t rm_seq_codes_kept(rm_seq *q, rm_code *out); /* without it */
 
 /* Each is part of the move at hand. False: it would not be valid, or there is no room; then nothing has changed. */
 bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code); /* slot is empty */
 bool rm_seq_remove(rm_seq *q, uint32_t slot);               /* slot is not */
 bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to);   /* from is full, to is empty */
-int64_t rm_seq_peak(rm_seq *q);                             /* with the move */
-bool rm_seq_may_sink(const rm_seq *q);                      /* could the move have lowered the peak? */
+/* From the floor on an op finds its inputs; below the ceiling the step in a slot can slide without leaving a reader behind. Between
+ * moves only. Views that stay and pins may still object. */
+uint32_t rm_seq_floor(const rm_seq *q, uint32_t op);
+uint32_t rm_seq_ceiling(const rm_seq *q, uint32_t slot);
+uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot); /* of anything that the step makes; slot itself if nobody reads it */
+void rm_seq_flush(rm_seq *q);                              /* the move into memory */
+void rm_seq_settle(
+    rm_seq *q); /* edits of the move at hand reach slots and lists late: before looking at those in a move, settle */
+int64_t rm_seq_peak(rm_seq *q);        /* with the move */
+bool rm_seq_may_sink(const rm_seq *q); /* could the move have lowered the peak? */
 void rm_seq_keep(rm_seq *q);
 void rm_seq_undo(rm_seq *q);
 

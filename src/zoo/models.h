@@ -49,6 +49,7 @@ int64_t rm_zoo_draw(uint64_t *state, int64_t low, int64_t high);
 rm_model rm_densenet121, rm_mobilenet, rm_resnet18, rm_resnet50, rm_vgg16_classifier, rm_vgg19_classifier; /* convnets.c */
 rm_model rm_fcn8, rm_segnet, rm_unet, rm_vgg_unet;                                                         /* segmentation.c */
 rm_model rm_bert, rm_gpt, rm_vit;                                                                          /* transformers.c */
+rm_model rm_example_f, rm_example_f1, rm_example_f2, rm_example_fig4, rm_example_gelu;                     /* examples.c */
 rm_model rm_chain, rm_mlp, rm_random_layered;                                                              /* synthetic.c */
 
 #endif

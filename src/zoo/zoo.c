@@ -20,7 +20,14 @@
           P(vocab, 30522, 1, 10000000) P(classes, 2, 1, 1000000))                                                              \
     M("chain", rm_chain, "forward chain, loss, backward chain; all costs 1", P(n, 16, 1, 500000) P(size, 1, 0, 1000000000000)) \
     M("densenet121", rm_densenet121, "DenseNet-121", IMAGES(P, 128, 224, 32) P(classes, 1000, 1, 1000000))                     \
+    M("f", rm_example_f, "tanh(tanh(x)) of the min-cut paper", P(size, 1, 0, 1000000000000))                                   \
+    M("f1", rm_example_f1, "cos(cos(a + b + c + d)) of the min-cut paper, Fig. 2", P(size, 1, 0, 1000000000000))               \
+    M("f2", rm_example_f2, "x times a random mask, of the min-cut paper; n elements", P(n, 1, 0, 1000000000000))               \
     M("fcn8", rm_fcn8, "FCN-8s on VGG16", IMAGES(P, 16, 512, 32) P(classes, 21, 1, 10000))                                     \
+    M("fig4", rm_example_fig4,                                                                                                 \
+      "two fusion groups and an op between them, the min-cut paper's Fig. 4; the input is k times larger",                     \
+      P(size, 1, 0, 1000000000000) P(k, 1, 1, 1000000))                                                                        \
+    M("gelu", rm_example_gelu, "GeLU of the min-cut paper, Table 1", P(size, 1, 0, 1000000000000))                             \
     M("gpt", rm_gpt, "GPT-2, head tied to the embedding (small: 124,439,808 parameters)",                                      \
       P(batch, 8, 1, 1000000) P(seq, 1024, 1, 1000000) P(layers, 12, 1, 10000) P(width, 768, 1, 1000000)                       \
           P(heads, 12, 1, 10000) P(vocab, 50257, 1, 10000000))                                                                 \

@@ -1,6 +1,6 @@
 /* fuzz_input.c: any bytes at all through the readers. What parses must survive a round trip with the same digest, and small
  * graphs must be planned twice alike with plans that verify. One target serves all readers: the content decides which one
- * runs, so the corpus folder it starts from is what tells graph, chain, plan, networkx and DOT apart. */
+ * runs, so the corpus folder it starts from is what tells graph, chain, plan, networkx, DOT and DIMACS apart. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +93,7 @@ static void graph_way(remat_ctx *ctx, const remat_input *input)
     if (remat_graph_n_ops(graph) <= 200) {
         plan_twice(ctx, graph, "keep-all");
         plan_twice(ctx, graph, "chen-sqrt");
+        plan_twice(ctx, graph, "mincut");
         const remat_status answer = remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS, "unit", &prepared);
         one_honest_line(ctx, answer);
         if (answer == REMAT_OK) plan_twice(ctx, prepared, "chen-greedy");
@@ -157,6 +158,26 @@ static void plan_way(remat_ctx *ctx, const remat_input *input)
     remat_graph_free(graph), remat_plan_free(plan), remat_plan_free(again), remat_input_free(copy);
 }
 
+/* The cut that comes back must have the source on one side and the sink on the other: its value is what the flow says, or nothing is. */
+static void network_way(remat_ctx *ctx, const remat_input *input)
+{
+    remat_network *network = NULL;
+    const remat_status status = remat_network_read(ctx, input, &network);
+    one_honest_line(ctx, status);
+    if (status != REMAT_OK) return;
+    const uint32_t n = remat_network_n_vertices(network);
+    if (n <= 4096) {
+        uint8_t sides[2][4096];
+        int64_t values[2];
+        for (int i = 0; i < 2; i++) REQUIRE(remat_network_solve(ctx, network, &values[i], sides[i]) == REMAT_OK);
+        REQUIRE(values[0] >= 0 && values[0] == values[1] && memcmp(sides[0], sides[1], n) == 0);
+        uint32_t on_source_side = 0;
+        for (uint32_t v = 0; v < n; v++) on_source_side += sides[0][v];
+        REQUIRE(on_source_side >= 1 && on_source_side < n);
+    }
+    remat_network_free(network);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     remat_ctx *ctx = remat_ctx_new(NULL);
@@ -170,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case REMAT_KIND_GRAPH: graph_way(ctx, input); break;
         case REMAT_KIND_CHAIN: chain_way(ctx, input); break;
         case REMAT_KIND_PLAN: plan_way(ctx, input); break;
+        case REMAT_KIND_NETWORK: network_way(ctx, input); break;
         }
     }
     remat_input_free(input), remat_ctx_free(ctx);

@@ -88,6 +88,7 @@ static rm_code any_code(const bed *b, random_source *r)
 static bool edit(bed *b, random_source *r)
 {
     rm_seq *q = &b->q;
+    rm_seq_settle(q);
     const uint32_t a = random_below(r, q->n_slots), to = random_below(r, q->n_slots);
     const bool full = q->at[a] != RM_EMPTY, slide = full && q->at[to] == RM_EMPTY && random_chance(r, 50);
     const rm_code code = full ? q->at[a] : any_code(b, r);
@@ -100,6 +101,7 @@ static bool edit(bed *b, random_source *r)
 
 typedef struct state { /* all that a move may change */
     rm_code at[400];
+    uint32_t set[400];
     uint32_t events[4000], n_events;
     int64_t memory[400], cost, host_bytes, peak;
 } state;
@@ -114,6 +116,11 @@ static void note(const bed *b, state *s)
     }
     for (uint32_t st = 0; st < b->nm.n_stores; st++)
         for (uint32_t i = 0; i < q->events[st].n && s->n_events < RM_LEN(s->events); i++) s->events[s->n_events++] = q->pool[q->events[st].begin + i];
+    for (uint32_t i = 0; i < q->n_set; i++) {
+        s->set[i] = q->set[i];
+        CHECK(q->at[q->set[i]] != RM_EMPTY && q->rank[q->set[i]] == i, "the set of steps is wrong at %u", i);
+    }
+    CHECK(q->n_set == q->n_steps, "%u in the set, %u steps", q->n_set, q->n_steps);
     s->cost = q->cost;
     s->host_bytes = q->host_bytes;
     s->peak = rm_seq_peak_kept(q);
@@ -125,8 +132,20 @@ static void one_move(bed *b, random_source *r)
     note(b, &before);
     bool changed = false;
     for (uint32_t k = 1 + random_below(r, 4); k-- > 0;) changed |= edit(b, r);
+    if (random_chance(r, 30)) { /* taken back before anything looked at it */
+        rm_seq_undo(&b->q);
+        note(b, &after);
+        CHECK(memcmp(&before, &after, sizeof before) == 0, "a move was not taken back whole");
+        return;
+    }
     const int64_t peak = rm_seq_peak(&b->q);
     if (changed) compare(b, peak, "edits");
+    const size_t n = rm_seq_codes_kept(&b->q, b->codes);
+    for (size_t i = 0, slot = 0; slot < b->q.n_slots; slot++)
+        if (before.at[slot] != RM_EMPTY) {
+            CHECK(i < n && b->codes[i] == before.at[slot], "code %zu of %zu before the move", i, n);
+            i++;
+        }
     if (!rm_seq_may_sink(&b->q)) CHECK(peak >= before.peak, "sank from %" PRId64 " to %" PRId64, before.peak, peak);
     if (random_chance(r, 50)) {
         rm_seq_keep(&b->q);

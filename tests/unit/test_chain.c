@@ -5,6 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The strategies that work on chains: those for graphs alone come last. */
+static const remat_entry *chain_strategy_at(size_t i)
+{
+    const remat_entry *entry = remat_strategy_at(i);
+    return entry && strcmp(entry->name, "save-inputs") != 0 ? entry : NULL;
+}
+
 static const remat_stage toy[] = {
     {"", 763, 0, 763, 0, 0, 0, 0, 0},
     {"fc1", 954, 954, 954, 160, 305, 0, 2001, 0},
@@ -323,10 +330,10 @@ static void plans_through_files(void **state)
     static text t;
     remat_chain *chain = toy_chain();
     OK(ctx, remat_ctx_set(ctx, "slots", 0));
-    for (size_t i = 0; i < 8 * LENGTH(budgets) && remat_strategy_at(i / LENGTH(budgets)); i++)
+    for (size_t i = 0; i < 8 * LENGTH(budgets) && chain_strategy_at(i / LENGTH(budgets)); i++)
         for (int zipped = 0; zipped < 2; zipped++) {
             remat_plan *plan = NULL;
-            OK(ctx, remat_chain_plan(ctx, chain, remat_strategy_at(i / LENGTH(budgets))->name, budgets[i % LENGTH(budgets)], &plan));
+            OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i / LENGTH(budgets))->name, budgets[i % LENGTH(budgets)], &plan));
             t.n = 0;
             OK(ctx, remat_plan_write(ctx, plan, zipped ? REMAT_JSON_GZ : REMAT_JSON, into_text, &t));
             remat_plan *again = read_plan(&t);
@@ -492,15 +499,15 @@ static void abar_below_a(void **state)
     assert_non_null(strstr(line, "stages[1].abar"));
     remat_ctx_on_warning(ctx, NULL, NULL);
     remat_chain_free(again);
-    for (size_t i = 0; remat_strategy_at(i); i++)
+    for (size_t i = 0; chain_strategy_at(i); i++)
         for (int64_t slots = 0; slots <= 100; slots += 100) {
             remat_plan *plan = NULL;
             OK(ctx, remat_ctx_set(ctx, "slots", slots));
-            OK(ctx, remat_chain_plan(ctx, chain, remat_strategy_at(i)->name, REMAT_BUDGET_NONE, &plan));
+            OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, REMAT_BUDGET_NONE, &plan));
             assert_true(judged(chain, plan).valid);
             assert_true(remat_plan_summary(plan)->within_budget);
             remat_plan_free(plan);
-            OK(ctx, remat_chain_plan(ctx, chain, remat_strategy_at(i)->name, REMAT_BUDGET_MIN, &plan));
+            OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, REMAT_BUDGET_MIN, &plan));
             assert_true(judged(chain, plan).valid);
             const remat_summary *s = remat_plan_summary(plan);
             assert_true(s->outcome != REMAT_OPTIMAL || s->cost == s->keep_all_cost);
@@ -515,7 +522,7 @@ static void times_that_overflow(void **state)
     remat_chain *chain = NULL;
     remat_plan *plan = NULL;
     OK(ctx, read_chain("\"stages\":[{\"a\":1,\"abar\":1,\"tf\":2305843009213693952,\"tb\":5},{\"a\":1,\"abar\":1,\"tf\":0,\"tb\":0}]", &chain)); /* once is fine, every time is not */
-    for (size_t i = 0; remat_strategy_at(i); i++) FAILS(ctx, REMAT_E_INPUT, remat_chain_plan(ctx, chain, remat_strategy_at(i)->name, 100, &plan));
+    for (size_t i = 0; chain_strategy_at(i); i++) FAILS(ctx, REMAT_E_INPUT, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, 100, &plan));
     assert_null(plan);
     remat_step steps[40] = {{REMAT_F_CK, 1}, {REMAT_F_CK, 1}};
     remat_verdict v;
@@ -525,8 +532,8 @@ static void times_that_overflow(void **state)
     assert_non_null(strstr(v.reason, "2^62"));
     remat_chain_free(chain);
     OK(ctx, read_chain("\"stages\":[{\"a\":1,\"abar\":1,\"tf\":1000000000000000000,\"tb\":5},{\"a\":1,\"abar\":1,\"tf\":3,\"tb\":0}]", &chain)); /* every time is fine, too */
-    for (size_t i = 0; remat_strategy_at(i); i++) {
-        OK(ctx, remat_chain_plan(ctx, chain, remat_strategy_at(i)->name, 100, &plan));
+    for (size_t i = 0; chain_strategy_at(i); i++) {
+        OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, 100, &plan));
         assert_true(judged(chain, plan).valid);
         remat_plan_free(plan);
     }
@@ -559,17 +566,27 @@ static void times_past_doubles(void **state)
     }
 }
 
+static void strategies_for_graphs_alone(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"save-inputs", "save-layers", "mincut"};
+    remat_chain *chain = toy_chain();
+    remat_plan *plan = NULL;
+    for (size_t i = 0; i < LENGTH(names); i++) FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, names[i], 9000, &plan));
+    remat_chain_free(chain);
+}
+
 static void below_the_need(void **state)
 {
     (void)state;
     remat_chain *chain = NULL;
     OK(ctx, read_chain("\"input\":{\"a\":2},\"stages\":[{\"a\":3,\"abar\":3,\"tf\":1,\"tb\":1},{\"a\":5,\"abar\":50,\"tf\":1,\"tb\":1,\"ob\":40},{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1}]", &chain));
-    for (size_t i = 0; remat_strategy_at(i); i++)
+    for (size_t i = 0; chain_strategy_at(i); i++)
         for (int64_t slots = 0; slots <= 500; slots += 500)
             for (int64_t budget = 0; budget <= 102; budget += 102) { /* B^2: a^0 2, a^1 3, abar^2 50, delta^2 5, delta^1 3, ob 40 */
                 remat_plan *plan = NULL;
                 OK(ctx, remat_ctx_set(ctx, "slots", slots));
-                OK(ctx, remat_chain_plan(ctx, chain, remat_strategy_at(i)->name, budget, &plan));
+                OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, budget, &plan));
                 assert_int_equal(remat_plan_status(plan), REMAT_E_INFEASIBLE);
                 const remat_summary *s = remat_plan_summary(plan);
                 assert_int_equal(s->need_bytes, 103);
@@ -710,7 +727,7 @@ int main(void)
         cmocka_unit_test(toy_periodic), cmocka_unit_test(figure_4), cmocka_unit_test(theorem_3_6), cmocka_unit_test(three_sequences),
         cmocka_unit_test(invalid_schedules), cmocka_unit_test(infeasible_and_least), cmocka_unit_test(one_table_for_many_budgets),
         cmocka_unit_test(plans_through_files), cmocka_unit_test(plans_that_lie), cmocka_unit_test(bad_chains), cmocka_unit_test(abar_below_a),
-        cmocka_unit_test(times_that_overflow), cmocka_unit_test(times_past_doubles), cmocka_unit_test(below_the_need), cmocka_unit_test(too_many_slots),
+        cmocka_unit_test(times_that_overflow), cmocka_unit_test(times_past_doubles), cmocka_unit_test(below_the_need), cmocka_unit_test(strategies_for_graphs_alone), cmocka_unit_test(too_many_slots),
         cmocka_unit_test(limits_in_a_table), cmocka_unit_test(a_curve),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

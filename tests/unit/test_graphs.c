@@ -8,7 +8,7 @@
 
 #include "graph/schedule.h"
 #include "naive.h"
-#include "sim/sim.h"
+#include "sim/sequence.h"
 
 static remat_graph *load(remat_ctx *ctx, const char *name)
 {
@@ -53,14 +53,17 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     rm_liveness l;
     OK(ctx, rm_liveness_of(ctx, graph, steps, n, &l));
     assert_int_equal(l.peak_bytes, expected.peak_bytes);
+    rm_normal nm; /* without views: other steps, the same peak and cost */
+    rm_seq q;
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    OK(ctx, rm_seq_new(ctx, &nm, 2 * nm.n_ops + 1, &q));
+    rm_code *codes = rm_scratch(ctx, nm.n_ops, sizeof *codes);
+    for (uint32_t op = 0; op < nm.n_ops; op++) codes[op] = op;
+    assert_true(rm_seq_load(&q, codes, nm.n_ops));
+    assert_int_equal(rm_seq_peak_kept(&q), expected.peak_bytes);
+    assert_int_equal(q.cost, expected.cost);
+    rm_seq_free(&q);
     rm_scratch_release(ctx, mark);
-    rm_sim *sim = NULL;
-    OK(ctx, rm_sim_new(ctx, graph, 2 * n + 1, &sim));
-    OK(ctx, rm_sim_load(sim, steps, n));
-    assert_true(rm_sim_is_valid(sim));
-    assert_int_equal(rm_sim_peak(sim), expected.peak_bytes);
-    assert_int_equal(rm_sim_cost(sim), expected.cost);
-    rm_sim_free(sim);
     *cost = expected.cost;
     *resident = ng->resident_bytes;
     const int64_t peak = expected.peak_bytes;

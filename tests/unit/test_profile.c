@@ -1,6 +1,8 @@
 /* test_profile.c: the memory profile against the obvious array, its invariants after every change. */
 #include "support.h"
 
+#include <string.h>
+
 #include "algo/profile.h"
 
 static uint64_t next_random(uint64_t *state)

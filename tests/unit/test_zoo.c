@@ -173,7 +173,7 @@ static void check_sizes(const remat_graph *graph)
     for (uint32_t v = 0; v < graph->n_values; v++) {
         const char *dtype = rm_text(graph, graph->value_dtype[v]);
         if (*dtype == '\0') continue; /* chain and random-layered have no tensors */
-        int64_t bytes = strcmp(dtype, "int64") == 0 ? 8 : 4;
+        int64_t bytes = strcmp(dtype, "int64") == 0 ? 8 : strcmp(dtype, "bool") == 0 ? 1 : 4;
         for (uint32_t d = graph->dims_begin[v]; d < graph->dims_begin[v + 1]; d++) bytes *= graph->dims[d];
         assert_int_equal(graph->size[v], bytes);
     }

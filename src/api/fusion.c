@@ -1,0 +1,63 @@
+/* fusion.c: fusion groups for callers: the groups of a graph, and a schedule turned into a program of them. */
+#include "graph/unroll.h"
+#include "plan/fuse.h"
+#include "verify/verify.h"
+
+enum { FUSE_WORK = 40000000 }; /* arcs of flow networks: about a second */
+
+static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_fusion *fusion,
+                         remat_graph **out)
+{
+    remat_verdict verdict;
+    remat_step *own;
+    remat_graph *program = NULL;
+    TRY(rm_verify(ctx, g, steps, n_steps, ctx->options.bandwidth, &verdict));
+    if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
+    TRY(RM_SCRATCH(ctx, own, n_steps));
+    for (size_t t = 0; t < n_steps; t++) own[t] = steps[t];
+    TRY(rm_steps_to_graph(ctx, g, own, n_steps));
+    TRY(rm_unroll(ctx, g, own, n_steps, &program));
+    remat_fusion report;
+    const remat_status status = rm_fuse(ctx, &program, &report);
+    if (status != REMAT_OK) return remat_graph_free(program), status;
+    *fusion = report;
+    *out = program;
+    return REMAT_OK;
+}
+
+remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_fusion *fusion,
+                        remat_graph **out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_limits_begin(ctx, FUSE_WORK);
+    const remat_status status = fuse(ctx, graph, steps, n_steps, fusion, out);
+    rm_scratch_release(ctx, mark);
+    atomic_store_explicit(&ctx->stop, false, memory_order_relaxed); /* a stop ends one call */
+    return status;
+}
+
+static remat_status find_groups(remat_ctx *ctx, const remat_graph *g, uint32_t *group, remat_moved *moved, uint32_t *n_groups)
+{
+    rm_trace x;
+    rm_groups groups;
+    rm_traffic traffic;
+    remat_step *steps;
+    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
+    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
+    TRY(rm_trace_of(ctx, g, steps, g->n_ops, &x));
+    TRY(rm_groups_find(ctx, &x, &groups));
+    TRY(rm_traffic_of(ctx, &x, &groups, &traffic));
+    for (uint32_t op = 0; op < g->n_ops; op++) group[op] = groups.of[op];
+    for (uint32_t k = 0; k < groups.n; k++) moved[k] = rm_traffic_of_group(&x, &groups, &traffic, k);
+    *n_groups = groups.n;
+    return REMAT_OK;
+}
+
+remat_status remat_graph_groups(remat_ctx *ctx, const remat_graph *graph, uint32_t *group, remat_moved *moved,
+                                uint32_t *n_groups)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = find_groups(ctx, graph, group, moved, n_groups);
+    rm_scratch_release(ctx, mark);
+    return status;
+}

@@ -1,0 +1,10 @@
+/* fused.h: a graph whose ops are kernels. */
+#ifndef RM_FUSED_H
+#define RM_FUSED_H
+
+#include "graph/graph.h"
+
+/* Replaces *graph, prepared by the caller, by one in which every fusion group of several ops is one op. */
+remat_status rm_fuse_ops(remat_ctx *ctx, remat_graph **graph);
+
+#endif

@@ -1,0 +1,518 @@
+/* fastsa.c: simulated annealing over sequences (FastSA: "A fast heuristic to optimize time-space tradeoff for large
+ * models", sections 2, B, C and D.4).
+ *
+ * The state is a sequence of steps in a row of slots (sim/sequence.h). One mutation adds a random op at a random place where its
+ * inputs have been made, removes a random step, slides a random step between its inputs and its readers (the paper's rotate), or,
+ * with offload on, flips whether a value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C (^8
+ * with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth no more than a percent of cost, and
+ * small budgets are not met. Equation (1), footnote 2's strict objective and memory alone are there too; a mutation is kept by Metropolis' rule at a temperature
+ * that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
+ *
+ * Chains: even ones anneal over groups (plan/group.c) until the budget is met, then over the ops they are made of; odd ones over
+ * ops from the start. Each has its own seed and its own share of the work, so the answer does not depend on the number of
+ * threads. Every chain gives its best state: the cheapest within the budget, else the one of lowest peak; it is polished (plan/polish.c),
+ * expanded into steps and measured exactly.
+ *
+ * Departures. Times are drawn from the slots where a mutation can be valid instead of from all slots, which only leaves out
+ * refusals. There are 5 slots per step, spread again evenly 64 times a run, instead of 2^20: memory stays small and in cache.
+ * The acceptance test draws its random number first: a mutation whose cost alone is too much is refused before memory is
+ * looked at. Second stages start at the first stage's last planned temperature, as the paper; what it leaves open is settled as
+ * follows: add, remove and rotate are equally likely (flip-fetch joins as a fourth). Every other pair of chains starts five
+ * times as hot, and memory alone fifty times: where the order is free, 0.1 % of the objective is too cold.
+ *
+ * Work is counted in mutations proposed. Memory: O(slots + events). */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "base/real.h"
+#include "plan/fastsa.h"
+#include "plan/group.h"
+#include "plan/planner.h"
+#include "plan/polish.h"
+#include "sim/soft_peak.h"
+
+enum { BATCH = 1024, SPREAD = 5, RESPACINGS = 64, EXPONENTIALS = 1024, MAX_THREADS = 64, MAX_CHAINS = 64, LONGEST = 32 };
+#define LN_10000 9.210340371976182
+#define STAGE_1 (20.0 / 22) /* of a chain's share: D.4's 20 and 2 million */
+
+/* Kinds of mutations, in this order: add, remove, slide, flip a fetch. */
+typedef struct moves {
+    uint32_t first, n;
+} moves;
+static const moves recompute = {0, 3}, order_only = {2, 1}, offload_only = {2, 2}, recompute_and_offload = {0, 4};
+
+typedef enum objective { POWER, TIMES_COST, STRICT, MEMORY } objective; /* the first three as the option counts them */
+
+/* What all chains share; nothing in it changes while they run. */
+typedef struct setting {
+    const rm_problem *p;
+    const char *name;
+    rm_normal nm, groups;
+    int64_t *transfer; /* by storage; NULL: no offload */
+    objective objective;
+    moves allowed;
+    int64_t work, time_ns;           /* of a chain; time: INT64_MAX: no limit */
+    float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
+} setting;
+
+typedef struct chain {
+    const setting *set;
+    moves moves;
+    rm_random random;
+    int64_t spent, elapsed_ns;
+    remat_stopped stopped;
+    double end;     /* the share of work and time at which the stage ends */
+    bool warm;      /* starts five times as hot */
+    bool until_met; /* or once the budget is met */
+    bool reports;
+    rm_seq q;
+    rm_soft_peak soft;       /* if asked for */
+    double weight;           /* the objective of the state */
+    double first_heat, heat; /* temperature */
+    rm_code *best, *scratch; /* the best state, */
+    size_t n_best;
+    int64_t best_peak, best_cost;
+    bool unsaved; /* or it is the state at hand */
+} chain;
+
+/* ---- the objective ---- */
+
+/* A peak below it is as good as it. */
+static int64_t floor_bytes(const setting *set) { return set->objective == MEMORY ? 0 : set->p->budget_bytes; }
+
+/* Footnote 2: L(Elu(L^-1(M))) * C^0.6, L linear with L(0) = budget and L(-100) = 0. */
+double rm_fastsa_strict(double budget, double memory, double cost)
+{
+    const double x = (memory / budget - 1) * 100;
+    return budget * (1 + (x < 0 ? rm_exp(x) - 1 : x) / 100) * rm_exp(0.6 * rm_log(cost));
+}
+
+static double weigh(const setting *set, double memory, int64_t cost)
+{
+    const double budget = (double)set->p->budget_bytes, c = (double)(cost > 0 ? cost : 1);
+    const double over = memory > budget ? memory / budget : 1;
+    if (set->objective == POWER)
+        return budget * c * over * over * over * over * (set->transfer ? over * over * over * over : 1);
+    if (set->objective == TIMES_COST) return budget * over * c;
+    if (set->objective == STRICT) return rm_fastsa_strict(budget, memory, c);
+    return memory * (1 + 1e-6 * c / (double)(set->p->graph->total_cost + 1)); /* among equals the cheaper */
+}
+
+static bool is_better(const chain *c, int64_t peak, int64_t cost)
+{
+    const int64_t floor = floor_bytes(c->set);
+    const bool fits = peak <= floor, best_fits = c->best_peak <= floor;
+    if (fits != best_fits) return fits;
+    if (fits) return cost != c->best_cost ? cost < c->best_cost : peak < c->best_peak;
+    return peak != c->best_peak ? peak < c->best_peak : cost < c->best_cost;
+}
+
+/* ---- one mutation ---- */
+
+static void save(chain *c)
+{
+    if (c->unsaved) c->n_best = rm_seq_codes_kept(&c->q, c->best);
+    c->unsaved = false;
+}
+
+/* Keeps the move if it is good enough. */
+static void decide(chain *c, float exponential)
+{
+    rm_seq *q = &c->q;
+    const double limit = c->weight + c->heat * (double)exponential;
+    const bool soft = c->soft.sums;
+    if (!soft && weigh(c->set, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
+        rm_seq_undo(q);
+        return;
+    }
+    const int64_t peak = rm_seq_peak(q);
+    const double weight = weigh(c->set, soft ? rm_soft_peak_look(&c->soft, q) : (double)peak, q->cost);
+    if (weight > limit) {
+        rm_seq_undo(q);
+        return;
+    }
+    const bool better = is_better(c, peak, q->cost);
+    if (!better) save(c); /* the state is about to leave the best one */
+    if (soft) rm_soft_peak_keep(&c->soft);
+    rm_seq_keep(q);
+    c->weight = weight;
+    if (better) {
+        c->best_peak = peak;
+        c->best_cost = q->cost;
+        c->unsaved = true;
+    }
+}
+
+static uint32_t full_slot(chain *c) { return c->q.set[rm_random_below(&c->random, c->q.n_set)]; }
+
+/* An empty slot in [first, end), or RM_EMPTY: a few tries. */
+static uint32_t empty_slot(chain *c, uint32_t bits, uint32_t first, uint32_t end)
+{
+    if (first >= end) return RM_EMPTY;
+    uint32_t slot = first + rm_scale(bits, end - first);
+    for (int i = 0; c->q.at[slot] != RM_EMPTY; i++) {
+        if (i == 4) return RM_EMPTY;
+        slot = first + rm_random_below(&c->random, end - first);
+    }
+    return slot;
+}
+
+static bool propose_add(chain *c, uint32_t bits)
+{
+    const uint32_t op = rm_random_below(&c->random, c->q.nm->n_ops);
+    const uint32_t slot = empty_slot(c, bits, rm_seq_floor(&c->q, op), c->q.n_slots);
+    return slot != RM_EMPTY && rm_seq_insert(&c->q, slot, op);
+}
+
+static bool propose_slide(chain *c, uint32_t bits)
+{
+    const uint32_t from = full_slot(c);
+    const uint32_t floor = rm_is_fetch(c->q.nm, c->q.at[from]) ? 0 : rm_seq_floor(&c->q, c->q.at[from]);
+    const uint32_t to = empty_slot(c, bits, floor, rm_seq_ceiling(&c->q, from));
+    return to != RM_EMPTY && rm_seq_slide(&c->q, from, to);
+}
+
+/* A fetch right before a step that reads the value: there is one, it goes; there is none, it comes. */
+static bool propose_flip(chain *c)
+{
+    rm_seq *q = &c->q;
+    const rm_normal *nm = q->nm;
+    const uint32_t slot = full_slot(c);
+    const rm_code op = q->at[slot];
+    if (rm_is_fetch(nm, op)) return rm_seq_remove(q, slot);
+    const uint32_t n_in = nm->in_begin[op + 1] - nm->in_begin[op];
+    if (n_in == 0 || slot == 0) return false;
+    const uint32_t store = nm->in[nm->in_begin[op] + rm_random_below(&c->random, n_in)];
+    uint32_t before = slot - 1;
+    for (; before > 0 && q->at[before] != RM_EMPTY && rm_is_fetch(nm, q->at[before]); before--)
+        if (q->at[before] == nm->n_ops + store) return rm_seq_remove(q, before);
+    return q->at[before] == RM_EMPTY && rm_seq_insert(q, before, nm->n_ops + store);
+}
+
+static void mutate(chain *c)
+{
+    const uint64_t bits = rm_random_next(&c->random);
+    const uint32_t kind = c->moves.first + ((uint32_t)(bits & 0xffff) * c->moves.n >> 16);
+    bool made;
+    if (kind == 0) made = propose_add(c, (uint32_t)(bits >> 32));
+    else if (kind == 1) made = rm_seq_remove(&c->q, full_slot(c));
+    else if (kind == 2) made = propose_slide(c, (uint32_t)(bits >> 32));
+    else made = propose_flip(c);
+    if (made) decide(c, c->set->exponential[bits >> 16 & (EXPONENTIALS - 1)]);
+}
+
+/* ---- one stage of one chain ---- */
+
+/* How much of its share the chain has used, by work or by its own time; 1 and more: stop. */
+static double share_used(chain *c, int64_t begun_ns)
+{
+    const setting *set = c->set;
+    double used = (double)c->spent / (double)set->work;
+    if (used >= 1) c->stopped = REMAT_WORK;
+    if (set->time_ns != INT64_MAX) {
+        const double by_time = (double)(c->elapsed_ns + rm_clock_ns() - begun_ns) / (double)set->time_ns;
+        if (by_time >= 1) c->stopped = REMAT_TIME;
+        if (by_time > used) used = by_time;
+    }
+    if (atomic_load_explicit(&set->p->ctx->stop, memory_order_relaxed)) {
+        c->stopped = REMAT_SIGNAL;
+        used = 1;
+    }
+    return used;
+}
+
+static void take_stock(chain *c)
+{
+    if (c->soft.sums) rm_soft_peak_load(&c->soft, &c->q);
+    c->weight = weigh(c->set, c->soft.sums ? rm_soft_peak_now(&c->soft, &c->q) : (double)rm_seq_peak_kept(&c->q), c->q.cost);
+}
+
+static void respace(chain *c)
+{
+    save(c);
+    const size_t n = rm_seq_codes(&c->q, c->scratch);
+    if (!rm_seq_load(&c->q, c->scratch, n)) c->q.crowded = false; /* no room to be had: it is as it was */
+    take_stock(c);
+}
+
+double rm_fastsa_heat(double first, double share) { return first * rm_exp(-LN_10000 * share); }
+
+/* From where the chain stands to the end of the stage. */
+static void anneal(chain *c)
+{
+    const setting *set = c->set;
+    const int64_t begun_ns = rm_clock_ns();
+    const double begin = share_used(c, begun_ns);
+    double used = begin, next_respacing = begin + 1.0 / RESPACINGS;
+    while (used < c->end && !(c->until_met && c->best_peak <= set->p->budget_bytes)) {
+        if (used >= next_respacing || c->q.crowded) {
+            respace(c);
+            next_respacing = used + 1.0 / RESPACINGS;
+        }
+        c->heat = rm_fastsa_heat(c->first_heat, (used - begin) / (c->end - begin));
+        const int64_t left = set->work - c->spent, batch = left < BATCH ? left : BATCH;
+        for (int64_t i = 0; i < batch; i++) mutate(c);
+        c->spent += batch;
+        used = share_used(c, begun_ns);
+        if (c->reports && c->spent % (256 * BATCH) == 0)
+            rm_report(set->p->ctx, set->name, (int)(used * 1000), c->best_cost, c->best_peak);
+    }
+    c->elapsed_ns += rm_clock_ns() - begun_ns;
+    save(c);
+}
+
+/* ---- all chains ---- */
+
+typedef struct crew { /* what one thread does: every n-th chain */
+    chain *chains;
+    uint32_t n_chains, first, step;
+} crew;
+
+static void *work_through(void *user)
+{
+    const crew *w = user;
+    for (uint32_t i = w->first; i < w->n_chains; i += w->step) anneal(&w->chains[i]);
+    return NULL;
+}
+
+/* The calling thread is one of them. A thread that cannot be had is done without. */
+static void anneal_all(chain *chains, uint32_t n_chains, uint32_t n_threads)
+{
+    pthread_t threads[MAX_THREADS];
+    bool runs[MAX_THREADS] = {false};
+    crew crews[MAX_THREADS] = {{0}};
+    if (n_threads > n_chains) n_threads = n_chains;
+    for (uint32_t t = 0; t < n_threads; t++) crews[t] = (crew){chains, n_chains, t, n_threads};
+    for (uint32_t t = 1; t < n_threads; t++) runs[t] = pthread_create(&threads[t], NULL, work_through, &crews[t]) == 0;
+    if (n_chains) work_through(&crews[0]);
+    for (uint32_t t = 1; t < n_threads; t++) {
+        if (runs[t]) pthread_join(threads[t], NULL);
+        else work_through(&crews[t]);
+    }
+}
+
+/* A state to start from. REMAT_OK with q.ranges NULL: too large to be annealed. */
+static remat_status begin_stage(remat_ctx *ctx, chain *c, const rm_normal *nm, const rm_codes *start, double share)
+{
+    const uint64_t steps = start->n > nm->n_ops ? start->n : nm->n_ops, n_slots = SPREAD * steps + 64;
+    if (n_slots > INT32_MAX / 2) return REMAT_OK;
+    TRY(rm_seq_new(ctx, nm, (uint32_t)n_slots, &c->q));
+    TRY(RM_SCRATCH(ctx, c->best, n_slots));
+    TRY(RM_SCRATCH(ctx, c->scratch, n_slots));
+    c->q.transfer = c->set->transfer;
+    if (ctx->options.host_bytes) c->q.host_limit = ctx->options.host_bytes;
+    if (ctx->options.soft_peak) TRY(rm_soft_peak_new(ctx, &c->q, &c->soft));
+    if (!rm_seq_load(&c->q, start->items, start->n)) return rm_seq_free(&c->q), REMAT_OK;
+    c->best_peak = rm_seq_peak_kept(&c->q);
+    c->best_cost = c->q.cost;
+    c->unsaved = true;
+    c->end = share;
+    take_stock(c);
+    if (c->first_heat == 0) c->first_heat = (c->set->objective == MEMORY ? 0.05 : c->warm ? 5e-3 : 1e-3) * c->weight;
+    return REMAT_OK;
+}
+
+static void end_stage(const remat_alloc *heap, chain *c)
+{
+    rm_soft_peak_free(heap, &c->soft);
+    rm_seq_free(&c->q);
+}
+
+static remat_status offer(const setting *set, const rm_codes *codes, rm_incumbent *best)
+{
+    rm_schedule steps = {0};
+    remat_ctx *ctx = set->p->ctx;
+    remat_status status = rm_normal_expand(ctx, &set->nm, codes->items, codes->n, &steps);
+    if (status == REMAT_OK) status = rm_offer(set->p, best, &steps);
+    RM_VEC_FREE(&ctx->heap, steps);
+    return status;
+}
+
+static remat_status set_codes(remat_ctx *ctx, rm_codes *to, const rm_code *codes, size_t n)
+{
+    to->n = 0;
+    TRY(RM_RESERVE(ctx, *to, n));
+    if (n) memcpy(to->items, codes, n * sizeof *codes);
+    to->n = n;
+    return REMAT_OK;
+}
+
+static remat_status every_op_once(remat_ctx *ctx, const rm_normal *nm, rm_codes *out)
+{
+    out->n = 0;
+    for (uint32_t op = 0; op < nm->n_ops; op++) TRY(RM_PUSH(ctx, *out, op));
+    return REMAT_OK;
+}
+
+/* ---- the strategy ---- */
+
+static remat_status make_setting(const rm_problem *p, moves allowed, setting *set)
+{
+    remat_ctx *ctx = p->ctx;
+    const rm_options *o = &ctx->options;
+    TRY(rm_normal_of(ctx, p->graph, &set->nm));
+    TRY(rm_group(ctx, &set->nm, o->group != 2, &set->groups));
+    if (allowed.first + allowed.n == 4) {
+        TRY(RM_SCRATCH(ctx, set->transfer, set->nm.n_stores));
+        for (uint32_t s = 0; s < set->nm.n_stores; s++) TRY(rm_transfer_cost(ctx, set->nm.bytes[s], &set->transfer[s]));
+    }
+    set->allowed = allowed;
+    set->objective = p->budget_bytes == REMAT_BUDGET_MIN || allowed.n == 1 ? MEMORY : (objective)o->objective;
+    for (int i = 0; i < EXPONENTIALS; i++) set->exponential[i] = (float)-rm_log((i + 0.5) / EXPONENTIALS);
+    return REMAT_OK;
+}
+
+static bool can_group(const setting *set)
+{
+    const rm_options *o = &set->p->ctx->options;
+    int64_t cost = 0;
+    for (uint32_t op = 0; op < set->groups.n_ops; op++)
+        if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost > RM_MAX_SUM) return false;
+    return o->group && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops &&
+           set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
+}
+
+/* The first stage: chains 0, 2, ... over groups. Their ops are left in starts[i]. */
+static remat_status anneal_groups(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+{
+    remat_ctx *ctx = set->p->ctx;
+    rm_codes codes = {0};
+    remat_status status = every_op_once(ctx, &set->groups, &codes);
+    chain grouped[MAX_CHAINS];
+    uint32_t n_grouped = 0;
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i += 2) {
+        grouped[n_grouped] = chains[i];
+        status = begin_stage(ctx, &grouped[n_grouped++], &set->groups, &codes, STAGE_1);
+    }
+    if (status == REMAT_OK) anneal_all(grouped, n_grouped, (uint32_t)ctx->options.threads);
+    for (uint32_t i = 0; i < n_grouped; i++) {
+        chain *c = &grouped[i];
+        starts[2 * i].n = 0;
+        if (status == REMAT_OK) status = rm_ungroup(ctx, &set->groups, c->best, c->n_best, &starts[2 * i]);
+        if (status == REMAT_OK) status = offer(set, &starts[2 * i], best);
+        end_stage(&ctx->heap, c);
+        chains[2 * i].spent = c->spent;
+        chains[2 * i].elapsed_ns = c->elapsed_ns;
+        chains[2 * i].random = c->random;
+        chains[2 * i].first_heat = c->first_heat * 1e-4;
+    }
+    RM_VEC_FREE(&ctx->heap, codes);
+    return status;
+}
+
+/* The second stage of grouped chains, and the only one of the others. */
+static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+{
+    remat_ctx *ctx = set->p->ctx;
+    remat_status status = REMAT_OK;
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) status = begin_stage(ctx, &chains[i], &set->nm, &starts[i], 1);
+    if (status == REMAT_OK) anneal_all(chains, n, (uint32_t)ctx->options.threads);
+    for (uint32_t i = 0; i < n; i++) {
+        if (status == REMAT_OK && chains[i].q.ranges) {
+            status = set_codes(ctx, &starts[i], chains[i].best, chains[i].n_best);
+            if (status == REMAT_OK) status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
+            if (status == REMAT_OK) status = offer(set, &starts[i], best);
+        }
+        ctx->work += chains[i].spent;
+        if (ctx->stopped == REMAT_DONE) ctx->stopped = chains[i].stopped;
+        end_stage(&ctx->heap, &chains[i]);
+    }
+    return status;
+}
+
+static remat_status anneal_chains(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+{
+    for (uint32_t i = 0; i < n; i++) TRY(every_op_once(set->p->ctx, &set->nm, &starts[i]));
+    TRY(offer(set, &starts[0], best));       /* keep-all, if nothing else fits or no time is given */
+    if (set->nm.n_ops == 0) return REMAT_OK; /* nothing but views */
+    if (can_group(set)) TRY(anneal_groups(set, chains, n, starts, best));
+    return anneal_ops(set, chains, n, starts, best);
+}
+
+/* With all moves allowed a quarter of the chains does without fetches and a quarter without recomputation: each may be better alone. */
+static moves moves_of(const setting *set, uint32_t index)
+{
+    if (set->allowed.n < 4 || index % 2 == 0) return set->allowed;
+    return index % 4 == 1 ? recompute : offload_only;
+}
+
+/* Small graphs are annealed soon: there, more starts find more. */
+static uint32_t count_chains(const setting *set)
+{
+    const uint32_t asked = (uint32_t)set->p->ctx->options.chains, by_size = 2 * (1500 / (set->nm.n_ops + 1));
+    return asked ? asked : by_size < 2 ? 2 : by_size > 8 ? 8 : by_size;
+}
+
+static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const char *name, moves allowed)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_need need;
+    TRY(rm_need_find(ctx, p->graph, &need));
+    const bool searches_peak = p->budget_bytes == REMAT_BUDGET_MIN || allowed.n == 1;
+    if ((p->budget_bytes == REMAT_BUDGET_NONE && !searches_peak) || (p->budget_bytes >= 0 && p->budget_bytes < need.bytes))
+        return rm_keep_all.run(p, best); /* nothing to gain, or nothing to be found */
+    setting set = {.p = p, .name = name};
+    TRY(make_setting(p, allowed, &set));
+    const uint32_t n = count_chains(&set) * (allowed.n == 4 ? 2 : 1);
+    const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
+    set.work = ctx->work_limit / n + 1;
+    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : (ctx->deadline_ns - rm_clock_ns()) / n * n_threads;
+    chain chains[MAX_CHAINS];
+    rm_codes starts[MAX_CHAINS] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        chains[i] = (chain){.set = &set,
+                            .moves = moves_of(&set, i),
+                            .warm = i / 2 % 2 == 1,
+                            .random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i},
+                            .reports = i == 0};
+    const remat_status status = anneal_chains(&set, chains, n, starts, best);
+    for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
+    return status;
+}
+
+static remat_status run(const rm_problem *p, rm_incumbent *best)
+{
+    const rm_options *o = &p->ctx->options;
+    return run_moves(p, best, "fastsa", o->order_only ? order_only : o->offload ? recompute_and_offload : recompute);
+}
+
+static remat_status run_order(const rm_problem *p, rm_incumbent *best)
+{
+    return run_moves(p, best, "fastsa-order", order_only);
+}
+
+static remat_status run_offload(const rm_problem *p, rm_incumbent *best)
+{
+    if (!p->ctx->options.offload)
+        return rm_fail(p->ctx, REMAT_E_APPLIES, "no bandwidth to offload at was given (--offload 50GB/s)");
+    return run_moves(p, best, "fastsa-offload", offload_only);
+}
+
+static remat_status run_group(const rm_problem *p, rm_incumbent *best)
+{
+    setting set = {.p = p};
+    rm_codes groups = {0}, codes = {0};
+    TRY(make_setting(p, recompute, &set));
+    remat_status status = every_op_once(p->ctx, &set.groups, &groups);
+    if (status == REMAT_OK) status = rm_ungroup(p->ctx, &set.groups, groups.items, groups.n, &codes);
+    if (status == REMAT_OK) status = offer(&set, &codes, best);
+    RM_VEC_FREE(&p->ctx->heap, groups);
+    RM_VEC_FREE(&p->ctx->heap, codes);
+    return status;
+}
+
+enum { A_SECOND = 5000000 };
+const rm_planner rm_fastsa_group = {
+    .entry = {"fastsa-group", "FastSA's node grouping alone: cheap ops fused into their readers"},
+    .default_work = INT64_MAX,
+    .run = run_group};
+const rm_planner rm_fastsa = {
+    .entry = {"fastsa", "simulated annealing over sequences, with grouping; --offload: and fetches (FastSA)"},
+    .default_work = A_SECOND,
+    .run = run};
+const rm_planner rm_fastsa_order = {
+    .entry = {"fastsa-order", "annealing of the order alone: nothing runs twice"}, .default_work = A_SECOND, .run = run_order};
+const rm_planner rm_fastsa_offload = {.entry = {"fastsa-offload", "annealing of offloads instead of recomputation"},
+                                      .default_work = A_SECOND,
+                                      .run = run_offload};

@@ -1,0 +1,10 @@
+/* fuse.h: values computed again inside the kernels that read them. */
+#ifndef RM_FUSE_H
+#define RM_FUSE_H
+
+#include "graph/traffic.h"
+
+/* Replaces *graph, which must be the caller's own, by one that moves fewer bytes, where there is one: the same ops, some of them repeated. Needs limits (rm_limits_begin); where they end the search, what was gained so far is kept. */
+remat_status rm_fuse(remat_ctx *ctx, remat_graph **graph, remat_fusion *fusion);
+
+#endif

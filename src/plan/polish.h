@@ -1,0 +1,10 @@
+/* polish.h: the last word on a sequence: nothing in it that can go. */
+#ifndef RM_POLISH_H
+#define RM_POLISH_H
+
+#include "graph/normal.h"
+
+/* `transfer`: as in rm_seq. The peak does not rise above `limit`, or above what it is. Never dearer. */
+remat_status rm_polish(remat_ctx *ctx, const rm_normal *nm, const int64_t *transfer, int64_t limit, rm_codes *codes);
+
+#endif

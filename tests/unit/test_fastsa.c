@@ -1,0 +1,251 @@
+/* test_fastsa.c: the vectors of the FastSA paper: single recomputations by exhaustion, the strict objective, temperatures, slots,
+ * grouping, soft peak, polish; and the strategy's promises: same plan with any number of threads, exit before annealing, modes. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+
+#include "plan/fastsa.h"
+#include "plan/polish.h"
+#include "sim/soft_peak.h"
+
+static remat_graph *folded(remat_ctx *ctx, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/graphs/%s.json.gz", REMAT_TEST_DATA, name);
+    remat_graph *file = NULL, *graph = NULL;
+    OK(ctx, remat_graph_load(ctx, path, &file));
+    OK(ctx, remat_graph_prepare(ctx, file, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM, "unit", &graph));
+    remat_graph_free(file);
+    return graph;
+}
+
+static void load_keep_all(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots, rm_seq *q)
+{
+    rm_code *codes = rm_scratch(ctx, nm->n_ops, sizeof *codes);
+    for (uint32_t op = 0; op < nm->n_ops; op++) codes[op] = op;
+    OK(ctx, rm_seq_new(ctx, nm, n_slots, q));
+    assert_true(rm_seq_load(q, codes, nm->n_ops));
+}
+
+/* The lowest peak that one more run of one op can give, anywhere; the winner stays in the sequence. */
+static int64_t best_single(rm_seq *q)
+{
+    int64_t least = INT64_MAX;
+    uint32_t best_slot = 0, best_op = 0;
+    for (uint32_t op = 0; op < q->nm->n_ops; op++)
+        for (uint32_t slot = 0; slot < q->n_slots; slot++) {
+            if (q->at[slot] != RM_EMPTY || !rm_seq_insert(q, slot, op)) continue;
+            const int64_t peak = rm_seq_peak(q);
+            rm_seq_undo(q);
+            if (peak < least) least = peak, best_slot = slot, best_op = op;
+        }
+    assert_true(rm_seq_insert(q, best_slot, best_op));
+    rm_seq_keep(q);
+    return least;
+}
+
+static void single_recomputations(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const struct { const char *name; int64_t keep_all, one, two; } table[] = {
+        {"vgg11", 26426733892, 21494232388, 21101186884}, {"resnet18", 11506715524, 9862548356, 8629422980}};
+    for (size_t i = 0; i < RM_LEN(table); i++) {
+        const rm_mark mark = rm_scratch_mark(ctx);
+        remat_graph *graph = folded(ctx, table[i].name);
+        rm_normal nm;
+        rm_seq q;
+        OK(ctx, rm_normal_of(ctx, graph, &nm));
+        load_keep_all(ctx, &nm, 2 * nm.n_ops + 1, &q);
+        assert_int_equal(rm_seq_peak_kept(&q), table[i].keep_all);
+        assert_int_equal(best_single(&q), table[i].one);
+        rm_seq_free(&q);
+        remat_plan *plan = NULL; /* two: found by annealing; the first alone is not part of the best pair on resnet18 */
+        OK(ctx, remat_ctx_set(ctx, "work", 400000));
+        OK(ctx, remat_ctx_set(ctx, "seed", 1));
+        OK(ctx, remat_ctx_set(ctx, "objective", 1));
+        OK(ctx, remat_plan_make(ctx, graph, "fastsa", table[i].two, &plan));
+        const remat_summary *s = remat_plan_summary(plan);
+        assert_true(s->within_budget);
+        assert_int_equal(s->cost - s->keep_all_cost, 2);
+        remat_plan_free(plan);
+        remat_graph_free(graph);
+        rm_scratch_release(ctx, mark);
+    }
+}
+
+static void formulas(void **state)
+{
+    (void)state;
+    assert_true(fabs(rm_fastsa_strict(100, 110, 1) - 110) < 1e-12);
+    assert_true(fabs(rm_fastsa_strict(100, 100, 1) - 100) < 1e-12);
+    assert_true(fabs(rm_fastsa_strict(100, 90, 1) - 99.0000454) < 1e-7);
+    assert_true(fabs(rm_fastsa_strict(100, 100, 32) - 100 * pow(32, 0.6)) < 1e-9);
+    assert_true(fabs(rm_fastsa_heat(7, 1) - 7e-4) < 1e-12);
+    assert_true(fabs(rm_fastsa_heat(7, 0.5) - 7e-2) < 1e-12);
+}
+
+static void slots(void **state)
+{
+    remat_ctx *ctx = *state;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_graph *graph = NULL;
+    OK(ctx, remat_graph_load(ctx, "zoo:chain?n=1", &graph));
+    rm_normal nm;
+    rm_seq q;
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    OK(ctx, rm_seq_new(ctx, &nm, 1 << 20, &q));
+    assert_true(rm_seq_load(&q, (rm_code[]){0, 1, 2}, 3)); /* the first three of its four steps */
+    assert_true(q.at[262144] == 0 && q.at[524288] == 1 && q.at[786432] == 2);
+    rm_seq_free(&q);
+    remat_graph_free(graph);
+    rm_scratch_release(ctx, mark);
+}
+
+static void grouping_alone(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const uint32_t lengths[][2] = {{4, 20}, {8, 54}, {16, 170}, {32, 594}};
+    for (size_t i = 0; i < RM_LEN(lengths); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "zoo:chain?n=%u&size=1", lengths[i][0]);
+        remat_graph *graph = NULL;
+        remat_plan *plan = NULL;
+        OK(ctx, remat_graph_load(ctx, name, &graph));
+        OK(ctx, remat_plan_make(ctx, graph, "fastsa-group", 4, &plan));
+        assert_int_equal(remat_plan_summary(plan)->peak_bytes, 4);
+        assert_int_equal(remat_plan_summary(plan)->steps, lengths[i][1]);
+        remat_plan_free(plan);
+        remat_graph_free(graph);
+    }
+}
+
+/* Against the definition, after every kept move and for every refused one. */
+static void soft_peak(void **state)
+{
+    remat_ctx *ctx = *state;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_graph *graph = folded(ctx, "resnet18");
+    rm_normal nm;
+    rm_seq q;
+    rm_soft_peak soft;
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    load_keep_all(ctx, &nm, 3 * nm.n_ops, &q);
+    OK(ctx, rm_soft_peak_new(ctx, &q, &soft));
+    rm_soft_peak_load(&soft, &q);
+    int n_moves = 0;
+    for (uint32_t slot = 0; slot < q.n_slots; slot++) {
+        if (q.at[slot] != RM_EMPTY || !rm_seq_insert(&q, slot, slot * 7 % nm.n_ops)) continue;
+        const double seen = rm_soft_peak_look(&soft, &q);
+        double sum = 0;
+        for (uint32_t t = 0; t < q.n_slots; t++)
+            if (q.at[t] != RM_EMPTY) sum += exp(soft.scale * (double)(rm_profile_at(&q.memory, t) - q.memory.max));
+        const double expected = (double)(nm.resident_bytes + q.memory.max) + log(sum) / soft.scale;
+        assert_true(fabs(seen - expected) < 1e-9 * expected);
+        if (n_moves++ % 2) {
+            rm_seq_undo(&q);
+        } else {
+            rm_soft_peak_keep(&soft);
+            rm_seq_keep(&q);
+            assert_true(fabs(rm_soft_peak_now(&soft, &q) - expected) < 1e-9 * expected);
+        }
+    }
+    assert_true(n_moves > 50);
+    rm_soft_peak_free(&ctx->heap, &soft);
+    rm_seq_free(&q);
+    remat_graph_free(graph);
+    rm_scratch_release(ctx, mark);
+}
+
+/* Every op twice in a row: the second runs are for nothing, and go. */
+static void polish_removes_what_can_go(void **state)
+{
+    remat_ctx *ctx = *state;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_graph *graph = folded(ctx, "resnet18");
+    rm_normal nm;
+    rm_codes codes = {0};
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    for (uint32_t op = 0; op < nm.n_ops; op++) {
+        OK(ctx, RM_PUSH(ctx, codes, op));
+        if (!nm.pinned[op]) OK(ctx, RM_PUSH(ctx, codes, op));
+    }
+    OK(ctx, rm_polish(ctx, &nm, NULL, INT64_MAX, &codes));
+    assert_int_equal(codes.n, nm.n_ops);
+    for (uint32_t op = 0; op < nm.n_ops; op++) assert_int_equal(codes.items[op], op);
+    RM_VEC_FREE(&ctx->heap, codes);
+    remat_graph_free(graph);
+    rm_scratch_release(ctx, mark);
+}
+
+static void same_plan_with_any_threads(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = folded(ctx, "resnet50");
+    remat_plan *plans[3] = {NULL};
+    OK(ctx, remat_ctx_set(ctx, "chains", 4));
+    for (int i = 0; i < 3; i++) {
+        OK(ctx, remat_ctx_set(ctx, "threads", i + 1));
+        OK(ctx, remat_ctx_set(ctx, "work", 200000));
+        OK(ctx, remat_plan_make(ctx, graph, "fastsa", 13000000000, &plans[i]));
+    }
+    size_t n, m;
+    const remat_step *first = remat_plan_steps(plans[0], &n);
+    assert_true(remat_plan_summary(plans[0])->within_budget);
+    for (int i = 1; i < 3; i++) {
+        const remat_step *other = remat_plan_steps(plans[i], &m);
+        assert_int_equal(n, m);
+        assert_memory_equal(first, other, n * sizeof *first);
+    }
+    for (int i = 0; i < 3; i++) remat_plan_free(plans[i]);
+    OK(ctx, remat_ctx_set(ctx, "chains", 0));
+    OK(ctx, remat_ctx_set(ctx, "threads", 1));
+    remat_graph_free(graph);
+}
+
+static void edges(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = folded(ctx, "resnet18");
+    remat_info info;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    OK(ctx, remat_ctx_set(ctx, "work", 4000000000));
+    OK(ctx, remat_plan_make(ctx, graph, "fastsa", info.need_bytes - 1, &plan)); /* a proof, before any annealing */
+    assert_int_equal(remat_plan_status(plan), REMAT_E_INFEASIBLE);
+    assert_int_equal(remat_plan_summary(plan)->work, 0);
+    remat_plan_free(plan), plan = NULL;
+    OK(ctx, remat_ctx_set(ctx, "work", 100000));
+    OK(ctx, remat_plan_make(ctx, graph, "fastsa-order", REMAT_BUDGET_NONE, &plan));
+    assert_int_equal(remat_plan_summary(plan)->cost, info.keep_all_cost);
+    assert_int_equal(remat_plan_summary(plan)->recomputed_ops, 0);
+    remat_plan_free(plan), plan = NULL;
+    assert_int_equal(remat_plan_make(ctx, graph, "fastsa-offload", 9000000000, &plan), REMAT_E_APPLIES);
+    OK(ctx, remat_ctx_set(ctx, "offload", 1));
+    OK(ctx, remat_ctx_set(ctx, "bandwidth", INT64_MAX));
+    OK(ctx, remat_plan_make(ctx, graph, "fastsa-offload", 9000000000, &plan));
+    assert_true(remat_plan_summary(plan)->within_budget);
+    assert_int_equal(remat_plan_summary(plan)->recomputed_ops, 0);
+    assert_true(remat_plan_summary(plan)->offloaded_bytes > 0);
+    const int64_t host = remat_plan_summary(plan)->offloaded_bytes;
+    remat_plan_free(plan), plan = NULL;
+    OK(ctx, remat_ctx_set(ctx, "host_bytes", host / 2));
+    OK(ctx, remat_plan_make(ctx, graph, "fastsa-offload", 9000000000, &plan));
+    assert_true(remat_plan_summary(plan)->offloaded_bytes <= host / 2);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
+static int set_up(void **state) { return (*state = remat_ctx_new(NULL)) ? 0 : -1; }
+static int tear_down(void **state) { return remat_ctx_free(*state), 0; }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(single_recomputations, set_up, tear_down), cmocka_unit_test(formulas),
+        cmocka_unit_test_setup_teardown(slots, set_up, tear_down),                 cmocka_unit_test_setup_teardown(grouping_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(soft_peak, set_up, tear_down),             cmocka_unit_test_setup_teardown(polish_removes_what_can_go, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(same_plan_with_any_threads, set_up, tear_down), cmocka_unit_test_setup_teardown(edges, set_up, tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
