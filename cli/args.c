@@ -13,15 +13,16 @@
 
 #define ON(name) (1u << CMD_##name)
 #define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE))
-#define FILES (PLANS | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
+#define FILES (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
 #define GRAPHS (FILES | ON(GEN))
 #define ALL ((1u << CMD_COUNT) - 1)
 
 const flag flags[FLAG_COUNT] = {
-    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(COMPARE),
+    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(BOUND) | ON(COMPARE),
                      "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
     [FLAG_LIMIT] = {"budget", 0, TEXT, "B", NULL, COMPLETE_NONE, ON(VERIFY),
                     "a peak above this is invalid: 12GiB, 900MB, 50% (of keep-all), 4096"},
+    [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY), "the plan's bound must be proved too"},
     [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS, "how to plan; compare takes a list: a,b,c"},
     [FLAG_SAVED] = {"saved", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE),
                     "show what is saved and its traffic; without --strategy: keep-all, save-inputs, save-layers, mincut"},
@@ -152,6 +153,7 @@ unsigned option_commands(const remat_option *option)
     if (strcmp(option->name, "offload") == 0) return 0; /* FLAG_OFFLOAD sets it together with the bandwidth */
     if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);
     if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN) | ON(VERIFY);
+    if (strcmp(option->name, "bound_rules") == 0) return PLANS | ON(BOUND);
     return PLANS;
 }
 

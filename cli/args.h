@@ -14,6 +14,7 @@ typedef struct session session;
 typedef enum command_id {
     CMD_INFO,
     CMD_PLAN,
+    CMD_BOUND,
     CMD_VERIFY,
     CMD_COMPARE,
     CMD_CURVE,
@@ -38,7 +39,8 @@ extern const command commands[CMD_COUNT]; /* main.c; indexed by command_id */
 
 typedef enum flag_id {
     FLAG_BUDGET,
-    FLAG_LIMIT, /* the --budget of verify */
+    FLAG_LIMIT,  /* the --budget of verify */
+    FLAG_PROVED, /* the --bound of verify */
     FLAG_STRATEGY,
     FLAG_SAVED,
     FLAG_CLASSES,

@@ -259,7 +259,7 @@ static void curve_table(session *s, const reports *r)
     table_print(&t);
 }
 
-/* The plan of `best` in place of the point's own. */
+/* The plan of `best` in place of the point's own. A bound for one order says nothing of another. */
 static void carry(report *point, const report *best)
 {
     const report own = *point;
@@ -270,6 +270,8 @@ static void carry(report *point, const report *best)
     m->bound_cost = own.summary.bound_cost;
     m->bound_scope = own.summary.bound_scope;
     m->bound_method = own.summary.bound_method;
+    if (strcmp(m->bound_scope, "fixed-order") == 0)
+        m->bound_cost = m->keep_all_cost, m->bound_scope = "any-order", m->bound_method = "first-runs";
     m->work = own.summary.work;
     m->stopped = own.summary.stopped;
     m->within_budget = true;

@@ -1,6 +1,6 @@
 /* cmd_verify.c: `remat verify`: does this plan belong to this graph, do its steps run, are its numbers true?
  *
- * The graph is prepared with the options that the plan recorded, unless flags say otherwise. With --budget a plan whose
+ * With --bound its bound must be proved as well. The graph is prepared with the options that the plan recorded, unless flags say otherwise. With --budget a plan whose
  * peak is above it is invalid as well, and the first step above it is the bad one. Exit code 5 if invalid. */
 #include <inttypes.h>
 #include <string.h>
@@ -74,7 +74,9 @@ int cmd_verify(session *s)
     if ((status = session_read(s, a->operands[0], plan, a->operands[1]))) return status;
     if ((status = session_budget(s, "--budget", a->text[FLAG_LIMIT], &budget))) return status;
     if (s->chain) CHECK(s, remat_chain_plan_verify(s->ctx, s->chain, plan, &v));
-    else CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
+    else CHECK(s, (a->text[FLAG_PROVED] ? remat_plan_verify_bound : remat_plan_verify)(s->ctx, s->graph, plan, &v));
+    if (a->text[FLAG_PROVED] && s->chain)
+        return out_fail(s->out, REMAT_E_APPLIES, "verify", "--bound", "bounds of chains have no certificate");
     if (v.valid && budget >= 0 && v.peak_bytes > budget && (status = check_budget(s, plan, budget, &v))) return status;
 
     amount buffer;

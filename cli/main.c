@@ -35,11 +35,23 @@ const command commands[CMD_COUNT] = {
          "plan model.json.gz --budget min --strategy chen-sqrt --json\n"
          "plan chain.json --budget 9000 --strategy rotor-float --slots 0",
          1, 1, cmd_plan},
+    [CMD_BOUND] = {"bound", "GRAPH", "what no plan within a budget can undercut",
+                   "Prints a proved lower limit on the cost of every plan that fits the budget and runs its ops for the first "
+                   "time in the "
+                   "graph's order. Exit code 10: proved, no such plan fits; with the op and tensors that force it. Plans carry "
+                   "the bound for their own order, and a certificate of it that verify --bound checks.",
+                   "bound zoo:resnet50 --budget 50%\n"
+                   "bound model.json.gz --budget 8GiB --dce --json",
+                   1, 1, cmd_bound},
     [CMD_VERIFY] =
         {"verify", "GRAPH PLAN", "check a plan against its graph, independently",
          "Replays the plan with exact integers: every step must run, and the peak and cost it carries must be true. The "
-         "options recorded in the plan apply unless flags are given. Exit code 5: invalid, with the first bad step.",
+         "options recorded in the plan apply unless flags are given. A certificate, if there is one, must prove the plan's "
+         "bound; with "
+         "--bound there must be one, or the bound must be what running every op once costs. Exit code 5: invalid, with the "
+         "first bad step.",
          "verify model.json.gz plan.json\n"
+         "verify model.json.gz plan.json --bound\n"
          "verify model.json.gz plan.json --budget 8GiB --json",
          2, 2, cmd_verify},
     [CMD_COMPARE] = {"compare", "GRAPH", "all strategies at one budget, side by side",

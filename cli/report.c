@@ -231,20 +231,21 @@ void report_csv(out *o, const report *r)
 }
 
 /* ": resident 4 MiB, conv1 16 MiB": what is in memory together at the op that needs most. */
-static void need_parts(session *s, const remat_summary *m, char *text, size_t size)
+void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size)
 {
     enum { SHOWN = 4 };
     uint32_t values[SHOWN], n = 0;
     size_t used = 0;
     amount buffer;
     *text = '\0';
-    if (m->resident_bytes > 0) used = (size_t)snprintf(text, size, ": resident %s", out_size(s->out, m->resident_bytes).text);
+    if (s->info.resident_bytes > 0)
+        used = (size_t)snprintf(text, size, ": resident %s", out_size(s->out, s->info.resident_bytes).text);
     if (remat_graph_need_values(s->ctx, s->graph, values, SHOWN, &n) != REMAT_OK) n = 0;
     for (uint32_t i = 0; i < n && i < SHOWN && used < size; i++) {
         const int64_t bytes = remat_graph_value_get(s->graph, values[i], REMAT_VALUE_STORAGE);
         const bool same_numbers = remat_graph_n_values(s->graph) == remat_graph_n_values(s->original);
         const char *name = same_numbers ? session_value(s, values[i], &buffer) : remat_graph_value_name(s->graph, values[i]);
-        if (i > 0 && bytes < m->need_bytes / 100) break; /* the rest is small change */
+        if (i > 0 && bytes < need_bytes / 100) break; /* the rest is small change */
         used += (size_t)snprintf(text + used, size - used, "%s %s %s", used ? "," : ":",
                                  *name ? out_clean(s->out, name, 24).text : "a value", out_size(s->out, bytes).text);
     }
@@ -278,7 +279,7 @@ int report_status(session *s, const report *r, out *o)
     if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->need_bytes) {
         const char *op = session_op(s, m->need_op, &buffer);
         const bool unnamed = op == buffer.text; /* "stage 3" says what it is */
-        if (!s->chain) need_parts(s, m, parts, sizeof parts);
+        if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
         out_message(o, "no plan fits %s: %s%s needs %s%s", budget.text,
                     unnamed    ? ""
                     : s->chain ? "stage "

@@ -27,6 +27,8 @@ void report_json(emitter *j, const session *s, const report *r); /* the object o
 void report_table(out *o, const report *r);                      /* before and after */
 void report_csv_head(out *o);
 void report_csv(out *o, const report *r);
+/* ": resident 3 MB, x 2 MB": what is in memory at the op that forces the need, largest first. */
+void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size);
 double report_overhead(const remat_summary *m);
 bool report_gap(const remat_summary *m, double *gap); /* false: no bound */
 amount report_gap_text(const remat_summary *m);       /* "-" where no bound or not within the budget */

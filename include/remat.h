@@ -270,10 +270,25 @@ remat_status remat_plan_status(const remat_plan *plan); /* REMAT_OK, REMAT_E_INF
 const remat_summary *remat_plan_summary(const remat_plan *plan);
 const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps);
 
+enum { REMAT_RULE_CHAIN = 1, REMAT_RULE_FAN_OUT = 2, REMAT_RULE_REGION = 4, REMAT_RULE_SIDE = 8 }; /* docs/bound.md */
+typedef struct remat_bound {
+    remat_status status; /* REMAT_E_INFEASIBLE: proved, nothing of that scope fits; need_bytes and need_op say why */
+    int64_t budget_bytes, cost, keep_all_cost; /* cost: no plan of that scope within the budget costs less; or REMAT_ABSENT */
+    int64_t need_bytes;                        /* the least budget that is not ruled out */
+    uint32_t need_op;                          /* the op (of the original) that forces it, or REMAT_NONE */
+    uint32_t need_values[4], n_need_values;    /* fixed-order: the largest values in memory there, in the original */
+    const char *scope, *method;                /* "fixed-order": all plans whose ops run for the first time in the graph's order */
+    unsigned rules;                            /* REMAT_RULE_CHAIN | ... that took part */
+} remat_bound;
+/* A lower limit on the cost of plans. Plans carry the one for their own order, with a certificate. */
+remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes, remat_bound *out);
+
 /* Both answer REMAT_OK and fill `out` whether the schedule is valid or not. remat_plan_verify also checks that the plan
  * belongs to the graph and that the numbers it carries are true. */
 remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_verdict *out);
 remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out);
+/* The same, and the plan's bound must be proved: by its certificate, or by running every op once. */
+remat_status remat_plan_verify_bound(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out);
 
 /* ---- lowering ---- */
 

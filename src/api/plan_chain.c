@@ -109,7 +109,7 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
     s.recomputed_ops = count_again(c, &r->steps, runs);
     TRY(rm_verify_chain(ctx, c, r->steps.items, r->steps.n, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
-    TRY(rm_plan_new(ctx, &s, r->steps.items, r->steps.n, out));
+    TRY(rm_plan_new(ctx, &s, r->steps.items, r->steps.n, NULL, out));
     (*out)->graph_ops = c->n_stages + 1;
     return REMAT_OK;
 }

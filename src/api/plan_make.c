@@ -1,7 +1,9 @@
 /* plan_make.c: run a strategy, judge what it found, and turn it into a plan.
  *
  * No planner can skip the verifier: whatever it returns is verified here, and a difference between the verifier's numbers
- * and the planner's own is REMAT_E_BUG. The bound that every plan gets for nothing: each op runs at least once, in any order. */
+ * and the planner's own is REMAT_E_BUG. The bound that every plan gets for nothing: each op runs at least once, in any order. If the plan
+ * costs more than that, its own order gets a bound from the flow (docs/bound.md), with its certificate. */
+#include "api/plan_bound.h"
 #include "graph/plan.h"
 #include "graph/traffic.h"
 #include "plan/planner.h"
@@ -58,6 +60,24 @@ static remat_outcome judge(const remat_summary *s)
     return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
+/* A better bound, for the order in which this plan runs its ops for the first time. */
+static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, remat_summary *s,
+                               rm_certificate *certificate)
+{
+    rm_proof proof;
+    if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
+    TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes, &proof));
+    if (!proof.feasible || proof.cost > s->cost)
+        return rm_fail(ctx, REMAT_E_BUG, "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
+                       s->strategy, proof.feasible ? proof.cost : RM_MAX_SUM, s->cost);
+    if (proof.cost <= s->bound_cost) return REMAT_OK;
+    s->bound_cost = proof.cost;
+    s->bound_scope = "fixed-order";
+    s->bound_method = "flow";
+    *certificate = proof.certificate;
+    return REMAT_OK;
+}
+
 static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best, remat_plan **out)
 {
     remat_ctx *ctx = p->ctx;
@@ -65,6 +85,7 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     rm_liveness keep_all;
     rm_need need;
     remat_verdict verdict;
+    rm_certificate certificate = {.scale = 0};
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     TRY(rm_need_find(ctx, g, &need));
     remat_summary s = {.strategy = planner->entry.name,
@@ -92,7 +113,6 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
                        .bandwidth = ctx->options.bandwidth};
     s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
     s.within_budget = rm_fits(p, best->peak_bytes);
-    s.outcome = judge(&s);
     TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
     TRY(rm_traffic_bytes(ctx, g, best->steps.items, best->steps.n, &s.traffic_bytes));
     TRY(cut_capacity(ctx, g, &best->steps, &s.cut_capacity));
@@ -100,7 +120,9 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
-    TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, out));
+    TRY(strengthen(ctx, g, &best->steps, &s, &certificate));
+    s.outcome = judge(&s);
+    TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificate, out));
     (*out)->graph_ops = g->n_original_ops;
     (*out)->graph_values = g->n_original_values;
     return REMAT_OK;

@@ -60,12 +60,49 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     return REMAT_OK;
 }
 
-remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out)
+/* What the certificate proves must be what the plan says. `must`: a bound that nothing proves is a fault too. */
+static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan, bool must, remat_verdict *v)
+{
+    const remat_summary *s = &plan->summary;
+    remat_verdict word;
+    int64_t cost = 0;
+    bool fetches = false;
+    if (strcmp(s->cost_model, "") != 0 && strcmp(s->cost_model, g->cost_model) != 0)
+        return must     ? rm_blame(v, REMAT_NONE, "the plan's bound is for costs by %.40s, the graph has %.40s", s->cost_model,
+                                   g->cost_model),
+               REMAT_OK : REMAT_OK;
+    if (!plan->certificate.scale) {
+        if (must && s->bound_cost == REMAT_ABSENT) rm_blame(v, REMAT_NONE, "the plan has no bound");
+        else if (must && s->bound_cost > g->total_cost) rm_blame(v, REMAT_NONE, "the plan's bound has no certificate");
+        return REMAT_OK;
+    }
+    if (s->budget_bytes < 0) return rm_blame(v, REMAT_NONE, "the plan has a certificate, but no budget"), REMAT_OK;
+    const int64_t bandwidth = s->bandwidth == REMAT_ABSENT ? ctx->options.bandwidth : s->bandwidth;
+    for (size_t i = 0; i < plan->n_steps; i++) fetches |= plan->steps[i].kind == REMAT_FETCH;
+    TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches, bandwidth, &plan->certificate, &cost,
+                        &word));
+    if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
+    else if (s->bound_cost != cost) rm_verdict_refuse(v, "bound", s->bound_cost, cost);
+    return REMAT_OK;
+}
+
+static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, bool must, remat_verdict *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_verdict verdict;
-    const remat_status status = check_plan(ctx, graph, plan, &verdict);
+    remat_status status = check_plan(ctx, graph, plan, &verdict);
+    if (status == REMAT_OK && verdict.valid) status = check_bound(ctx, graph, plan, must, &verdict);
     if (status == REMAT_OK) *out = verdict;
     rm_scratch_release(ctx, mark);
     return status;
+}
+
+remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out)
+{
+    return verify_plan(ctx, graph, plan, false, out);
+}
+
+remat_status remat_plan_verify_bound(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out)
+{
+    return verify_plan(ctx, graph, plan, true, out);
 }

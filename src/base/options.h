@@ -7,6 +7,7 @@
 /* name, default, low, high, help: sorted by name */
 #define RM_OPTIONS(OPT)                                                                                                        \
     OPT(bandwidth, 0, 0, INT64_MAX, "offload and fetch: bytes per 1e9 cost units (per second where costs are ns); 0: free")    \
+    OPT(bound_rules, 15, 0, 15, "what strengthens bounds: 1 chains + 2 fan-out + 4 regions + 8 side outputs")                  \
     OPT(chains, 0, 0, 32, "fastsa: independent runs that share the work; 0: by the size of the graph")                         \
     OPT(group, 1, 0, 2, "fastsa: node grouping first; 0: never, 2: resident inputs do not count")                              \
     OPT(host_bytes, 0, 0, INT64_MAX, "offload: the most bytes on the host; 0: no limit")                                       \

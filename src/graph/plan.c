@@ -11,13 +11,15 @@
     }
 
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
-                         remat_plan **out)
+                         const rm_certificate *certificate, remat_plan **out)
 {
+    const rm_certificate none = {.scale = 0}, *from = certificate ? certificate : &none;
     remat_summary copied = *summary;
     const char **strings[] = STRINGS(copied);
     size_t bytes = 0;
     for (size_t i = 0; i < RM_LEN(strings); i++) bytes += strlen(*strings[i]) + 1;
-    const size_t size = sizeof(remat_plan) + n_steps * sizeof *steps + bytes;
+    const size_t size = sizeof(remat_plan) + n_steps * sizeof *steps + from->n_prices * sizeof *from->prices +
+                        from->n_heirs * sizeof *from->heirs + bytes;
     remat_plan *plan = rm_alloc(ctx, size);
     if (!plan) return REMAT_E_MEMORY;
     plan->heap = ctx->heap;
@@ -26,7 +28,12 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
     plan->n_steps = n_steps;
     plan->steps = (remat_step *)(void *)(plan + 1);
     if (n_steps) memcpy(plan->steps, steps, n_steps * sizeof *steps);
-    char *text = (char *)(plan->steps + n_steps);
+    plan->certificate = *from;
+    plan->certificate.prices = (rm_price *)(void *)(plan->steps + n_steps);
+    plan->certificate.heirs = (rm_heir *)(void *)(plan->certificate.prices + from->n_prices);
+    if (from->n_prices) memcpy(plan->certificate.prices, from->prices, from->n_prices * sizeof *from->prices);
+    if (from->n_heirs) memcpy(plan->certificate.heirs, from->heirs, from->n_heirs * sizeof *from->heirs);
+    char *text = (char *)(plan->certificate.heirs + from->n_heirs);
     for (size_t i = 0; i < RM_LEN(strings); i++) {
         const size_t n = strlen(*strings[i]) + 1;
         *strings[i] = memcpy(text, *strings[i], n);

@@ -2,6 +2,7 @@
 #ifndef RM_PLAN_H
 #define RM_PLAN_H
 
+#include "graph/certificate.h"
 #include "graph/schedule.h"
 
 struct remat_plan {
@@ -13,11 +14,12 @@ struct remat_plan {
     bool says_within; /* within_budget was in the file */
     size_t n_steps;
     remat_step *steps;
+    rm_certificate certificate; /* of the bound; scale 0: none */
 };
 
-/* Copies `summary`, with its strings, and `steps`. */
+/* Copies `summary`, with its strings, `steps` and `certificate`, which may be NULL: none. */
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
-                         remat_plan **out);
+                         const rm_certificate *certificate, remat_plan **out);
 
 /* REMAT_E_BUG unless the verifier agrees with what a strategy says of its plan; takes over what only the verifier knows. */
 remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summary *s);

@@ -76,6 +76,47 @@ static remat_status read_options(remat_ctx *ctx, const rm_json *root, remat_summ
     return REMAT_OK;
 }
 
+/* A list of pairs of an index and a number. */
+static remat_status read_pairs(remat_ctx *ctx, const rm_json *certificate, const char *key, const rm_json **pairs)
+{
+    rm_place place = {"bound.certificate", RM_NO_ITEM, key, RM_NO_ITEM};
+    TRY(rm_get_array(ctx, certificate, place, pairs));
+    for (size_t i = 0; i < (*pairs)->n; i++) {
+        const rm_json *x = &(*pairs)->items[i];
+        const bool pair = x->kind == RM_JSON_ARRAY && x->n == 2 && x->items[0].kind == RM_JSON_INTEGER &&
+                          x->items[1].kind == RM_JSON_INTEGER && x->items[0].integer >= 0 && x->items[1].integer >= 0 &&
+                          x->items[0].integer < REMAT_NONE && x->items[1].integer < RM_MAX_SUM;
+        place.item = i;
+        if (!pair) return rm_bad(ctx, place, "must be a pair of an index and a whole number");
+    }
+    return REMAT_OK;
+}
+
+static remat_status read_certificate(remat_ctx *ctx, const rm_json *bound, rm_certificate *out)
+{
+    const rm_json *certificate = rm_json_get(bound, "certificate"), *prices, *heirs;
+    if (!certificate) return REMAT_OK;
+    rm_place place = {"bound", RM_NO_ITEM, "certificate", RM_NO_ITEM};
+    TRY(rm_check_object(ctx, certificate, place));
+    place = (rm_place){"bound.certificate", RM_NO_ITEM, "scale", RM_NO_ITEM};
+    TRY(rm_require(ctx, certificate, place));
+    TRY(rm_get_int(ctx, certificate, place, 1, &out->scale));
+    TRY(read_pairs(ctx, certificate, "prices", &prices));
+    TRY(read_pairs(ctx, certificate, "heirs", &heirs));
+    out->n_prices = prices->n;
+    out->n_heirs = heirs->n;
+    TRY(RM_SCRATCH(ctx, out->prices, out->n_prices));
+    TRY(RM_SCRATCH(ctx, out->heirs, out->n_heirs));
+    for (size_t i = 0; i < out->n_prices; i++)
+        out->prices[i] = (rm_price){(uint32_t)prices->items[i].items[0].integer, prices->items[i].items[1].integer};
+    for (size_t i = 0; i < out->n_heirs; i++) {
+        place = (rm_place){"bound.certificate", RM_NO_ITEM, "heirs", i};
+        TRY(read_index(ctx, &heirs->items[i].items[1], place, &out->heirs[i].heir));
+        out->heirs[i].value = (uint32_t)heirs->items[i].items[0].integer;
+    }
+    return REMAT_OK;
+}
+
 static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summary *s, remat_plan *head)
 {
     rm_place place = {.item = RM_NO_ITEM};
@@ -109,7 +150,8 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
     place.list = "bound", place.index = RM_NO_ITEM;
     TRY((place.key = "cost", rm_get_int(ctx, bound, place, 0, &s->bound_cost)));
     TRY((place.key = "scope", rm_get_string(ctx, bound, place, &s->bound_scope)));
-    return place.key = "method", rm_get_string(ctx, bound, place, &s->bound_method);
+    TRY((place.key = "method", rm_get_string(ctx, bound, place, &s->bound_method)));
+    return read_certificate(ctx, bound, &head->certificate);
 }
 
 /* Ops, or stages going forward, that run more than once. */
@@ -174,7 +216,7 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
     if (!head.says_within) s.within_budget = s.budget_bytes < 0 || s.peak_bytes <= s.budget_bytes;
     TRY(count_repeats(ctx, steps, n, &s.recomputed_ops));
     remat_plan *plan = NULL;
-    TRY(rm_plan_new(ctx, &s, steps, n, &plan));
+    TRY(rm_plan_new(ctx, &s, steps, n, &head.certificate, &plan));
     plan->graph_ops = head.graph_ops;
     plan->graph_values = head.graph_values;
     plan->says_within = head.says_within;

@@ -175,6 +175,17 @@ static void write_steps(rm_out *out, const remat_plan *plan)
     rm_out_text(out, "]");
 }
 
+static void write_certificate(rm_out *out, const rm_certificate *x)
+{
+    rm_out_format(out, ",\"certificate\":{\"scale\":%" PRId64 ",\"prices\":[", x->scale);
+    for (size_t i = 0; i < x->n_prices; i++)
+        rm_out_format(out, "%s[%" PRIu32 ",%" PRId64 "]", i ? "," : "", x->prices[i].op, x->prices[i].price);
+    rm_out_text(out, "],\"heirs\":[");
+    for (size_t i = 0; i < x->n_heirs; i++)
+        rm_out_format(out, "%s[%" PRIu32 ",%" PRIu32 "]", i ? "," : "", x->heirs[i].value, x->heirs[i].heir);
+    rm_out_text(out, "]}");
+}
+
 void rm_write_plan(rm_out *out, const remat_plan *plan)
 {
     const remat_summary *s = &plan->summary;
@@ -208,6 +219,7 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
         rm_out_format(out, ",\"bound\":{\"cost\":%" PRId64, s->bound_cost);
         member_string(out, "scope", s->bound_scope);
         member_string(out, "method", s->bound_method);
+        if (plan->certificate.scale) write_certificate(out, &plan->certificate);
         rm_out_text(out, "}");
     }
     rm_out_format(out, ",\"within_budget\":%s}\n", s->within_budget ? "true" : "false");

@@ -1,0 +1,82 @@
+"""Bounds: their fields, their certificates in plan files, and what the program says where nothing fits."""
+import json
+
+import pytest
+from conftest import GRAPHS, schema
+
+BOUND_FIELDS = """graph budget_bytes keep_all_peak_bytes need_bytes need_op bound_cost cost_unit keep_all_cost overhead bound_scope
+bound_method rules outcome seconds""".split()
+
+
+def pinned_order():
+    """What A made must be kept while B runs, since A is pinned; B first would need less."""
+    return {
+        "format": "remat-graph", "version": 1, "name": "pinned", "outputs": [],
+        "values": [{"name": "held", "size": 5}, {"name": "c", "size": 3}],
+        "nodes": [{"name": "A", "in": [], "out": [0], "cost": 1, "pinned": True}, {"name": "B", "in": [], "out": [1], "cost": 1},
+                  {"name": "C", "in": [0], "out": [], "cost": 1}],
+    }
+
+
+def test_fields_and_known_bounds(remat):
+    graph = GRAPHS / "resnet50.json.gz"
+    flags = ("--dce", "--replay-random", "--cost-model", "unit")
+    bound = remat.json("bound", graph, "--budget", "50%", *flags)
+    assert list(bound) == BOUND_FIELDS
+    assert (bound["bound_scope"], bound["bound_method"], bound["keep_all_cost"]) == ("fixed-order", "flow", 406)
+    assert bound["bound_cost"] >= 406 + 27  # 6.7 % in the prototype
+    assert bound["rules"] and set(bound["rules"]) <= {"chains", "fan-out", "regions", "side outputs"}
+    base = remat.json("bound", graph, "--budget", "50%", *flags, "--bound-rules", "0")
+    assert 406 < base["bound_cost"] <= bound["bound_cost"] and base["rules"] == []
+    loose = remat.json("bound", graph, "--budget", "100%", *flags)
+    assert (loose["bound_cost"], loose["bound_scope"], loose["overhead"]) == (406, "any-order", 0)
+    assert "no plan below" in remat.ok("bound", graph, "--budget", "50%")
+
+
+@pytest.mark.parametrize("strategy", ["rotor", "chen-sqrt"])
+def test_plans_carry_certificates(remat, strategy):
+    graph, path = GRAPHS / "resnet18.json.gz", remat.folder / "plan.json"
+    made = remat.json("plan", graph, "--budget", "70%", "--strategy", strategy, "-o", path, "--dce")
+    assert made["bound_scope"] == "fixed-order" and made["keep_all_cost"] < made["bound_cost"] <= made["cost"] and made["gap"] >= 0
+    plan = json.loads(path.read_text())
+    schema("remat-plan.schema.json").validate(plan)
+    remat.ok("verify", graph, path, "--bound")
+    for change in ({"cost": plan["bound"]["cost"] + 1}, {"certificate": None}):
+        other = dict(plan, bound=dict(plan["bound"], **change))
+        assert remat.run("verify", graph, remat.file("other.json", other), "--bound").returncode == 5
+    certificate = plan["bound"]["certificate"]
+    for change in ({"scale": certificate["scale"] // 2}, {"prices": certificate["prices"][1:]}, {"heirs": []},
+                   {"prices": [[op, 2 * price] for op, price in certificate["prices"]]}):
+        other = dict(plan, bound=dict(plan["bound"], certificate=dict(certificate, **change)))
+        assert remat.run("verify", graph, remat.file("other.json", other)).returncode == 5, change  # with or without --bound
+
+
+def test_certificates_are_read_with_care(remat):
+    graph, path = GRAPHS / "resnet18.json.gz", remat.folder / "plan.json"
+    remat.json("plan", graph, "--budget", "70%", "-o", path, "--dce")
+    plan = json.loads(path.read_text())
+    good = plan["bound"]["certificate"]
+    bad = [7, {}, dict(good, scale=0), dict(good, scale="1"), dict(good, prices=7), dict(good, prices=[7]), dict(good, prices=[[1, -1]]),
+           dict(good, prices=[[-1, 1]]), dict(good, prices=[[1, 2, 3]]), dict(good, heirs=[[1, 2.5]]), dict(good, heirs=[[1, 2**40]])]
+    for certificate in bad:
+        other = dict(plan, bound=dict(plan["bound"], certificate=certificate))
+        done = remat.run("verify", graph, remat.file("other.json", other))
+        assert done.returncode == 2 and "certificate" in done.stderr.decode() and done.stderr.decode().count("\n") == 1, certificate
+
+
+def test_nothing_fits(remat):
+    done = remat.run("bound", GRAPHS / "vgg16.json.gz", "--budget", "25%", "--json")
+    bound = json.loads(done.stdout)
+    assert done.returncode == 10 and bound["outcome"] == "infeasible" and bound["bound_cost"] is None and bound["bound_scope"] == "any-order"
+    assert bound["need_op"] in done.stderr.decode()
+    graph = remat.file("pinned.json", pinned_order())
+    done = remat.run("bound", graph, "--budget", "7")
+    assert done.returncode == 10 and done.stderr.decode() == ("remat: no plan in this order of first runs fits 7 bytes: op B needs 8 bytes: "
+                                                     "held 5 B, c 3 B\n")
+    assert remat.run("bound", graph, "--budget", "8").returncode == 0
+
+
+def test_usage(remat):
+    for arguments in ((), ("--budget", "min"), ("--budget", "-1"), ("--budget", "50%", "--strategy", "rotor")):
+        assert remat.run("bound", "zoo:mlp", *arguments).returncode == 1
+    assert remat.run("bound", "chain:toy", "--budget", "50").returncode == 6

@@ -1,0 +1,272 @@
+/* prop_bound.c: N random tiny graphs, each at a budget and in an order of first runs. The bound, as the verifier reads it from the
+ * certificate, is never above the cheapest schedule that brute force finds, for no rule, each rule alone and all together; and
+ * never below what running every op once costs. Each rule must have made a bound higher somewhere: a rule that never acts
+ * would not be tested. With fetches allowed, bound and brute force are compared as well.
+ * Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1 SEED runs that one alone. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "order_brute.h"
+#include "plan/bound.h"
+#include "random_graph.h"
+#include "verify/verify.h"
+
+#define NOTHING NULL, 0
+
+static uint64_t graph_seed;
+static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching, n_active[5];
+
+#define CHECK(condition, ...)                                                                                                  \
+    do {                                                                                                                       \
+        if (!(condition)) {                                                                                                    \
+            printf("seed %" PRIu64 ": %s: ", graph_seed, #condition);                                                          \
+            printf(__VA_ARGS__);                                                                                               \
+            printf("\n");                                                                                                      \
+            exit(1);                                                                                                           \
+        }                                                                                                                      \
+    } while (0)
+
+/* A forward part whose values are read again by a backward part: what the rules are about. In some, values shrink on the way, so that
+ * earlier ones can stand in for several later ones, and the backward part reads late ones only. */
+static remat_graph *training_graph(remat_ctx *ctx, random_source *r)
+{
+    remat_builder *b = remat_builder_new(ctx, "training");
+    uint32_t values[40], roots[40], n_values = 0, n_stores = 0;
+    const uint32_t n_forward = 3 + random_below(r, 4), n_ops = n_forward + 2 + random_below(r, 3),
+                   most = 1 + random_below(r, 4);
+    const bool shrinks = random_chance(r, 50);
+    if (random_chance(r, 30))
+        values[n_values] = roots[n_values] = remat_builder_value(b, "w", 1 + random_below(r, 3)), n_values++;
+    for (uint32_t op = 0; op < n_ops; op++) {
+        uint32_t in[3], out[3], n_in = 0, n_out = 0;
+        const bool forward = op < n_forward;
+        for (uint32_t n = n_values ? 1 + random_below(r, forward ? 2 : 3) : 0; n_in < n; n_in++) {
+            const uint32_t recent = n_values < 3 ? n_values : 3;
+            const bool late = random_chance(r, forward ? 80 : shrinks ? 60 : 0);
+            in[n_in] =
+                values[late ? n_values - 1 - random_below(r, forward ? recent : n_values / 2 + 1) : random_below(r, n_values)];
+        }
+        const uint32_t wanted = n_stores >= 9 ? 1 : random_chance(r, 75) ? 1 : 2 + random_below(r, 2);
+        while (n_out < wanted) {
+            const uint32_t v = remat_builder_value(
+                b, NULL, random_chance(r, 8) ? 0 : 1 + random_below(r, most) + (shrinks && forward ? n_forward - op : 0));
+            values[n_values] = roots[n_values] = v, n_values++, n_stores++;
+            out[n_out++] = v;
+        }
+        const uint32_t at = remat_builder_op(b, NULL, in, n_in, out, n_out);
+        remat_builder_op_set(b, at, REMAT_OP_COST, random_chance(r, 5) ? 0 : 1 + random_below(r, 9));
+        if (random_chance(r, forward ? 5 : 40)) remat_builder_op_set(b, at, REMAT_OP_WORKSPACE, random_below(r, 6));
+        if (random_chance(r, 6)) remat_builder_op_set(b, at, REMAT_OP_PINNED, 1);
+        if (random_chance(r, 20)) { /* what comes later reads the view */
+            const uint32_t base = n_values - 1, view = remat_builder_view(b, NULL, 1, values[base]);
+            const uint32_t view_op = remat_builder_op(b, NULL, &values[base], 1, &view, 1);
+            remat_builder_op_set(b, view_op, REMAT_OP_COST, random_chance(r, 80) ? 0 : 1);
+            values[base] = view;
+        }
+    }
+    for (uint32_t i = 0; i < n_values; i++)
+        if (random_chance(r, i + 2 > n_values ? 60 : 5)) remat_builder_output(b, values[i]);
+    remat_graph *graph = NULL;
+    if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
+    remat_builder_free(b);
+    return graph;
+}
+
+static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in, const uint32_t *out,
+                       uint32_t n_out)
+{
+    const uint32_t op = remat_builder_op(b, NULL, in, n_in, out, n_out);
+    remat_builder_op_set(b, op, REMAT_OP_COST, 1 + random_below(r, 9));
+    return op;
+}
+
+/* One storage, several ops that read it, at times through another op, at times joined again; a large op; then what they made is
+ * read in any order: fan-out, regions, side outputs. */
+static remat_graph *block_graph(remat_ctx *ctx, random_source *r)
+{
+    remat_builder *b = remat_builder_new(ctx, "block");
+    uint32_t wide[2], leaves[4], n_leaves = 0, joined;
+    const uint32_t k = 2 + random_below(r, 2);
+    int64_t bytes = 0, sizes[4];
+    for (uint32_t i = 0; i < k; i++) bytes += sizes[i] = 1 + random_below(r, 4);
+    wide[0] = remat_builder_value(b, "wide", bytes + random_below(r, 3) - (random_chance(r, 20) ? 1 : 0));
+    wide[1] = remat_builder_value(b, "side", 1 + random_below(r, 2));
+    const bool side = random_chance(r, 30);
+    add_op(b, r, NOTHING, wide, side ? 2 : 1);
+    for (uint32_t i = 0; i < k; i++) {
+        uint32_t from = wide[0];
+        if (random_chance(r, 35)) {
+            const uint32_t between = remat_builder_value(b, NULL, sizes[i] + random_below(r, 3));
+            add_op(b, r, &from, 1, &between, 1);
+            from = between;
+        }
+        leaves[n_leaves] = remat_builder_value(b, NULL, sizes[i]);
+        add_op(b, r, &from, 1, &leaves[n_leaves++], 1);
+    }
+    if (random_chance(r, 50)) {
+        joined = remat_builder_value(b, "joined", 1 + random_below(r, (uint32_t)bytes));
+        add_op(b, r, leaves, n_leaves, &joined, 1);
+        if (random_chance(r, 60)) leaves[0] = joined, n_leaves = 1;
+        else leaves[n_leaves++] = joined;
+    }
+    if (side) leaves[n_leaves - 1] = random_chance(r, 50) ? wide[1] : leaves[n_leaves - 1];
+    remat_builder_op_set(b, add_op(b, r, NOTHING, NOTHING), REMAT_OP_WORKSPACE, bytes + random_below(r, 12));
+    for (uint32_t i = n_leaves; i-- > 0;) {
+        const uint32_t other = random_below(r, i + 1), leaf = leaves[other];
+        leaves[other] = leaves[i];
+        const uint32_t op = add_op(b, r, &leaf, 1, NOTHING);
+        if (random_chance(r, 30)) remat_builder_op_set(b, op, REMAT_OP_WORKSPACE, random_below(r, 10));
+    }
+    if (random_chance(r, 10)) remat_builder_output(b, wide[0]);
+    remat_graph *graph = NULL;
+    if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
+    remat_builder_free(b);
+    return graph;
+}
+
+/* Any order that respects the inputs, and the graph's order among pinned ops. */
+static void shuffle_order(const rm_normal *nm, random_source *r, uint32_t *order)
+{
+    bool ran[BRUTE_MOST_OPS] = {false};
+    for (uint32_t t = 0; t < nm->n_ops; t++) {
+        uint32_t ready[BRUTE_MOST_OPS], n = 0;
+        bool pinned_waits = false;
+        for (uint32_t op = 0; op < nm->n_ops; op++) {
+            if (ran[op]) continue;
+            bool can = !(nm->pinned[op] && pinned_waits);
+            for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) can = can && ran[nm->producer[nm->in[k]]];
+            pinned_waits = pinned_waits || nm->pinned[op];
+            if (can) ready[n++] = op;
+        }
+        order[t] = ready[random_chance(r, 60) ? 0 : random_below(r, n)];
+        ran[order[t]] = true;
+    }
+}
+
+typedef struct bed {
+    remat_ctx *ctx;
+    const remat_graph *graph;
+    rm_normal nm;
+    const uint32_t *order;
+    remat_step *steps;
+    size_t n_steps;
+    int64_t budget;
+} bed;
+
+/* What the certificate proves; BRUTE_NOTHING: no schedule in this order fits. */
+static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t bandwidth)
+{
+    rm_bound bound;
+    remat_verdict v;
+    int64_t cost = -1;
+    const rm_bound_options options = {rules, transfer};
+    CHECK(rm_bound_solve(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    if (!bound.feasible) return BRUTE_NOTHING;
+    CHECK(rm_verify_bound(b->ctx, b->graph, b->steps, b->n_steps, b->budget, transfer != NULL, bandwidth, &bound.certificate,
+                          &cost, &v) == REMAT_OK,
+          "%s", remat_ctx_error(b->ctx));
+    CHECK(v.valid, "rules %u: %s", rules, v.reason);
+    CHECK(cost >= b->graph->total_cost, "rules %u: %" PRId64, rules, cost);
+    return cost;
+}
+
+static void compare(bed *b, random_source *r)
+{
+    static const unsigned sets[] = {0,
+                                    REMAT_RULE_CHAIN,
+                                    REMAT_RULE_CHAIN | REMAT_RULE_FAN_OUT,
+                                    REMAT_RULE_CHAIN | REMAT_RULE_REGION,
+                                    REMAT_RULE_CHAIN | REMAT_RULE_SIDE,
+                                    REMAT_RULE_FAN_OUT,
+                                    REMAT_RULE_REGION,
+                                    REMAT_RULE_SIDE,
+                                    RM_RULES};
+    int64_t bounds[RM_LEN(sets)];
+    const int64_t least = brute_least_cost(&b->nm, b->order, b->budget, NULL);
+    for (size_t i = 0; i < RM_LEN(sets); i++) {
+        bounds[i] = bound_of(b, sets[i], NULL, 0);
+        CHECK(bounds[i] <= least, "rules %u at %" PRId64 ": bound %" PRId64 ", optimum %" PRId64, sets[i], b->budget, bounds[i],
+              least);
+        CHECK(bounds[i] >= bounds[0], "rules %u: %" PRId64 " below the base's %" PRId64, sets[i], bounds[i], bounds[0]);
+    }
+    int64_t transfer[BRUTE_MOST_STORES];
+    const int64_t bandwidth = 100000000 + random_below(r, 2000000000);
+    CHECK(remat_ctx_set(b->ctx, "bandwidth", bandwidth) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    for (uint32_t s = 0; s < b->nm.n_stores; s++)
+        CHECK(rm_transfer_cost(b->ctx, b->nm.bytes[s], &transfer[s]) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    const int64_t fetching = bound_of(b, RM_RULES, transfer, bandwidth);
+    const int64_t least_fetching = brute_least_cost(&b->nm, b->order, b->budget, transfer);
+    CHECK(fetching <= least_fetching, "with fetches: bound %" PRId64 ", optimum %" PRId64, fetching, least_fetching);
+    n_fetching += least_fetching < least && fetching > b->graph->total_cost && fetching != BRUTE_NOTHING;
+    if (b->nm.n_ops + b->nm.n_stores <= 15) { /* the graph's order is one of many */
+        const int64_t any = brute_least_cost(&b->nm, NULL, b->budget, NULL);
+        CHECK(any <= least, "any order: %" PRId64 ", this one: %" PRId64, any, least);
+        CHECK(any >= b->graph->total_cost, "any order: %" PRId64, any);
+        n_any_cheaper += any < least;
+    }
+    n_compared++;
+    n_infeasible += least == BRUTE_NOTHING;
+    if (least == BRUTE_NOTHING) return;
+    const int64_t all = bounds[RM_LEN(sets) - 1];
+    n_above_first_runs += all > b->graph->total_cost;
+    n_tight += all == least && all > b->graph->total_cost;
+    n_active[0] += bounds[0] > b->graph->total_cost;
+    for (size_t i = 1; i < 5; i++) n_active[i] += bounds[i] > bounds[i == 1 ? 0 : 1];
+}
+
+static bool one_graph(remat_ctx *ctx)
+{
+    random_source r = {graph_seed};
+    const uint32_t kind = random_below(&r, 100);
+    remat_graph *graph = kind < 50 ? training_graph(ctx, &r) : kind < 85 ? block_graph(ctx, &r) : random_graph(ctx, &r);
+    CHECK(graph, "%s", remat_ctx_error(ctx));
+    remat_info info;
+    CHECK(remat_graph_info(ctx, graph, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    const rm_mark mark = rm_scratch_mark(ctx);
+    bed b = {.ctx = ctx, .graph = graph};
+    CHECK(rm_normal_of(ctx, graph, &b.nm) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    const bool can = brute_can(&b.nm) && b.nm.n_ops > 0;
+    if (can) {
+        uint32_t order[BRUTE_MOST_OPS];
+        rm_schedule steps = {0};
+        shuffle_order(&b.nm, &r, order);
+        if (random_chance(&r, 60))
+            for (uint32_t t = 0; t < b.nm.n_ops; t++) order[t] = t;
+        CHECK(rm_normal_expand(ctx, &b.nm, order, b.nm.n_ops, &steps) == REMAT_OK, "%s", remat_ctx_error(ctx));
+        rm_steps_to_original(graph, steps.items, steps.n);
+        b.order = order, b.steps = steps.items, b.n_steps = steps.n;
+        const int64_t span = info.keep_all_peak_bytes - info.need_bytes;
+        for (int i = 0; i < 3; i++) {
+            b.budget = info.need_bytes + (span > 0 ? (int64_t)(random_next(&r) % (uint64_t)(span + 1)) : 0);
+            compare(&b, &r);
+        }
+        RM_VEC_FREE(&ctx->heap, steps);
+    }
+    rm_scratch_release(ctx, mark);
+    remat_graph_free(graph);
+    return can;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) return fprintf(stderr, "usage: %s N SEED\n", argv[0]), 1;
+    const int64_t n = strtoll(argv[1], NULL, 10);
+    graph_seed = strtoull(argv[2], NULL, 10);
+    remat_ctx *ctx = remat_ctx_new(NULL);
+    if (!ctx) return 1;
+    for (int64_t graphs = 0; graphs < n; graph_seed++) graphs += one_graph(ctx) || n == 1;
+    remat_ctx_free(ctx);
+    printf("%" PRId64 " graphs: %" PRId64 " budgets, %" PRId64 " infeasible, %" PRId64 " bounds above the first runs, %" PRId64
+           " of them the optimum (another order is cheaper: %" PRId64 ", fetching: %" PRId64
+           "); made higher by the base %" PRId64 ", chains %" PRId64 ", fan-out %" PRId64 ", regions %" PRId64
+           ", side outputs %" PRId64 "\n",
+           n, n_compared, n_infeasible, n_above_first_runs, n_tight, n_any_cheaper, n_fetching, n_active[0], n_active[1],
+           n_active[2], n_active[3], n_active[4]);
+    if (n >= 1000 && (n_fetching == 0 || n_any_cheaper == 0))
+        return printf("no fetch or other order ever helped: this tests nothing\n"), 1;
+    for (size_t i = 0; i < RM_LEN(n_active) && n >= 1000; i++)
+        if (n_active[i] == 0) return printf("rule %zu was never active: this tests nothing\n", i), 1;
+    return 0;
+}

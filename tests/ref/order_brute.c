@@ -1,0 +1,140 @@
+/* order_brute.c: see order_brute.h. */
+#include "order_brute.h"
+
+#include <stdlib.h>
+
+typedef struct entry {
+    int64_t cost;
+    uint32_t state;
+} entry;
+
+typedef struct search {
+    const rm_normal *nm;
+    const uint32_t *order;
+    int64_t budget;
+    const int64_t *transfer;
+    uint32_t in[BRUTE_MOST_OPS], out[BRUTE_MOST_OPS], stale[BRUTE_MOST_OPS], outputs; /* sets of storages */
+    uint32_t last_pinned_before[BRUTE_MOST_OPS]; /* sets of ops: pinned ones that go first */
+    int64_t *best;                               /* by state */
+    entry *heap;
+    size_t n, room;
+} search;
+
+bool brute_can(const rm_normal *nm) { return nm->n_ops <= BRUTE_MOST_OPS && nm->n_stores <= BRUTE_MOST_STORES; }
+
+static void offer(search *s, uint32_t state, int64_t cost)
+{
+    if (cost >= s->best[state]) return;
+    s->best[state] = cost;
+    if (s->n == s->room) {
+        s->room = s->room ? 2 * s->room : 1024;
+        s->heap = realloc(s->heap, s->room * sizeof *s->heap);
+        if (!s->heap) abort();
+    }
+    size_t at = s->n++;
+    for (; at && s->heap[(at - 1) / 2].cost > cost; at = (at - 1) / 2) s->heap[at] = s->heap[(at - 1) / 2];
+    s->heap[at] = (entry){cost, state};
+}
+
+static entry take(search *s)
+{
+    const entry top = s->heap[0], last = s->heap[--s->n];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < s->n; at = child) {
+        if (child + 1 < s->n && s->heap[child + 1].cost < s->heap[child].cost) child++;
+        if (last.cost <= s->heap[child].cost) break;
+        s->heap[at] = s->heap[child];
+    }
+    if (s->n) s->heap[at] = last;
+    return top;
+}
+
+static int64_t bytes_of(const rm_normal *nm, uint32_t stores)
+{
+    int64_t bytes = 0;
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (stores >> s & 1) bytes += nm->bytes[s];
+    return bytes;
+}
+
+/* In a fixed order `ran` is how many have run, else the set of them. */
+static bool has_run(const search *s, uint32_t ran, uint32_t op)
+{
+    if (!s->order) return ran >> op & 1;
+    for (uint32_t t = 0; t < ran; t++)
+        if (s->order[t] == op) return true;
+    return false;
+}
+
+static bool may_be_first(const search *s, uint32_t ran, uint32_t op)
+{
+    if (s->order) return ran < s->nm->n_ops && s->order[ran] == op;
+    return !(s->last_pinned_before[op] & ~ran);
+}
+
+static void run(search *s, uint32_t ran, uint32_t there, uint32_t op, int64_t cost)
+{
+    const rm_normal *nm = s->nm;
+    const bool again = has_run(s, ran, op);
+    if ((s->in[op] & ~there) || (again ? nm->pinned[op] : !may_be_first(s, ran, op))) return;
+    const uint32_t with = there | s->out[op];
+    if (nm->resident_bytes + bytes_of(nm, with) + nm->workspace[op] > s->budget) return;
+    const uint32_t now_ran = again ? ran : s->order ? ran + 1 : ran | 1u << op;
+    offer(s, now_ran << nm->n_stores | (with & ~(s->stale[op] & ~s->out[op])), cost + nm->cost[op]);
+}
+
+static void fetch(search *s, uint32_t ran, uint32_t there, uint32_t store, int64_t cost)
+{
+    const rm_normal *nm = s->nm;
+    if (nm->g->root[nm->value[store]] != nm->value[store] || !has_run(s, ran, nm->producer[store])) return;
+    uint32_t with = there | 1u << store;
+    if (nm->resident_bytes + bytes_of(nm, with) > s->budget) return;
+    for (uint32_t j = nm->token_begin[store]; j < nm->token_begin[store + 1]; j++) with &= ~(1u << nm->tokens[j]);
+    offer(s, ran << nm->n_stores | with, cost + s->transfer[store]);
+}
+
+static void list_sets(search *s)
+{
+    const rm_normal *nm = s->nm;
+    uint32_t pinned = 0;
+    for (uint32_t op = 0; op < nm->n_ops; op++) {
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) s->in[op] |= 1u << nm->in[k];
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
+            s->out[op] |= 1u << nm->out[k];
+            for (uint32_t j = nm->token_begin[nm->out[k]]; j < nm->token_begin[nm->out[k] + 1]; j++)
+                s->stale[op] |= 1u << nm->tokens[j];
+        }
+        s->last_pinned_before[op] = nm->pinned[op] ? pinned : 0;
+        if (nm->pinned[op]) pinned |= 1u << op;
+    }
+    for (uint32_t x = 0; x < nm->n_stores; x++)
+        if (nm->is_output[x]) s->outputs |= 1u << x;
+}
+
+int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer)
+{
+    search s = {.nm = nm, .order = order, .budget = budget_bytes, .transfer = transfer};
+    list_sets(&s);
+    const size_t n_ran = order ? (size_t)nm->n_ops + 1 : (size_t)1 << nm->n_ops, n_states = n_ran << nm->n_stores;
+    s.best = malloc(n_states * sizeof *s.best);
+    if (!s.best) abort();
+    for (size_t i = 0; i < n_states; i++) s.best[i] = INT64_MAX;
+    int64_t least = BRUTE_NOTHING;
+    offer(&s, 0, 0);
+    while (s.n) {
+        const entry at = take(&s);
+        if (at.cost > s.best[at.state]) continue;
+        const uint32_t ran = at.state >> nm->n_stores, there = at.state & ((1u << nm->n_stores) - 1);
+        if (ran == n_ran - 1 && !(s.outputs & ~there)) {
+            least = at.cost;
+            break;
+        }
+        for (uint32_t x = 0; x < nm->n_stores; x++)
+            if (there >> x & 1) offer(&s, at.state & ~(1u << x), at.cost);
+        for (uint32_t x = 0; x < nm->n_stores && transfer; x++) fetch(&s, ran, there, x, at.cost);
+        for (uint32_t op = 0; op < nm->n_ops; op++) run(&s, ran, there, op, at.cost);
+    }
+    free(s.heap);
+    free(s.best);
+    return least;
+}

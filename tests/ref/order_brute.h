@@ -1,0 +1,18 @@
+/* order_brute.h: the cheapest schedule within a budget, by trying everything: Dijkstra over (ops that have run, storages that are there).
+ *
+ * Works on the graph without views (graph/normal.h). A step runs an op whose inputs are there; the storages it makes are there
+ * afterwards; any storage may be dropped at any time. Only for tiny graphs: 2^stores states for every set of ops that have run. */
+#ifndef ORDER_BRUTE_H
+#define ORDER_BRUTE_H
+
+#include "graph/normal.h"
+
+enum { BRUTE_MOST_STORES = 12, BRUTE_MOST_OPS = 12 };
+#define BRUTE_NOTHING INT64_MAX /* no schedule fits */
+
+bool brute_can(const rm_normal *nm); /* is it small enough? */
+/* `order`: the first runs, by op of nm; NULL: any order, for which ops + stores may be 20 at most.
+ * `transfer`, by storage: what a fetch costs; offloads, which would cost as much once, are free here. NULL: no fetches. */
+int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer);
+
+#endif

@@ -1,0 +1,355 @@
+/* test_bound.c: bounds with known answers, orders that cannot fit, and certificates that somebody has changed. */
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/plan.h"
+#include "plan/bound.h"
+#include "verify/verify.h"
+
+static remat_graph *finish(remat_ctx *ctx, remat_builder *b)
+{
+    remat_graph *graph = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    return graph;
+}
+
+static uint32_t op(remat_builder *b, const char *name, int64_t cost, const uint32_t *in, uint32_t n_in, const uint32_t *out,
+                   uint32_t n_out)
+{
+    const uint32_t at = remat_builder_op(b, name, in, n_in, out, n_out);
+    remat_builder_op_set(b, at, REMAT_OP_COST, cost);
+    return at;
+}
+
+static remat_bound bound_at(remat_ctx *ctx, const remat_graph *graph, int64_t budget, int64_t rules)
+{
+    remat_bound bound;
+    OK(ctx, remat_ctx_set(ctx, "bound_rules", rules));
+    OK(ctx, remat_bound_find(ctx, graph, budget, &bound));
+    return bound;
+}
+
+/* One run of P makes both a and b again: losing both costs 10, not 20. */
+static void one_run_serves_all_outputs(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "shared");
+    const uint32_t v[] = {remat_builder_value(b, "a", 1), remat_builder_value(b, "b", 1)};
+    op(b, "P", 10, NOTHING, v, 2);
+    op(b, "S", 1, v, 2, NOTHING);
+    remat_builder_op_set(b, op(b, "Q", 1, NOTHING, NOTHING), REMAT_OP_WORKSPACE, 11);
+    op(b, "R", 1, v, 2, NOTHING);
+    remat_graph *graph = finish(ctx, b);
+    assert_int_equal(bound_at(ctx, graph, 11, 15).cost, 13 + 10);
+    assert_int_equal(bound_at(ctx, graph, 12, 15).cost, 13 + 5); /* the program loses half of each */
+    assert_int_equal(bound_at(ctx, graph, 13, 15).cost, 13);
+    assert_string_equal(bound_at(ctx, graph, 13, 15).scope, "any-order");
+    assert_int_equal(bound_at(ctx, graph, 10, 15).status, REMAT_E_INFEASIBLE);
+    assert_int_equal(bound_at(ctx, graph, 10, 15).need_bytes, 11);
+    remat_graph_free(graph);
+}
+
+/* x -> p -> y, y wanted after a large op. Keeping x's successor p instead of y saves nothing, so y's loss costs both ops; with
+ * a p smaller than y it would cost y's op alone. */
+static int64_t chain_bound(remat_ctx *ctx, int64_t p_bytes, bool p_is_output, bool p_is_pinned, int64_t rules, unsigned *used)
+{
+    remat_builder *b = remat_builder_new(ctx, "chain");
+    const uint32_t p = remat_builder_value(b, "p", p_bytes), y = remat_builder_value(b, "y", 4);
+    const uint32_t make = op(b, "P", 7, NOTHING, &p, 1);
+    if (p_is_pinned) remat_builder_op_set(b, make, REMAT_OP_PINNED, 1);
+    op(b, "Y", 2, &p, 1, &y, 1);
+    remat_builder_op_set(b, op(b, "Q", 1, NOTHING, NOTHING), REMAT_OP_WORKSPACE, 20);
+    op(b, "R", 1, &y, 1, NOTHING);
+    if (p_is_output) remat_builder_output(b, p);
+    remat_graph *graph = finish(ctx, b);
+    const remat_bound bound = bound_at(ctx, graph, 20, rules);
+    *used = bound.rules;
+    remat_graph_free(graph);
+    return bound.status == REMAT_OK ? bound.cost - bound.keep_all_cost : -1;
+}
+
+static void stand_ins(void **state)
+{
+    unsigned used;
+    assert_int_equal(chain_bound(*state, 4, false, false, 15, &used), 9);
+    assert_int_equal(used, REMAT_RULE_CHAIN);
+    assert_int_equal(chain_bound(*state, 4, false, false, 14, &used), 2);
+    assert_int_equal(used, 0);
+    assert_int_equal(chain_bound(*state, 3, false, false, 15, &used), 2); /* too small to stand in */
+    assert_int_equal(chain_bound(*state, 4, true, false, 15, &used), 9);  /* an output is lost by itself: 2 + 7 */
+    assert_int_equal(used, 0);
+    assert_int_equal(chain_bound(*state, 4, false, true, 15, &used), 2); /* y from a kept p: the order of the plan decides */
+}
+
+/* What a pinned op made must be kept while others run in between: in this order that is too much, in another it is not. */
+static void order_that_cannot_fit(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "pinned");
+    const uint32_t a = remat_builder_value(b, "held", 5), c = remat_builder_value(b, "c", 3);
+    remat_builder_op_set(b, op(b, "A", 1, NOTHING, &a, 1), REMAT_OP_PINNED, 1);
+    op(b, "B", 1, NOTHING, &c, 1);
+    op(b, "C", 1, &a, 1, NOTHING);
+    remat_graph *graph = finish(ctx, b);
+    remat_bound bound = bound_at(ctx, graph, 7, 15);
+    assert_int_equal(bound.status, REMAT_E_INFEASIBLE);
+    assert_string_equal(bound.scope, "fixed-order");
+    assert_int_equal(bound.need_bytes, 8);
+    assert_int_equal(bound.need_op, 1);
+    assert_int_equal(bound.n_need_values, 2);
+    assert_int_equal(bound.need_values[0], a);
+    assert_int_equal(bound.need_values[1], c);
+    assert_int_equal(bound.cost, REMAT_ABSENT);
+    assert_int_equal(bound_at(ctx, graph, 8, 15).status, REMAT_OK);
+    assert_string_equal(bound_at(ctx, graph, 4, 15).scope, "any-order");
+    FAILS(ctx, REMAT_E_USAGE, remat_bound_find(ctx, graph, REMAT_BUDGET_MIN, &bound));
+    remat_graph_free(graph);
+}
+
+/* Without stand-ins what the program keeps fits the budget everywhere, and it loses something. */
+static void primal_solution(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL;
+    rm_normal nm;
+    rm_bound bound;
+    OK(ctx, remat_graph_load(ctx, "zoo:resnet18?batch=8", &graph));
+    remat_info info;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    const rm_mark mark = rm_scratch_mark(ctx);
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    const int64_t budget = info.keep_all_peak_bytes * 6 / 10;
+    OK(ctx, rm_bound_solve(ctx, &nm, budget, NULL, &(rm_bound_options){0, NULL}, &bound));
+    assert_true(bound.feasible && bound.certificate.scale > 0);
+    int64_t lost = 0;
+    for (uint32_t t = 0; t < nm.n_ops; t++) {
+        int64_t kept = bound.need[t];
+        for (uint32_t i = 0; i < bound.n_gaps; i++)
+            if (bound.gaps[i].from < t && t < bound.gaps[i].to) kept += bound.kept[i];
+        assert_true(kept <= budget);
+    }
+    for (uint32_t i = 0; i < bound.n_gaps; i++) {
+        assert_true(bound.kept[i] >= 0 && bound.kept[i] <= nm.bytes[bound.gaps[i].store]);
+        lost += bound.kept[i] < nm.bytes[bound.gaps[i].store];
+    }
+    assert_true(lost > 0);
+    rm_scratch_release(ctx, mark);
+    remat_graph_free(graph);
+}
+
+/* ---- real graphs: a plan made from the program's solution, against the bound at its own peak ---- */
+
+typedef struct rounding {
+    const rm_normal *nm;
+    const rm_bound *bound;
+    uint8_t *there, *held; /* by storage: now; across the ops that do not touch it */
+    rm_code *codes;
+    size_t n;
+} rounding;
+
+static void make_again(rounding *x, uint32_t store)
+{
+    const rm_normal *nm = x->nm;
+    if (x->there[store]) return;
+    const uint32_t from = nm->producer[store];
+    for (uint32_t k = nm->in_begin[from]; k < nm->in_begin[from + 1]; k++) make_again(x, nm->in[k]);
+    x->codes[x->n++] = from;
+    for (uint32_t k = nm->out_begin[from]; k < nm->out_begin[from + 1]; k++) x->there[nm->out[k]] = 1;
+}
+
+/* After position t: is this storage kept until it is touched again? Gaps are kept if most of them is. */
+static bool is_kept(const rounding *x, uint32_t store, uint32_t t)
+{
+    const rm_normal *nm = x->nm;
+    bool later = nm->is_output[store];
+    for (uint32_t k = nm->reader_begin[store]; k < nm->reader_begin[store + 1]; k++) later |= nm->readers[k] > t;
+    for (uint32_t i = 0; i < x->bound->n_gaps && later; i++)
+        if (x->bound->gaps[i].store == store && x->bound->gaps[i].from == t && 2 * x->bound->kept[i] < nm->bytes[store])
+            return false;
+    return later;
+}
+
+static void touch_all(rounding *x, uint32_t t)
+{
+    const rm_normal *nm = x->nm;
+    for (uint32_t k = nm->in_begin[t]; k < nm->in_begin[t + 1]; k++)
+        x->there[nm->in[k]] = 1, x->held[nm->in[k]] = is_kept(x, nm->in[k], t);
+    for (uint32_t k = nm->out_begin[t]; k < nm->out_begin[t + 1]; k++)
+        x->there[nm->out[k]] = 1, x->held[nm->out[k]] = is_kept(x, nm->out[k], t);
+}
+
+static void round_up_to_a_plan(rounding *x)
+{
+    const rm_normal *nm = x->nm;
+    memset(x->there, 0, nm->n_stores);
+    memset(x->held, 0, nm->n_stores);
+    x->n = 0;
+    for (uint32_t t = 0; t < nm->n_ops; t++) {
+        for (uint32_t k = nm->in_begin[t]; k < nm->in_begin[t + 1]; k++) make_again(x, nm->in[k]);
+        x->codes[x->n++] = t;
+        memcpy(x->there, x->held, nm->n_stores);
+        touch_all(x, t);
+    }
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->is_output[s]) make_again(x, s);
+}
+
+static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *nm, int64_t budget)
+{
+    rm_bound first, again;
+    remat_verdict v, word;
+    rm_schedule steps = {0};
+    int64_t cost = 0;
+    const rm_bound_options options = {RM_RULES, NULL};
+    OK(ctx, rm_bound_solve(ctx, nm, budget, NULL, &options, &first));
+    rounding x = {.nm = nm, .bound = &first};
+    x.there = rm_scratch(ctx, nm->n_stores, 1), x.held = rm_scratch(ctx, nm->n_stores, 1),
+    x.codes = rm_scratch(ctx, 40 * (size_t)nm->n_ops, sizeof *x.codes);
+    assert_true(first.feasible && x.there && x.held && x.codes);
+    round_up_to_a_plan(&x);
+    OK(ctx, rm_normal_expand(ctx, nm, x.codes, x.n, &steps));
+    rm_steps_to_original(graph, steps.items, steps.n);
+    OK(ctx, rm_verify(ctx, graph, steps.items, steps.n, 0, &v));
+    assert_true(v.valid);
+    OK(ctx, rm_bound_solve(ctx, nm, v.peak_bytes, NULL, &options, &again));
+    OK(ctx, rm_verify_bound(ctx, graph, steps.items, steps.n, v.peak_bytes, false, 0, &again.certificate, &cost, &word));
+    assert_true(word.valid);
+    assert_true(cost <= v.cost);
+    RM_VEC_FREE(&ctx->heap, steps);
+    return cost > graph->total_cost ? (double)(v.cost - cost) / (double)cost : 1;
+}
+
+static void rounded_plans(void **state)
+{
+    static const char *const names[] = {"resnet18",        "resnet50",   "mobilenetv3_large",
+                                        "efficientnet_b0", "deit3_base", "distilbert"};
+    remat_ctx *ctx = *state;
+    double least = 1;
+    for (size_t i = 0; i < 2 * LENGTH(names); i++) {
+        char path[400];
+        remat_graph *given = NULL, *graph = NULL;
+        remat_info info;
+        rm_normal nm;
+        snprintf(path, sizeof path, REMAT_TEST_DATA "/graphs/%s.json.gz", names[i / 2]);
+        OK(ctx, remat_graph_load(ctx, path, &given));
+        OK(ctx, remat_graph_prepare(ctx, given, REMAT_DCE | REMAT_REPLAY_RANDOM, i % 2 ? "unit" : "roofline:h100", &graph));
+        OK(ctx, remat_graph_info(ctx, graph, &info));
+        const rm_mark mark = rm_scratch_mark(ctx);
+        OK(ctx, rm_normal_of(ctx, graph, &nm));
+        for (int64_t k = 1; k < 8; k++) {
+            const double gap = gap_at(ctx, graph, &nm, info.need_bytes + (info.keep_all_peak_bytes - info.need_bytes) / 8 * k);
+            if (gap < least) least = gap;
+        }
+        rm_scratch_release(ctx, mark);
+        remat_graph_free(graph);
+        remat_graph_free(given);
+    }
+    assert_true(least < 0.001); /* and they come close: a bound that is far away would pass all this */
+}
+
+/* ---- certificates that somebody has changed ---- */
+
+typedef struct bed {
+    remat_ctx *ctx;
+    remat_graph *graph;
+    remat_plan *plan;
+} bed;
+
+static bed make_plan(remat_ctx *ctx)
+{
+    bed b = {.ctx = ctx};
+    remat_graph *given = NULL;
+    int64_t budget;
+    remat_info info;
+    OK(ctx, remat_ctx_set(ctx, "bound_rules", 15));
+    OK(ctx, remat_graph_load(ctx, REMAT_TEST_DATA "/graphs/resnet18.json.gz", &given));
+    OK(ctx, remat_graph_prepare(ctx, given, REMAT_DCE, "roofline:h100", &b.graph));
+    OK(ctx, remat_graph_info(ctx, b.graph, &info));
+    OK(ctx, remat_budget_parse(ctx, "70%", info.keep_all_peak_bytes, &budget));
+    OK(ctx, remat_plan_make(ctx, b.graph, "rotor", budget, &b.plan));
+    remat_graph_free(given);
+    return b;
+}
+
+static bool is_proved(const bed *b)
+{
+    remat_verdict v;
+    OK(b->ctx, remat_plan_verify_bound(b->ctx, b->graph, b->plan, &v));
+    return v.valid;
+}
+
+#define REFUSED(b, lvalue, changed)                                                                                            \
+    do {                                                                                                                       \
+        const int64_t before_ = (int64_t)(lvalue);                                                                             \
+        (lvalue) = (changed);                                                                                                  \
+        if (is_proved(&(b))) fail_msg("%s = %s is accepted", #lvalue, #changed);                                               \
+        (lvalue) = (__typeof__(lvalue))before_;                                                                                \
+        assert_true(is_proved(&(b)));                                                                                          \
+    } while (0)
+
+static uint32_t value_where(const bed *b, bool resident, bool output)
+{
+    for (uint32_t v = 0; v < b->graph->n_values; v++)
+        if (b->graph->root[v] == v && rm_is_resident(b->graph, v) == resident && (b->graph->is_output[v] != 0) == output)
+            return b->graph->value_original[v];
+    fail_msg("no such value");
+    return 0;
+}
+
+static void changed_certificates(void **state)
+{
+    const bed b = make_plan(*state);
+    rm_certificate *c = &b.plan->certificate;
+    remat_summary *s = &b.plan->summary;
+    assert_string_equal(s->bound_scope, "fixed-order");
+    assert_string_equal(s->bound_method, "flow");
+    assert_true(s->bound_cost > s->keep_all_cost && s->bound_cost <= s->cost);
+    assert_true(c->n_prices > 0 && c->n_heirs > 1);
+    assert_true(is_proved(&b));
+
+    REFUSED(b, s->bound_cost, s->bound_cost + 1);
+    REFUSED(b, s->bound_cost, s->bound_cost - 1);
+    REFUSED(b, s->budget_bytes, s->budget_bytes + s->budget_bytes / 20);
+    REFUSED(b, c->scale, 0);
+    REFUSED(b, c->scale, -1);
+    REFUSED(b, c->scale, INT64_MAX);
+    REFUSED(b, c->scale, c->scale / 2);
+    REFUSED(b, c->scale, c->scale * 2);
+    REFUSED(b, c->n_prices, 0);
+    for (size_t i = 0; i < c->n_prices; i++) {
+        REFUSED(b, c->prices[i].price, 0);
+        REFUSED(b, c->prices[i].price, -1);
+        REFUSED(b, c->prices[i].price, INT64_MAX);
+        REFUSED(b, c->prices[i].price, c->prices[i].price * 2);
+        REFUSED(b, c->prices[i].op, b.graph->n_original_ops);
+        REFUSED(b, c->prices[i].op, 0);
+    }
+    REFUSED(b, c->n_heirs, 0);
+    const rm_heir first = c->heirs[0];
+    REFUSED(b, c->heirs[0].heir, first.value);
+    REFUSED(b, c->heirs[0].heir, REMAT_NONE);
+    REFUSED(b, c->heirs[0].heir, value_where(&b, true, false));
+    REFUSED(b, c->heirs[0].value, REMAT_NONE);
+    REFUSED(b, c->heirs[0].value, value_where(&b, true, false));
+    REFUSED(b, c->heirs[c->n_heirs - 1].value, value_where(&b, false, true));
+    const rm_heir second = c->heirs[1];
+    c->heirs[1] = first; /* twice the same */
+    assert_false(is_proved(&b));
+    c->heirs[1] = second;
+    remat_plan_free(b.plan);
+    remat_graph_free(b.graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(one_run_serves_all_outputs),
+                                       WITH_CONTEXT(stand_ins),
+                                       WITH_CONTEXT(order_that_cannot_fit),
+                                       WITH_CONTEXT(primal_solution),
+                                       WITH_CONTEXT(rounded_plans),
+                                       WITH_CONTEXT(changed_certificates)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
