@@ -113,11 +113,18 @@ static int set_class(session *s, const char *item, size_t length)
                     (int)(length < 60 ? length : 60), item);
 }
 
+static const char *command_name(const session *s) { return commands[s->args->command].name; }
+
 int session_open(session *s, const args *a, out *o)
 {
     *s = (session){.args = a, .out = o, .ctx = remat_ctx_new(NULL), .bar = {.parts = 1, .points = 1}};
     if (!s->ctx) return out_fail(o, REMAT_E_MEMORY, "", "", "out of memory");
     remat_ctx_on_warning(s->ctx, on_warning, s);
+    if (a->text[FLAG_FUSE] && a->text[FLAG_CLASS])
+        return out_fail(o, REMAT_E_USAGE, command_name(s), "--class",
+                        "decides what --fuse does, but a plan has no place for it: write classes into the file");
+    if (a->text[FLAG_ORDER_ONLY] && a->text[FLAG_OFFLOAD])
+        return out_fail(o, REMAT_E_USAGE, command_name(s), "--order-only", "and --offload exclude each other");
     for (int i = 0; i < a->n_options; i++) CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
     for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {
         next = strchr(item, ',');
@@ -148,8 +155,6 @@ int session_fail(session *s, remat_status status)
 {
     return out_fail(s->out, status, remat_ctx_error_file(s->ctx), remat_ctx_error_place(s->ctx), "%s", error_reason(s));
 }
-
-static const char *command_name(const session *s) { return commands[s->args->command].name; }
 
 int session_input(session *s, const char *source, remat_input **input)
 {

@@ -238,7 +238,7 @@ typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: 
     int64_t budget_bytes; /* or REMAT_BUDGET_NONE */
     int64_t peak_bytes, keep_all_peak_bytes, resident_bytes, need_bytes, cost, keep_all_cost, bound_cost;
     int64_t offloaded_bytes; /* copies on the host */
-    int64_t saved_bytes;     /* made in the forward pass, read after it */
+    int64_t saved_bytes;     /* made before the boundary between the passes, read behind it */
     int64_t traffic_bytes;   /* read and written by fused kernels; REMAT_ABSENT without phases or classes */
     int64_t seed, work;      /* work: spent, in the strategy's own unit */
     uint32_t peak_step, need_op, steps, ops, recomputed_ops; /* recomputed_ops: ops that run more than once */

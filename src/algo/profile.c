@@ -76,6 +76,29 @@ ALWAYS_INLINE void find_crest(rm_profile *p)
     p->crest = crest;
 }
 
+/* While sketched, `at` holds differences. */
+void rm_profile_sketch(rm_profile *p, const rm_range *ranges, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        p->at[ranges[i].first] += ranges[i].delta;
+        if (ranges[i].last + 1 < p->n_blocks * BLOCK) p->at[ranges[i].last + 1] -= ranges[i].delta;
+    }
+}
+
+void rm_profile_finish(rm_profile *p)
+{
+    int64_t sum = 0;
+    for (uint32_t b = 0; b < p->n_blocks; b++) {
+        p->high[b] = INT64_MIN;
+        for (uint32_t i = b * BLOCK; i < (b + 1) * BLOCK; i++) {
+            sum += p->at[i];
+            p->at[i] = sum;
+            if (sum > p->high[b]) p->high[b] = sum;
+        }
+    }
+    find_crest(p);
+}
+
 RM_MULTIVERSION void rm_profile_add(rm_profile *p, const rm_range *ranges, size_t n)
 {
     for (size_t i = 0; i < n; i++) add_range(p, ranges[i].first, ranges[i].last, ranges[i].delta);

@@ -23,6 +23,9 @@ typedef struct rm_profile {
 remat_status rm_profile_new(remat_ctx *ctx, uint32_t n_positions, rm_profile *out); /* all zero; rounded up to whole blocks */
 void rm_profile_free(const remat_alloc *heap, rm_profile *p);
 void rm_profile_clear(rm_profile *p);
+/* Adds to a profile under construction; rm_profile_finish then makes it whole. O(1) each, and O(positions). */
+void rm_profile_sketch(rm_profile *p, const rm_range *ranges, size_t n);
+void rm_profile_finish(rm_profile *p);
 void rm_profile_add(rm_profile *p, const rm_range *ranges, size_t n);
 /* rm_profile_undo takes back what rm_profile_add did with the same ranges. */
 void rm_profile_undo(rm_profile *p, const rm_range *ranges, size_t n);

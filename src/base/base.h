@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "remat.h"
 
+int rm_by_index(const void *a, const void *b); /* for qsort: of uint32_t */
 #define RM_LEN(array) (sizeof(array) / sizeof *(array))
 #define RM_MAX_SUM ((int64_t)1 << 62) /* every sum of sizes or of costs stays below this */
 

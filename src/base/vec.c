@@ -1,6 +1,12 @@
 /* vec.c: doubling growth, so n pushes cost O(n). */
 #include "base/vec.h"
 
+int rm_by_index(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need, size_t item_size)
 {
     size_t bigger = *room ? *room : 8, bytes;

@@ -139,7 +139,7 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
     TRY(RM_SCRATCH(ctx, seen, g->n_values));
     TRY(batch_new(ctx, g, &b));
     add_own_needs(g, need, seen);
-    for (uint32_t v = 0; batch_next(g, &b, &v);)
+    for (uint32_t v = 0; !ctx->options.offload && batch_next(g, &b, &v);) /* what can be offloaded need not be there */
         for (uint32_t op = b.from; op < b.to; op++)
             for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
                 need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];

@@ -43,12 +43,6 @@ static void add_once(build *b, uint32_t *list, uint32_t *n, uint32_t store, uint
     list[(*n)++] = store;
 }
 
-static int by_index(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void list_inputs(build *b, uint32_t op)
 {
     rm_normal *nm = b->nm;
@@ -66,7 +60,7 @@ static void list_inputs(build *b, uint32_t op)
             nm->resident_in[n_resident++] = root;
         }
     }
-    qsort(nm->in + from, n - from, sizeof *nm->in, by_index);
+    qsort(nm->in + from, n - from, sizeof *nm->in, rm_by_index);
     nm->in_begin[nm->n_ops + 1] = n;
     nm->resident_begin[nm->n_ops + 1] = n_resident;
 }

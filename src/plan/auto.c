@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/real.h"
+#include "plan/flow_seed.h"
 #include "plan/planner.h"
 #include "plan/polish.h"
 #include "plan/search.h"
@@ -28,13 +29,13 @@ typedef struct climb {
     const rm_problem *p;
     rm_normal nm;
     rm_search search;
-    int64_t limit;         /* of the profile: budget less resident */
-    double unit;           /* median cost of an op */
-    double step_cost;      /* a little for each step, or free ops would be run for ever */
+    int64_t limit;    /* of the profile: budget less resident */
+    double unit;      /* median cost of an op */
+    double step_cost; /* a little for each step, or free ops would be run for ever */
     double lambda, heat;
-    double cost_now;       /* of the state, with its steps */
+    double cost_now; /* of the state, with its steps */
     int64_t excess_now;
-    int64_t edits;         /* done in this call */
+    int64_t edits; /* done in this call */
     uint32_t *stack;
     uint32_t n_stack;
 } climb;
@@ -102,7 +103,8 @@ static bool propose_recompute(climb *c)
     for (int i = 0; i < 48; i++) {
         const uint32_t store = rm_random_below(&s->random, c->nm.n_stores);
         uint32_t from, to;
-        if (c->nm.bytes[store] == 0 || c->nm.pinned[c->nm.producer[store]] || !rm_seq_spans(&s->q, store, slot, &from, &to)) continue;
+        if (c->nm.bytes[store] == 0 || c->nm.pinned[c->nm.producer[store]] || !rm_seq_spans(&s->q, store, slot, &from, &to))
+            continue;
         return recompute(c, store, slot, to);
     }
     return false;
@@ -238,7 +240,10 @@ static remat_status set_scales(climb *c)
     return REMAT_OK;
 }
 
-static double first_lambda(const climb *c, int64_t excess) { return 0.05 * (double)(c->p->graph->total_cost + 1) / (double)(excess + 1); }
+static double first_lambda(const climb *c, int64_t excess)
+{
+    return 0.05 * (double)(c->p->graph->total_cost + 1) / (double)(excess + 1);
+}
 
 static double fraction_used(const remat_ctx *ctx, int64_t started_ns)
 {
@@ -260,7 +265,8 @@ static remat_status codes_of(climb *c, const rm_schedule *steps, rm_codes *out)
     for (uint32_t op = 0; op < c->nm.n_ops; op++) code[c->nm.op[op]] = op;
     out->n = 0;
     for (size_t i = 0; i < steps->n; i++)
-        if (steps->items[i].kind == REMAT_RUN && code[steps->items[i].index] != RM_EMPTY) TRY(RM_PUSH(ctx, *out, code[steps->items[i].index]));
+        if (steps->items[i].kind == REMAT_RUN && code[steps->items[i].index] != RM_EMPTY)
+            TRY(RM_PUSH(ctx, *out, code[steps->items[i].index]));
     return REMAT_OK;
 }
 
@@ -272,7 +278,8 @@ static remat_status search(climb *c, rm_codes *keep_all, rm_codes *seed, rm_code
     s->floor_bytes = c->p->budget_bytes;
     TRY(rm_search_begin(ctx, s, &c->nm, NULL, seed->n > keep_all->n ? seed : keep_all));
     if (!s->q.ranges) return REMAT_OK;
-    const double rate = ctx->deadline_ns == INT64_MAX ? (double)ctx->work_limit : 3e6 * (double)(ctx->deadline_ns - started_ns) * 1e-9;
+    const double rate =
+        ctx->deadline_ns == INT64_MAX ? (double)ctx->work_limit : 3e6 * (double)(ctx->deadline_ns - started_ns) * 1e-9;
     double n_starts = 2500 * (rate / 3e6) / c->nm.n_ops;
     n_starts = n_starts < 1 ? 1 : n_starts > MAX_STARTS ? MAX_STARTS : (int)n_starts;
     bool stop = false;
@@ -329,6 +336,22 @@ static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
     return REMAT_OK;
 }
 
+/* Rounded solutions of the bound's program: the first that fits, of budgets from the whole one down. */
+static remat_status offer_seeds(climb *c, rm_incumbent *best)
+{
+    static const int percents[] = {100, 97, 94, 90, 85, 80, 70, 60, 50, 40};
+    remat_ctx *ctx = c->p->ctx;
+    rm_codes codes = {0};
+    remat_status status = REMAT_OK;
+    for (size_t i = 0; i < RM_LEN(percents) && status == REMAT_OK && !rm_fits(c->p, best->peak_bytes); i++) {
+        status = rm_flow_seed(ctx, &c->nm, c->p->budget_bytes / 100 * percents[i], 8 * (size_t)c->nm.n_ops + 1000, &codes);
+        if (status == REMAT_OK && codes.n) status = rm_polish(ctx, &c->nm, NULL, c->p->budget_bytes, &codes);
+        if (status == REMAT_OK && codes.n) status = offer_codes(c, &codes, best);
+    }
+    RM_VEC_FREE(&ctx->heap, codes);
+    return status;
+}
+
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -337,10 +360,12 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     TRY(rm_keep_all.run(p, best));
     if (p->budget_bytes < 0 || p->budget_bytes < need.bytes || rm_fits(p, best->peak_bytes)) return REMAT_OK;
     climb c = {.p = p, .limit = p->budget_bytes - p->graph->resident_bytes};
-    TRY(run_quick(p, best));
     TRY(rm_normal_of(ctx, p->graph, &c.nm));
     TRY(RM_SCRATCH(ctx, c.stack, 2 * MOST_OPS + 8));
     TRY(set_scales(&c));
+    TRY(offer_seeds(&c, best));
+    if (getenv("SEEDONLY")) return REMAT_OK;
+    if (!getenv("NOQUICK")) TRY(run_quick(p, best));
     rm_codes keep_all = {0}, seed = {0}, found = {0};
     c.search.random.state = (uint64_t)ctx->options.seed;
     remat_status status = REMAT_OK;

@@ -390,14 +390,15 @@ static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const cha
     remat_ctx *ctx = p->ctx;
     rm_need need;
     TRY(rm_need_find(ctx, p->graph, &need));
-    const bool searches_peak = p->budget_bytes == REMAT_BUDGET_MIN || allowed.n == 1;
-    if ((p->budget_bytes == REMAT_BUDGET_NONE && !searches_peak) || (p->budget_bytes >= 0 && p->budget_bytes < need.bytes))
-        return rm_keep_all.run(p, best); /* nothing to gain, or nothing to be found */
+    TRY(rm_keep_all.run(p, best));
+    const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN || (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
+    if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
+        return REMAT_OK; /* nothing to gain, or to be found */
     setting set = {.p = p, .name = name};
     TRY(make_setting(p, allowed, &set));
     const uint32_t n = count_chains(&set) * (allowed.n == 4 ? 2 : 1);
     const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
-    set.work = ctx->work_limit / n + 1;
+    set.work = ctx->work_limit / n > 0 ? ctx->work_limit / n : 1;
     set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : (ctx->deadline_ns - rm_clock_ns()) / n * n_threads;
     chain chains[MAX_CHAINS];
     rm_codes starts[MAX_CHAINS] = {0};
@@ -425,8 +426,7 @@ static remat_status run_order(const rm_problem *p, rm_incumbent *best)
 
 static remat_status run_offload(const rm_problem *p, rm_incumbent *best)
 {
-    if (!p->ctx->options.offload)
-        return rm_fail(p->ctx, REMAT_E_APPLIES, "no bandwidth to offload at was given (--offload 50GB/s)");
+    if (!p->ctx->options.offload) return rm_fail(p->ctx, REMAT_E_APPLIES, "it needs --offload RATE");
     return run_moves(p, best, "fastsa-offload", offload_only);
 }
 

@@ -37,12 +37,6 @@ typedef struct grouping {
     uint8_t *needed;       /* by storage: scratch of inner_bytes */
 } grouping;
 
-static int by_index(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static remat_status add_once(grouping *x, list *to, uint32_t *stamps, uint32_t item, uint32_t stamp)
 {
     if (stamps[item] == stamp) return REMAT_OK;
@@ -59,7 +53,7 @@ static remat_status add_span(grouping *x, list *to, uint32_t *stamps, span from,
 static span close_span(list *l, uint32_t begin)
 {
     const span s = {begin, (uint32_t)l->n};
-    if (s.end > s.begin) qsort(l->items + begin, s.end - s.begin, sizeof *l->items, by_index);
+    if (s.end > s.begin) qsort(l->items + begin, s.end - s.begin, sizeof *l->items, rm_by_index);
     return s;
 }
 
@@ -68,8 +62,7 @@ static remat_status collect(grouping *x, uint32_t op)
 {
     const rm_normal *nm = x->nm;
     const uint32_t m = (uint32_t)x->members.n, r = (uint32_t)x->reads.n, c = (uint32_t)x->residents.n, stamp = op + 1;
-    uint32_t *const op_stamp = x->stamp, *const store_stamp = op_stamp + nm->n_ops,
-                    *const value_stamp = store_stamp + nm->n_stores;
+    uint32_t *const store_stamp = x->stamp, *const value_stamp = store_stamp + nm->n_stores;
     for (uint32_t k = nm->in_begin[op + 1]; k-- > nm->in_begin[op];) { /* Algorithm 1 puts what is fused later in front */
         const uint32_t from = nm->producer[nm->in[k]];
         if (!x->fused[from]) {

@@ -10,6 +10,14 @@
 
 enum { PASSES = 8, SPREAD = 4 };
 
+/* By the clock or a signal; a work limit is for searches, and this is the end of one. */
+static bool is_late(remat_ctx *ctx, uint32_t slot)
+{
+    if (slot % 256) return false;
+    return atomic_load_explicit(&ctx->stop, memory_order_relaxed) ||
+           (ctx->deadline_ns != INT64_MAX && rm_clock_ns() >= ctx->deadline_ns);
+}
+
 static bool fits(rm_seq *q, int64_t limit)
 {
     if (rm_seq_peak(q) <= limit) {
@@ -29,10 +37,10 @@ static uint32_t place_before_reader(const rm_seq *q, uint32_t slot)
     return RM_EMPTY;
 }
 
-static bool pass(rm_seq *q, int64_t limit)
+static bool pass(remat_ctx *ctx, rm_seq *q, int64_t limit)
 {
     bool changed = false;
-    for (uint32_t slot = q->n_slots; slot-- > 0;) {
+    for (uint32_t slot = q->n_slots; slot-- > 0 && !is_late(ctx, slot);) {
         if (q->at[slot] == RM_EMPTY) continue;
         if (rm_seq_remove(q, slot) && fits(q, limit)) {
             changed = true;
@@ -43,9 +51,9 @@ static bool pass(rm_seq *q, int64_t limit)
     return changed;
 }
 
-static void slide_all(rm_seq *q, int64_t limit)
+static void slide_all(remat_ctx *ctx, rm_seq *q, int64_t limit)
 {
-    for (uint32_t slot = q->n_slots; slot-- > 0;) {
+    for (uint32_t slot = q->n_slots; slot-- > 0 && !is_late(ctx, slot);) {
         const rm_code code = q->at[slot];
         if (code == RM_EMPTY || (!rm_is_fetch(q->nm, code) && q->runs[code] == 1)) continue;
         const uint32_t to = place_before_reader(q, slot);
@@ -58,8 +66,8 @@ static remat_status polish(remat_ctx *ctx, rm_seq *q, int64_t limit, rm_codes *c
 {
     if (!rm_seq_load(q, codes->items, codes->n)) return REMAT_OK;
     if (rm_seq_peak_kept(q) > limit) limit = rm_seq_peak_kept(q);
-    for (int i = 0; i < PASSES && !rm_spend(ctx, 0) && (pass(q, limit) || i == 0); i++) slide_all(q, limit);
-    pass(q, limit);
+    for (int i = 0; i < PASSES && (pass(ctx, q, limit) || i == 0); i++) slide_all(ctx, q, limit);
+    pass(ctx, q, limit);
     codes->n = rm_seq_codes(q, codes->items); /* never longer than it was */
     return REMAT_OK;
 }

@@ -603,8 +603,11 @@ bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
         const uint32_t slot = (uint32_t)((i + 1) * q->n_slots / (n + 1));
         load_step(q, slot, codes[i]);
         record(q, slot, codes[i], true);
-        rm_seq_keep(q);
+        rm_seq_settle(q);
+        rm_profile_sketch(&q->memory, q->ranges, q->n_ranges);
+        q->n_ranges = q->n_edits = q->n_settled = 0;
     }
+    rm_profile_finish(&q->memory);
     return true;
 }
 

@@ -71,7 +71,7 @@ bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from
 bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from);
 /* The slot that made the newest instance before `slot`, if nobody reads that at all; else RM_EMPTY. */
 uint32_t rm_seq_unread_make(const rm_seq *q, uint32_t store, uint32_t slot);
-void rm_seq_flush(rm_seq *q);                              /* the move into memory */
+void rm_seq_flush(rm_seq *q); /* the move into memory */
 void rm_seq_settle(
     rm_seq *q); /* edits of the move at hand reach slots and lists late: before looking at those in a move, settle */
 int64_t rm_seq_peak(rm_seq *q);        /* with the move */

@@ -63,6 +63,13 @@ static void random_edits(void **state)
         rm_profile_clear(&profile);
         memset(naive, 0, sizeof naive);
         check(&profile, naive);
+        for (int i = 0; i < 20; i++) {
+            const rm_range r = random_range(&seed, n);
+            rm_profile_sketch(&profile, &r, 1);
+            for (uint32_t t = r.first; t <= r.last; t++) naive[t] += r.delta;
+        }
+        rm_profile_finish(&profile);
+        check(&profile, naive);
         rm_profile_free(&rm_libc_heap, &profile);
     }
     remat_ctx_free(ctx);
