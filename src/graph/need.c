@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define MOST_WORK INT64_C(1000000000) /* edges: about a second */
+#define MOST_WORK INT64_C(250000000) /* edges: about a quarter of a second */
 
 typedef struct batch { /* up to 64 storages of pinned ops */
     uint32_t storage[64];

@@ -5,7 +5,7 @@
  * inputs have been made, removes a random step, slides a random step between its inputs and its readers (the paper's rotate), or,
  * with offload on, flips whether a value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C (^8
  * with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth no more than a percent of cost, and
- * small budgets are not met. Equation (1), footnote 2's strict objective and memory alone are there too; a mutation is kept by Metropolis' rule at a temperature
+ * small budgets are not met. A chain that has not met the budget half way goes by memory alone until it has. Equation (1), footnote 2's strict objective and memory alone are there too; a mutation is kept by Metropolis' rule at a temperature
  * that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
  *
  * Chains: even ones anneal over groups (plan/group.c) until the budget is met, then over the ops they are made of; odd ones over
@@ -65,6 +65,7 @@ typedef struct chain {
     double end;     /* the share of work and time at which the stage ends */
     bool warm;      /* starts five times as hot */
     bool until_met; /* the stage also ends once the budget is met */
+    bool desperate; /* half the stage is over and the budget is not met: memory is all that counts until it is */
     bool reports;
     rm_soft_peak soft;       /* if asked for */
     double weight;           /* the objective of the state */
@@ -83,14 +84,15 @@ double rm_fastsa_strict(double budget, double memory, double cost)
     return budget * (1 + (x < 0 ? rm_exp(x) - 1 : x) / 100) * rm_exp(0.6 * rm_log(cost));
 }
 
-static double weigh(const setting *set, double memory, int64_t cost)
+static double weigh(const chain *x, double memory, int64_t cost)
 {
+    const setting *set = x->set;
+    const objective by = x->desperate ? MEMORY : set->objective;
     const double budget = (double)set->p->budget_bytes, c = (double)(cost > 0 ? cost : 1);
     const double over = memory > budget ? memory / budget : 1;
-    if (set->objective == POWER)
-        return budget * c * over * over * over * over * (set->transfer ? over * over * over * over : 1);
-    if (set->objective == TIMES_COST) return budget * over * c;
-    if (set->objective == STRICT) return rm_fastsa_strict(budget, memory, c);
+    if (by == POWER) return budget * c * over * over * over * over * (set->transfer ? over * over * over * over : 1);
+    if (by == TIMES_COST) return budget * over * c;
+    if (by == STRICT) return rm_fastsa_strict(budget, memory, c);
     return memory * (1 + 1e-6 * c / (double)(set->p->graph->total_cost + 1)); /* among equals the cheaper */
 }
 
@@ -102,12 +104,12 @@ static void decide(chain *c, float exponential)
     rm_seq *q = &c->search.q;
     const double limit = c->weight + c->heat * (double)exponential;
     const bool soft = c->soft.sums;
-    if (!soft && weigh(c->set, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
+    if (!soft && weigh(c, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
         rm_seq_undo(q);
         return;
     }
     const int64_t peak = rm_seq_peak(q);
-    const double weight = weigh(c->set, soft ? rm_soft_peak_look(&c->soft, q) : (double)peak, q->cost);
+    const double weight = weigh(c, soft ? rm_soft_peak_look(&c->soft, q) : (double)peak, q->cost);
     if (weight > limit) {
         rm_seq_undo(q);
         return;
@@ -178,7 +180,16 @@ static void take_stock(chain *c)
 {
     const rm_seq *q = &c->search.q;
     if (c->soft.sums) rm_soft_peak_load(&c->soft, &c->search.q);
-    c->weight = weigh(c->set, c->soft.sums ? rm_soft_peak_now(&c->soft, q) : (double)rm_seq_peak_kept(q), q->cost);
+    c->weight = weigh(c, c->soft.sums ? rm_soft_peak_now(&c->soft, q) : (double)rm_seq_peak_kept(q), q->cost);
+}
+
+/* Temperatures go with the scale of the objective. */
+static void set_desperate(chain *c, bool desperate)
+{
+    const double before = c->weight;
+    c->desperate = desperate;
+    take_stock(c);
+    if (before > 0) c->first_heat *= c->weight / before;
 }
 
 double rm_fastsa_heat(double first, double share) { return first * rm_exp(-LN_10000 * share); }
@@ -201,6 +212,8 @@ static void anneal(chain *c)
         for (int64_t i = 0; i < batch; i++) mutate(c);
         c->spent += batch;
         used = share_used(c, begun_ns);
+        const bool met = c->search.best_peak <= set->p->budget_bytes;
+        if (c->desperate ? met : !met && set->objective != MEMORY && 2 * used > begin + c->end) set_desperate(c, !c->desperate);
         if (c->reports && c->spent % (256 * BATCH) == 0)
             rm_report(set->p->ctx, set->name, (int)(used * 1000), c->search.best_cost, c->search.best_peak);
     }
@@ -399,7 +412,8 @@ static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const cha
     const uint32_t n = count_chains(&set) * (allowed.n == 4 ? 2 : 1);
     const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
     set.work = ctx->work_limit / n > 0 ? ctx->work_limit / n : 1;
-    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : (ctx->deadline_ns - rm_clock_ns()) / n * n_threads;
+    const int64_t left_ns = ctx->deadline_ns - rm_clock_ns();
+    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : left_ns < n ? 1 : left_ns / n * n_threads;
     chain chains[MAX_CHAINS];
     rm_codes starts[MAX_CHAINS] = {0};
     for (uint32_t i = 0; i < n; i++)

@@ -31,6 +31,7 @@ typedef struct grouping {
     const rm_normal *nm;
     list members, reads, residents; /* of all ops, fused or not */
     span *member_of, *read_of, *resident_of;
+    uint64_t n_promised;   /* members that fused ops will have in their readers */
     uint8_t *fused;        /* by op */
     uint32_t *stamp;       /* by storage, then by root value: the last op that listed it, plus one */
     uint32_t *last_reader; /* by fused op: the last op whose group took it in, plus one */
@@ -102,7 +103,7 @@ static bool is_read_whole(const rm_normal *nm, uint32_t op)
 static bool may_fuse(const grouping *x, uint32_t op)
 {
     const rm_normal *nm = x->nm;
-    if (nm->pinned[op] || nm->out_begin[op] == nm->out_begin[op + 1] || x->members.n > MAX_MEMBERS ||
+    if (nm->pinned[op] || nm->out_begin[op] == nm->out_begin[op + 1] ||
         x->member_of[op].end - x->member_of[op].begin > MAX_GROUP)
         return false;
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
@@ -110,6 +111,17 @@ static bool may_fuse(const grouping *x, uint32_t op)
         if (nm->is_output[s] || nm->g->root[v] != v || nm->token_begin[s] != nm->token_begin[s + 1]) return false;
     }
     return is_read_whole(nm, op);
+}
+
+/* Counts the copies that fusing it makes; false: too many. */
+static bool promise(grouping *x, uint32_t op)
+{
+    const uint32_t first = x->nm->out[x->nm->out_begin[op]];
+    const uint64_t n_readers = x->nm->reader_begin[first + 1] - x->nm->reader_begin[first];
+    const uint64_t n = n_readers * (x->member_of[op].end - x->member_of[op].begin);
+    if (x->n_promised + n > MAX_MEMBERS) return false;
+    x->n_promised += n;
+    return true;
 }
 
 /* do_fuse of C.1. */
@@ -211,7 +223,7 @@ static remat_status group(grouping *x, bool count_resident, rm_normal *out)
     TRY(allocate(x, out));
     for (uint32_t op = 0; op < x->nm->n_ops; op++) {
         TRY(collect(x, op));
-        x->fused[op] = may_fuse(x, op) && is_worth_fusing(x, op, count_resident);
+        x->fused[op] = may_fuse(x, op) && is_worth_fusing(x, op, count_resident) && promise(x, op);
     }
     return emit(x, out);
 }

@@ -330,7 +330,7 @@ static remat_status slotted(const rm_chain_problem *p, bool save_all, rm_chain_r
                .budget_bytes = p->budgets[p->n_budgets - 1]};
     x.n_chunks = (x.width + CHUNK - 1) / CHUNK;
     const double bytes = (double)x.n * (x.n + 1) / 2 * x.n_chunks * CHUNK * 2 * sizeof *x.rows;
-    if (bytes > 8e9)
+    if (bytes > 1e9)
         return rm_fail(p->ctx, REMAT_E_APPLIES, "a table of %u stages and %" PRId64 " slots takes %.0f GB: use fewer --slots",
                        x.n - 1, slots, bytes / 1e9);
     TRY(prepare(p->ctx, p->chain, &x));

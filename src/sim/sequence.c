@@ -280,6 +280,7 @@ static bool can_be_fetched(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t value = q->nm->value[store];
     return q->transfer && q->nm->g->root[value] == value && find(q, store, slot) > 0 &&
+           q->cost <= RM_MAX_SUM - 2 * (q->transfer[store] < RM_MAX_SUM / 2 ? q->transfer[store] : RM_MAX_SUM / 2) &&
            (q->fetches[store] || q->host_bytes + q->nm->bytes[store] <= q->host_limit);
 }
 
