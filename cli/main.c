@@ -27,8 +27,7 @@ const command commands[CMD_COUNT] = {
     [CMD_PLAN] =
         {"plan", "GRAPH", "make a plan that fits a budget",
          "Decides which ops run again so that the peak stays within the budget, and shows memory before and after. With a "
-         "budget the default strategy is " DEFAULT_STRATEGY
-         " (fastsa on graphs to which it does not apply), without one keep-all. A plan that misses the budget is still "
+         "budget the default strategy is " DEFAULT_STRATEGY ", without one keep-all. A plan that misses the budget is still "
          "shown and written; the exit code is 10 (proved impossible) or 11 (not found).",
          "plan zoo:resnet50 --budget 50%\n"
          "plan model.json.gz --budget 8GiB -o plan.json.gz\n"

@@ -79,13 +79,8 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
         char reason[320];
         const char *full = remat_ctx_error_reason(s->ctx), *because = strstr(full, "does not apply: ");
         snprintf(reason, sizeof reason, "%s", because ? because + strlen("does not apply: ") : full);
-        if (strategy) {
-            failed = does_not_apply(s, name, budgets[0], reason, append(list));
-            status = REMAT_OK, n_made = 0;
-        } else {
-            out_message(s->out, "%s does not apply (%s): fastsa is used", name, reason);
-            status = session_plans(s, "fastsa", budgets, n, plans, &n_made);
-        }
+        failed = does_not_apply(s, name, budgets[0], reason, append(list));
+        status = REMAT_OK, n_made = 0;
     }
     if (status != REMAT_OK) failed = session_fail(s, status);
     for (uint32_t i = 0; i < n_made && !failed; i++)

@@ -6,7 +6,7 @@
 #include "out.h"
 #include "remat.h"
 
-#define DEFAULT_STRATEGY "rotor" /* with a budget; fastsa where it does not apply, keep-all without a budget */
+#define DEFAULT_STRATEGY "auto" /* with a budget; keep-all without one */
 enum { EXIT_INTERRUPTED = 130 };
 
 struct session {

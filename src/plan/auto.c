@@ -358,14 +358,17 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     rm_need need;
     TRY(rm_need_find(ctx, p->graph, &need));
     TRY(rm_keep_all.run(p, best));
-    if (p->budget_bytes < 0 || p->budget_bytes < need.bytes || rm_fits(p, best->peak_bytes)) return REMAT_OK;
+    if (p->budget_bytes == REMAT_BUDGET_MIN) {
+        TRY(run_quick(p, best));
+        return rm_fastsa.run(p, best);
+    }
+    if (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
     climb c = {.p = p, .limit = p->budget_bytes - p->graph->resident_bytes};
     TRY(rm_normal_of(ctx, p->graph, &c.nm));
     TRY(RM_SCRATCH(ctx, c.stack, 2 * MOST_OPS + 8));
     TRY(set_scales(&c));
     TRY(offer_seeds(&c, best));
-    if (getenv("SEEDONLY")) return REMAT_OK;
-    if (!getenv("NOQUICK")) TRY(run_quick(p, best));
+    TRY(run_quick(p, best));
     rm_codes keep_all = {0}, seed = {0}, found = {0};
     c.search.random.state = (uint64_t)ctx->options.seed;
     remat_status status = REMAT_OK;
@@ -381,6 +384,16 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     return status;
 }
 
+/* The better of the two models. */
+static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *results)
+{
+    const remat_status status = rm_rotor.run_chain(p, results);
+    if (status != REMAT_OK && status != REMAT_E_APPLIES) return status;
+    const remat_status floating = rm_rotor_float.run_chain(p, results);
+    return floating == REMAT_E_APPLIES ? status : floating;
+}
+
 const rm_planner rm_auto = {.entry = {"auto", "the best of rotor, mincut and a search with whole recomputations as moves"},
                             .default_work = 3000000,
-                            .run = run};
+                            .run = run,
+                            .run_chain = run_chain};

@@ -76,7 +76,7 @@ static remat_status find_last_uses(rounding *x)
     for (uint32_t op = 0; op < nm->n_ops; op++)
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) x->used_last[nm->in[k]] = op;
     for (uint32_t s = 0; s < nm->n_stores; s++)
-        if (nm->is_output[s]) x->used_last[s] = nm->n_ops;
+        if (nm->is_output[s] || nm->pinned[nm->producer[s]]) x->used_last[s] = nm->n_ops; /* pinned: it cannot be made again */
     return REMAT_OK;
 }
 

@@ -14,9 +14,9 @@
  * a^k, in `columns`. Cells go by tiles of TILE x TILE: blocks of k between the tile's rows and columns are combined chunk by
  * chunk of m, out of two streams; what depends on the tile itself is done last, cell by cell. From `hi` on a cell costs what keeping
  * everything costs: those chunks are skipped. Times are floats, exact below 2^24 and within 1e-7 above: slots round memory
- * far more, and the schedule is measured in integers. slots = 0 is exact, in the paper's model; with `keep` bytes, which the paper
- * does not have, and gradients of other sizes than their activations, brute force found 3 chains in 100,000 that fit into one unit
- * less: infeasibility is claimed only where delta = a. */
+ * far more, and the schedule is measured in integers. slots = 0 is exact where abar >= a and delta = a.
+ * Elsewhere Theorem 4.8 may ask too much of a forward (its threshold is over all forwards up to t, wherever the split): brute force found 4
+ * chains in 100,000 with free delta that fit into less, so infeasibility is not claimed there. */
 #include "plan/rotor.h"
 
 #include <inttypes.h>
