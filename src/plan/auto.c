@@ -352,16 +352,31 @@ static remat_status offer_seeds(climb *c, rm_incumbent *best)
     return status;
 }
 
+static remat_status run(const rm_problem *p, rm_incumbent *best);
+
+/* The lowest peak first, by annealing for memory alone, which makes it dear; then that peak as a budget. */
+static remat_status run_least(const rm_problem *p, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    TRY(run_quick(p, best));
+    TRY(rm_fastsa.run(p, best));
+    if (ctx->stopped == REMAT_SIGNAL || ctx->stopped == REMAT_TIME) return REMAT_OK;
+    ctx->work = 0;
+    ctx->stopped = REMAT_DONE;
+    rm_incumbent cheaper = {.any = false};
+    remat_status status = run(&(rm_problem){ctx, p->graph, best->peak_bytes}, &cheaper);
+    if (status == REMAT_OK) status = rm_offer(p, best, &cheaper.steps);
+    RM_VEC_FREE(&ctx->heap, cheaper.steps);
+    return status;
+}
+
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     rm_need need;
     TRY(rm_need_find(ctx, p->graph, &need));
     TRY(rm_keep_all.run(p, best));
-    if (p->budget_bytes == REMAT_BUDGET_MIN) {
-        TRY(run_quick(p, best));
-        return rm_fastsa.run(p, best);
-    }
+    if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, best);
     if (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
     climb c = {.p = p, .limit = p->budget_bytes - p->graph->resident_bytes};
     TRY(rm_normal_of(ctx, p->graph, &c.nm));

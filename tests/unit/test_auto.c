@@ -1,0 +1,153 @@
+/* test_auto.c: auto is never dearer than the strategies it runs, finds the optima that Checkmate's MILP proves on a public graph, gives the same
+ * plan twice, and on chains is the better of both rotors; rounded flow seeds are valid. */
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+
+#include "plan/flow_seed.h"
+#include "sim/sequence.h"
+
+static remat_graph *load(remat_ctx *ctx, const char *name, const char *cost_model)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/graphs/%s.json.gz", REMAT_TEST_DATA, name);
+    remat_graph *file = NULL, *graph = NULL;
+    OK(ctx, remat_graph_load(ctx, path, &file));
+    OK(ctx, remat_graph_prepare(ctx, file, REMAT_DCE | REMAT_REPLAY_RANDOM, cost_model, &graph));
+    remat_graph_free(file);
+    return graph;
+}
+
+static int64_t cost_of(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget)
+{
+    remat_plan *plan = NULL;
+    OK(ctx, remat_plan_make(ctx, graph, strategy, budget, &plan));
+    const remat_summary *s = remat_plan_summary(plan);
+    const int64_t cost = s->within_budget ? s->cost : INT64_MAX;
+    assert_true(s->bound_cost <= s->cost);
+    remat_plan_free(plan);
+    return cost;
+}
+
+static void never_dearer(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const char *const names[] = {"resnet18", "gpt2", "mobilenetv3_large"};
+    for (size_t i = 0; i < RM_LEN(names); i++) {
+        remat_graph *graph = load(ctx, names[i], "roofline:h100");
+        remat_info info;
+        OK(ctx, remat_graph_info(ctx, graph, &info));
+        for (int64_t percent = 90; percent >= 50; percent -= 20) {
+            const int64_t budget = info.keep_all_peak_bytes / 100 * percent;
+            OK(ctx, remat_ctx_set(ctx, "work", 100000));
+            const int64_t ours = cost_of(ctx, graph, "auto", budget);
+            OK(ctx, remat_ctx_set(ctx, "work", 0));
+            assert_true(ours <= cost_of(ctx, graph, "rotor", budget));
+            assert_true(ours <= cost_of(ctx, graph, "mincut", budget));
+        }
+        remat_graph_free(graph);
+    }
+}
+
+/* Proved by a MILP solver for the given order; met to a millionth. */
+static void known_optima(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, "moccasin/fcn_8_vgg_32_416x608x3_train_nx", NULL);
+    static const int64_t optima[] = {10278354943616, 10289323652736, 10366941963904}; /* at 90, 80 and 70 % */
+    OK(ctx, remat_ctx_set(ctx, "work", 500000));
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t least = INT64_MAX;
+        for (int64_t seed = 0; seed < 4; seed++) {
+            OK(ctx, remat_ctx_set(ctx, "seed", seed));
+            const int64_t cost = cost_of(ctx, graph, "auto", INT64_C(13484795520) / 10 * (9 - i));
+            if (cost < least) least = cost;
+        }
+        assert_true(least <= optima[i] + optima[i] / 1000000);
+    }
+    remat_graph_free(graph);
+}
+
+static void same_plan_twice(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, "resnet50", "unit");
+    remat_plan *plans[2] = {NULL};
+    OK(ctx, remat_ctx_set(ctx, "work", 100000));
+    for (int i = 0; i < 2; i++) OK(ctx, remat_plan_make(ctx, graph, "auto", 8000000000, &plans[i]));
+    size_t n, m;
+    const remat_step *a = remat_plan_steps(plans[0], &n), *b = remat_plan_steps(plans[1], &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n * sizeof *a);
+    assert_true(remat_plan_summary(plans[0])->within_budget);
+    remat_plan_free(plans[0]), remat_plan_free(plans[1]);
+    remat_graph_free(graph);
+}
+
+static void on_chains(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_input *input = NULL;
+    remat_chain *chain = NULL;
+    OK(ctx, remat_input_open(ctx, "chain:figure4?n=7", &input));
+    OK(ctx, remat_chain_read(ctx, input, &chain));
+    OK(ctx, remat_ctx_set(ctx, "slots", 0));
+    static const char *const names[] = {"auto", "rotor", "rotor-float"};
+    int64_t cost[3];
+    for (int i = 0; i < 3; i++) {
+        remat_plan *plan = NULL;
+        OK(ctx, remat_chain_plan(ctx, chain, names[i], 15, &plan));
+        assert_true(remat_plan_summary(plan)->within_budget);
+        cost[i] = remat_plan_summary(plan)->cost;
+        remat_plan_free(plan);
+    }
+    assert_int_equal(cost[0], 16); /* 2n + 2; persistent 3n - 2 */
+    assert_int_equal(cost[1], 19);
+    assert_int_equal(cost[2], 16);
+    remat_chain_free(chain);
+    remat_input_free(input);
+}
+
+static void flow_seeds(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const char *const names[] = {"resnet18", "densenet121", "distilbert"};
+    for (size_t i = 0; i < RM_LEN(names); i++) {
+        const rm_mark mark = rm_scratch_mark(ctx);
+        remat_graph *graph = load(ctx, names[i], "unit");
+        remat_info info;
+        rm_normal nm;
+        rm_codes codes = {0};
+        rm_schedule steps = {0};
+        remat_verdict v;
+        OK(ctx, remat_graph_info(ctx, graph, &info));
+        OK(ctx, rm_normal_of(ctx, graph, &nm));
+        OK(ctx, rm_flow_seed(ctx, &nm, info.keep_all_peak_bytes / 2, 100 * (size_t)nm.n_ops, &codes));
+        assert_true(codes.n > nm.n_ops);
+        OK(ctx, rm_normal_expand(ctx, &nm, codes.items, codes.n, &steps));
+        rm_steps_to_original(graph, steps.items, steps.n);
+        OK(ctx, remat_verify(ctx, graph, steps.items, steps.n, &v));
+        assert_true(v.valid);
+        assert_true(v.peak_bytes < info.keep_all_peak_bytes);
+        OK(ctx, rm_flow_seed(ctx, &nm, info.keep_all_peak_bytes / 2, nm.n_ops, &codes)); /* too short for it */
+        assert_int_equal(codes.n, 0);
+        RM_VEC_FREE(&ctx->heap, codes);
+        RM_VEC_FREE(&ctx->heap, steps);
+        remat_graph_free(graph);
+        rm_scratch_release(ctx, mark);
+    }
+}
+
+static int set_up(void **state) { return (*state = remat_ctx_new(NULL)) ? 0 : -1; }
+static int tear_down(void **state) { return remat_ctx_free(*state), 0; }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(never_dearer, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(known_optima, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(same_plan_twice, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(on_chains, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(flow_seeds, set_up, tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
