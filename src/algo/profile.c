@@ -5,8 +5,8 @@
  * 20,000 positions that is tens of nanoseconds, less than the log n dependent loads of a segment tree. rm_profile_look answers
  * for a move that will most likely be refused, without writing anything.
  *
- * Invariants: value(i) = at[i] + lift[block of i]; high[b] = max of value over b; max, crest = maximum of high and the first
- * block that has it. The lift of a block is folded into its positions whenever they are written, so that lifts cannot drift. */
+ * Invariants: value(i) = at[i] + lift[block of i]; high[b] = max of value over b; max, crest = maximum of high and a block
+ * that has it. The lift of a block is folded into its positions whenever they are written, so that lifts cannot drift. */
 #include "algo/profile.h"
 
 #include <string.h>
@@ -99,10 +99,27 @@ void rm_profile_finish(rm_profile *p)
     find_crest(p);
 }
 
+bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ranges[i].delta < 0 && ranges[i].first / BLOCK <= p->crest && ranges[i].last / BLOCK >= p->crest) return true;
+    return false;
+}
+
+/* Where the crest cannot have sunk, only blocks that were added to can be above it. */
+ALWAYS_INLINE void lift_crest(rm_profile *p, const rm_range *ranges, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t b = ranges[i].first / BLOCK; b <= ranges[i].last / BLOCK && ranges[i].delta > 0; b++)
+            if (p->high[b] > p->max) p->max = p->high[b], p->crest = b;
+}
+
 RM_MULTIVERSION void rm_profile_add(rm_profile *p, const rm_range *ranges, size_t n)
 {
+    const bool may_sink = rm_profile_may_sink(p, ranges, n);
     for (size_t i = 0; i < n; i++) add_range(p, ranges[i].first, ranges[i].last, ranges[i].delta);
-    find_crest(p);
+    if (may_sink) find_crest(p);
+    else lift_crest(p, ranges, n);
 }
 
 RM_MULTIVERSION void rm_profile_undo(rm_profile *p, const rm_range *ranges, size_t n)
@@ -116,13 +133,6 @@ RM_MULTIVERSION int64_t rm_profile_excess(const rm_profile *p, int64_t limit)
     int64_t sum = 0;
     for (uint32_t b = 0; b < p->n_blocks; b++) sum += p->high[b] > limit ? p->high[b] - limit : 0;
     return sum;
-}
-
-bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (ranges[i].delta < 0 && ranges[i].first / BLOCK <= p->crest && ranges[i].last / BLOCK >= p->crest) return true;
-    return false;
 }
 
 ALWAYS_INLINE int64_t max_in_block(const rm_profile *p, uint32_t b, uint32_t first, uint32_t last)

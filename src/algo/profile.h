@@ -17,7 +17,7 @@ typedef struct rm_profile {
     int64_t *lift;  /* by block: to be added to all its positions */
     int64_t *high;  /* by block: its maximum, lift included */
     int64_t max;    /* over all positions */
-    uint32_t crest; /* the first block that reaches it */
+    uint32_t crest; /* a block that reaches it */
 } rm_profile;
 
 remat_status rm_profile_new(remat_ctx *ctx, uint32_t n_positions, rm_profile *out); /* all zero; rounded up to whole blocks */

@@ -300,7 +300,7 @@ static remat_status search(climb *c, rm_codes *keep_all, rm_codes *seed, rm_code
         stop = run_once(c, (int64_t)(rate / 16), (schedule){0.3, 0.02, 0});
         if (fraction_used(ctx, started_ns) >= 1) break;
     }
-    rm_search_save(s);
+    rm_search_finish(s);
     result->n = 0;
     TRY(RM_RESERVE(ctx, *result, s->n_best));
     memcpy(result->items, s->best, s->n_best * sizeof *s->best);

@@ -218,7 +218,7 @@ static void anneal(chain *c)
             rm_report(set->p->ctx, set->name, (int)(used * 1000), c->search.best_cost, c->search.best_peak);
     }
     c->elapsed_ns += rm_clock_ns() - begun_ns;
-    rm_search_save(&c->search);
+    if (c->search.q.ranges) rm_search_finish(&c->search);
 }
 
 /* ---- all chains ---- */

@@ -28,8 +28,8 @@ bool rm_search_is_better(const rm_search *s, int64_t peak, int64_t cost)
 {
     const bool fits = peak <= s->floor_bytes, best_fits = s->best_peak <= s->floor_bytes;
     if (fits != best_fits) return fits;
-    if (fits) return cost != s->best_cost ? cost < s->best_cost : peak < s->best_peak;
-    return peak != s->best_peak ? peak < s->best_peak : cost < s->best_cost;
+    if (fits) return cost < s->best_cost;
+    return peak < s->best_peak - (s->floor_bytes > 0 ? s->best_peak >> 8 : 0); /* on the way to a budget not every step is worth saving */
 }
 
 void rm_search_save(rm_search *s)
@@ -43,6 +43,15 @@ static void note(rm_search *s, int64_t peak)
     s->best_peak = peak;
     s->best_cost = s->q.cost;
     s->unsaved = true;
+}
+
+void rm_search_finish(rm_search *s)
+{
+    rm_search_save(s);
+    const int64_t peak = rm_seq_peak_kept(&s->q);
+    if (s->best_peak <= s->floor_bytes || peak >= s->best_peak) return;
+    note(s, peak);
+    rm_search_save(s);
 }
 
 void rm_search_keep(rm_search *s, int64_t peak)

@@ -19,10 +19,11 @@ typedef struct rm_search {
 /* A sequence with about five slots a step, holding the codes. REMAT_OK with q.ranges NULL: too many of them. Set random and floor_bytes first. */
 remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start);
 void rm_search_end(rm_search *s);
-/* Within the floor before over it; then cheaper, or, over it, of lower peak; ties by the other. */
+/* Within the floor before over it; then cheaper, or, over it, of lower peak. Ties are no reason to save a state. */
 bool rm_search_is_better(const rm_search *s, int64_t peak, int64_t cost);
 void rm_search_keep(rm_search *s, int64_t peak); /* keeps the move, whose peak is known */
 void rm_search_save(rm_search *s);
+void rm_search_finish(rm_search *s); /* saves the best, or the state at hand if that is a little better */
 void rm_search_load(rm_search *s, const rm_code *codes, size_t n); /* another state; a best one is kept */
 void rm_search_respace(rm_search *s);                              /* between moves: steps evenly spread again */
 
