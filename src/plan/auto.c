@@ -255,21 +255,6 @@ static double fraction_used(const remat_ctx *ctx, int64_t started_ns)
     return used;
 }
 
-/* Codes of a schedule: its views fall away. */
-static remat_status codes_of(climb *c, const rm_schedule *steps, rm_codes *out)
-{
-    remat_ctx *ctx = c->p->ctx;
-    uint32_t *code;
-    TRY(RM_SCRATCH(ctx, code, c->p->graph->n_ops));
-    for (uint32_t op = 0; op < c->p->graph->n_ops; op++) code[op] = RM_EMPTY;
-    for (uint32_t op = 0; op < c->nm.n_ops; op++) code[c->nm.op[op]] = op;
-    out->n = 0;
-    for (size_t i = 0; i < steps->n; i++)
-        if (steps->items[i].kind == REMAT_RUN && code[steps->items[i].index] != RM_EMPTY)
-            TRY(RM_PUSH(ctx, *out, code[steps->items[i].index]));
-    return REMAT_OK;
-}
-
 static remat_status search(climb *c, rm_codes *keep_all, rm_codes *seed, rm_codes *result)
 {
     remat_ctx *ctx = c->p->ctx;
@@ -308,15 +293,6 @@ static remat_status search(climb *c, rm_codes *keep_all, rm_codes *seed, rm_code
     return REMAT_OK;
 }
 
-static remat_status offer_codes(climb *c, const rm_codes *codes, rm_incumbent *best)
-{
-    rm_schedule steps = {0};
-    remat_status status = rm_normal_expand(c->p->ctx, &c->nm, codes->items, codes->n, &steps);
-    if (status == REMAT_OK) status = rm_offer(c->p, best, &steps);
-    RM_VEC_FREE(&c->p->ctx->heap, steps);
-    return status;
-}
-
 /* Their work is in units of their own: the limit is the search's. */
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
 {
@@ -346,7 +322,7 @@ static remat_status offer_seeds(climb *c, rm_incumbent *best)
     for (size_t i = 0; i < RM_LEN(percents) && status == REMAT_OK && !rm_fits(c->p, best->peak_bytes); i++) {
         status = rm_flow_seed(ctx, &c->nm, c->p->budget_bytes / 100 * percents[i], 8 * (size_t)c->nm.n_ops + 1000, &codes);
         if (status == REMAT_OK && codes.n) status = rm_polish(ctx, &c->nm, NULL, c->p->budget_bytes, &codes);
-        if (status == REMAT_OK && codes.n) status = offer_codes(c, &codes, best);
+        if (status == REMAT_OK && codes.n) status = rm_codes_offer(c->p, &c->nm, &codes, best);
     }
     RM_VEC_FREE(&ctx->heap, codes);
     return status;
@@ -386,12 +362,11 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     TRY(run_quick(p, best));
     rm_codes keep_all = {0}, seed = {0}, found = {0};
     c.search.random.state = (uint64_t)ctx->options.seed;
-    remat_status status = REMAT_OK;
-    for (uint32_t op = 0; op < c.nm.n_ops && status == REMAT_OK; op++) status = RM_PUSH(ctx, keep_all, op);
-    if (status == REMAT_OK) status = codes_of(&c, &best->steps, &seed);
+    remat_status status = rm_codes_keep_all(ctx, &c.nm, &keep_all);
+    if (status == REMAT_OK) status = rm_codes_of_steps(ctx, &c.nm, &best->steps, &seed);
     if (status == REMAT_OK) status = search(&c, &keep_all, &seed, &found);
     if (status == REMAT_OK && found.n) status = rm_polish(ctx, &c.nm, NULL, p->budget_bytes, &found);
-    if (status == REMAT_OK && found.n) status = offer_codes(&c, &found, best);
+    if (status == REMAT_OK && found.n) status = rm_codes_offer(p, &c.nm, &found, best);
     rm_search_end(&c.search);
     RM_VEC_FREE(&ctx->heap, keep_all);
     RM_VEC_FREE(&ctx->heap, seed);

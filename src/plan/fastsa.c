@@ -11,7 +11,8 @@
  * Chains: even ones anneal over groups (plan/group.c) until the budget is met, then over the ops they are made of; odd ones over
  * ops from the start. Each has its own seed and its own share of the work, so the answer does not depend on the number of
  * threads. Every chain gives its best state: the cheapest within the budget, else the one of lowest peak; it is polished (plan/polish.c),
- * expanded into steps and measured exactly.
+ * expanded into steps and measured exactly. With offload on, recomputation alone and offload alone come first, and then both
+ * together from the better of the two.
  *
  * Departures. Times are drawn from the slots where a mutation can be valid instead of from all slots, which only leaves out
  * refusals. There are 5 slots per step, spread again evenly 64 times a run, instead of 2^20: memory stays small and in cache.
@@ -52,6 +53,7 @@ typedef struct setting {
     int64_t *transfer; /* by storage; NULL: no offload */
     objective objective;
     moves allowed;
+    bool from_best;                  /* start from the best plan so far, not from keep-all; no grouping then */
     int64_t work, time_ns;           /* of a chain; time: INT64_MAX: no limit */
     float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
 } setting;
@@ -272,29 +274,12 @@ static void end_stage(const remat_alloc *heap, chain *c)
     rm_search_end(&c->search);
 }
 
-static remat_status offer(const setting *set, const rm_codes *codes, rm_incumbent *best)
-{
-    rm_schedule steps = {0};
-    remat_ctx *ctx = set->p->ctx;
-    remat_status status = rm_normal_expand(ctx, &set->nm, codes->items, codes->n, &steps);
-    if (status == REMAT_OK) status = rm_offer(set->p, best, &steps);
-    RM_VEC_FREE(&ctx->heap, steps);
-    return status;
-}
-
 static remat_status set_codes(remat_ctx *ctx, rm_codes *to, const rm_code *codes, size_t n)
 {
     to->n = 0;
     TRY(RM_RESERVE(ctx, *to, n));
     if (n) memcpy(to->items, codes, n * sizeof *codes);
     to->n = n;
-    return REMAT_OK;
-}
-
-static remat_status every_op_once(remat_ctx *ctx, const rm_normal *nm, rm_codes *out)
-{
-    out->n = 0;
-    for (uint32_t op = 0; op < nm->n_ops; op++) TRY(RM_PUSH(ctx, *out, op));
     return REMAT_OK;
 }
 
@@ -322,7 +307,7 @@ static bool can_group(const setting *set)
     int64_t cost = 0;
     for (uint32_t op = 0; op < set->groups.n_ops; op++)
         if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost > RM_MAX_SUM) return false;
-    return o->group && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops &&
+    return o->group && !set->from_best && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops &&
            set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
 }
 
@@ -331,7 +316,7 @@ static remat_status anneal_groups(setting *set, chain *chains, uint32_t n, rm_co
 {
     remat_ctx *ctx = set->p->ctx;
     rm_codes codes = {0};
-    remat_status status = every_op_once(ctx, &set->groups, &codes);
+    remat_status status = rm_codes_keep_all(ctx, &set->groups, &codes);
     chain grouped[MAX_CHAINS];
     uint32_t n_grouped = 0;
     for (uint32_t i = 0; i < n && status == REMAT_OK; i += 2) {
@@ -344,7 +329,7 @@ static remat_status anneal_groups(setting *set, chain *chains, uint32_t n, rm_co
         chain *c = &grouped[i];
         starts[2 * i].n = 0;
         if (status == REMAT_OK) status = rm_ungroup(ctx, &set->groups, c->search.best, c->search.n_best, &starts[2 * i]);
-        if (status == REMAT_OK) status = offer(set, &starts[2 * i], best);
+        if (status == REMAT_OK) status = rm_codes_offer(set->p, &set->nm, &starts[2 * i], best);
         end_stage(&ctx->heap, c);
         chains[2 * i].spent = c->spent;
         chains[2 * i].elapsed_ns = c->elapsed_ns;
@@ -366,7 +351,7 @@ static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes
         if (status == REMAT_OK && chains[i].search.q.ranges) {
             status = set_codes(ctx, &starts[i], chains[i].search.best, chains[i].search.n_best);
             if (status == REMAT_OK) status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
-            if (status == REMAT_OK) status = offer(set, &starts[i], best);
+            if (status == REMAT_OK) status = rm_codes_offer(set->p, &set->nm, &starts[i], best);
         }
         ctx->work += chains[i].spent;
         if (ctx->stopped == REMAT_DONE) ctx->stopped = chains[i].stopped;
@@ -377,18 +362,13 @@ static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes
 
 static remat_status anneal_chains(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
 {
-    for (uint32_t i = 0; i < n; i++) TRY(every_op_once(set->p->ctx, &set->nm, &starts[i]));
-    TRY(offer(set, &starts[0], best));       /* keep-all, if nothing else fits or no time is given */
+    remat_ctx *ctx = set->p->ctx;
     if (set->nm.n_ops == 0) return REMAT_OK; /* nothing but views */
+    for (uint32_t i = 0; i < n; i++)
+        TRY(set->from_best ? rm_codes_of_steps(ctx, &set->nm, &best->steps, &starts[i])
+                           : rm_codes_keep_all(ctx, &set->nm, &starts[i]));
     if (can_group(set)) TRY(anneal_groups(set, chains, n, starts, best));
     return anneal_ops(set, chains, n, starts, best);
-}
-
-/* With all moves allowed a quarter of the chains does without fetches and a quarter without recomputation: each may be better alone. */
-static moves moves_of(const setting *set, uint32_t index)
-{
-    if (set->allowed.n < 4 || index % 2 == 0) return set->allowed;
-    return index % 4 == 1 ? recompute : offload_only;
 }
 
 /* Small graphs are annealed soon: there, more starts find more. */
@@ -398,33 +378,46 @@ static uint32_t count_chains(const setting *set)
     return asked ? asked : by_size < 2 ? 2 : by_size > 8 ? 8 : by_size;
 }
 
-static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const char *name, moves allowed)
+/* A share of the work and time; from the best plan so far, or from keep-all. */
+static remat_status run_part(const rm_problem *p, rm_incumbent *best, const char *name, moves allowed, double share,
+                             bool from_best)
 {
     remat_ctx *ctx = p->ctx;
-    rm_need need;
-    TRY(rm_need_find(ctx, p->graph, &need));
-    TRY(rm_keep_all.run(p, best));
-    const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN || (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
-    if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
-        return REMAT_OK; /* nothing to gain, or to be found */
-    setting set = {.p = p, .name = name};
+    setting set = {.p = p, .name = name, .from_best = from_best};
     TRY(make_setting(p, allowed, &set));
-    const uint32_t n = count_chains(&set) * (allowed.n == 4 ? 2 : 1);
+    const uint32_t n = count_chains(&set);
     const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
-    set.work = ctx->work_limit / n > 0 ? ctx->work_limit / n : 1;
-    const int64_t left_ns = ctx->deadline_ns - rm_clock_ns();
-    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : left_ns < n ? 1 : left_ns / n * n_threads;
+    const double work = (double)ctx->work_limit * share / n, left_ns = (double)(ctx->deadline_ns - rm_clock_ns()) * share / n;
+    set.work = work < 1 ? 1 : work > 9e18 ? INT64_MAX : (int64_t)work;
+    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : left_ns < 1 ? 1 : (int64_t)left_ns * n_threads;
     chain chains[MAX_CHAINS];
     rm_codes starts[MAX_CHAINS] = {0};
     for (uint32_t i = 0; i < n; i++)
         chains[i] = (chain){.set = &set,
-                            .moves = moves_of(&set, i),
-                            .warm = i / 2 % 2 == 1,
+                            .moves = allowed,
+                            .warm = i / 2 % 2 == 1 && !from_best,
                             .search.random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i},
                             .reports = i == 0};
     const remat_status status = anneal_chains(&set, chains, n, starts, best);
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
+    if (ctx->stopped == REMAT_WORK && share < 1) ctx->stopped = REMAT_DONE;
     return status;
+}
+
+static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const char *name, moves allowed)
+{
+    rm_need need;
+    TRY(rm_need_find(p->ctx, p->graph, &need));
+    TRY(rm_keep_all.run(p, best));
+    const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN || (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
+    if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
+        return REMAT_OK; /* nothing to gain, or to be found */
+    if (allowed.n < 4) return run_part(p, best, name, allowed, 1, false);
+    /* Each may be better alone; together they go on from the better one. Shares are of what is left of the time, but of all work. */
+    const bool timed = p->ctx->deadline_ns != INT64_MAX;
+    TRY(run_part(p, best, name, recompute, 0.6, false));
+    TRY(run_part(p, best, name, offload_only, timed ? 0.4 : 0.15, false));
+    return run_part(p, best, name, recompute_and_offload, timed ? 1 : 0.25, true);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)
@@ -449,9 +442,9 @@ static remat_status run_group(const rm_problem *p, rm_incumbent *best)
     setting set = {.p = p};
     rm_codes groups = {0}, codes = {0};
     TRY(make_setting(p, recompute, &set));
-    remat_status status = every_op_once(p->ctx, &set.groups, &groups);
+    remat_status status = rm_codes_keep_all(p->ctx, &set.groups, &groups);
     if (status == REMAT_OK) status = rm_ungroup(p->ctx, &set.groups, groups.items, groups.n, &codes);
-    if (status == REMAT_OK) status = offer(&set, &codes, best);
+    if (status == REMAT_OK) status = rm_codes_offer(p, &set.nm, &codes, best);
     RM_VEC_FREE(&p->ctx->heap, groups);
     RM_VEC_FREE(&p->ctx->heap, codes);
     return status;

@@ -29,7 +29,8 @@ bool rm_search_is_better(const rm_search *s, int64_t peak, int64_t cost)
     const bool fits = peak <= s->floor_bytes, best_fits = s->best_peak <= s->floor_bytes;
     if (fits != best_fits) return fits;
     if (fits) return cost < s->best_cost;
-    return peak < s->best_peak - (s->floor_bytes > 0 ? s->best_peak >> 8 : 0); /* on the way to a budget not every step is worth saving */
+    return peak < s->best_peak -
+                      (s->floor_bytes > 0 ? s->best_peak >> 8 : 0); /* on the way to a budget not every step is worth saving */
 }
 
 void rm_search_save(rm_search *s)
@@ -92,4 +93,45 @@ bool rm_search_slide(rm_search *s)
     const uint32_t floor = rm_is_fetch(s->q.nm, s->q.at[from]) ? 0 : rm_seq_floor(&s->q, s->q.at[from]);
     const uint32_t to = rm_search_empty_slot(s, floor, rm_seq_ceiling(&s->q, from));
     return to != RM_EMPTY && rm_seq_slide(&s->q, from, to);
+}
+
+remat_status rm_codes_keep_all(remat_ctx *ctx, const rm_normal *nm, rm_codes *out)
+{
+    out->n = 0;
+    for (uint32_t op = 0; op < nm->n_ops; op++) TRY(RM_PUSH(ctx, *out, op));
+    return REMAT_OK;
+}
+
+static remat_status codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps, rm_codes *out)
+{
+    uint32_t *run, *fetch; /* by op, by value: its code, or RM_EMPTY */
+    TRY(RM_SCRATCH(ctx, run, nm->g->n_ops));
+    TRY(RM_SCRATCH(ctx, fetch, nm->g->n_values));
+    for (uint32_t op = 0; op < nm->g->n_ops; op++) run[op] = RM_EMPTY;
+    for (uint32_t op = 0; op < nm->n_ops; op++) run[nm->op[op]] = op;
+    for (uint32_t s = 0; s < nm->n_stores; s++) fetch[nm->value[s]] = nm->n_ops + s;
+    out->n = 0;
+    for (size_t i = 0; i < steps->n; i++) {
+        const remat_step step = steps->items[i];
+        if (step.kind == REMAT_OFFLOAD || (step.kind == REMAT_RUN && run[step.index] == RM_EMPTY)) continue;
+        TRY(RM_PUSH(ctx, *out, step.kind == REMAT_RUN ? run[step.index] : fetch[step.index]));
+    }
+    return REMAT_OK;
+}
+
+remat_status rm_codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps, rm_codes *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = codes_of_steps(ctx, nm, steps, out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+remat_status rm_codes_offer(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best)
+{
+    rm_schedule steps = {0};
+    remat_status status = rm_normal_expand(p->ctx, nm, codes->items, codes->n, &steps);
+    if (status == REMAT_OK) status = rm_offer(p, best, &steps);
+    RM_VEC_FREE(&p->ctx->heap, steps);
+    return status;
 }

@@ -3,6 +3,7 @@
 #define RM_SEARCH_H
 
 #include "base/random.h"
+#include "plan/planner.h"
 #include "sim/sequence.h"
 
 typedef struct rm_search {
@@ -32,5 +33,11 @@ static inline uint32_t rm_search_full_slot(rm_search *s) { return s->q.set[rm_ra
 uint32_t rm_search_empty_slot(rm_search *s, uint32_t first, uint32_t end);
 bool rm_search_slide(
     rm_search *s); /* a move: a random step to a random slot between its inputs and its readers; false: refused */
+
+remat_status rm_codes_keep_all(remat_ctx *ctx, const rm_normal *nm, rm_codes *out); /* every op once, in order */
+/* Of a schedule over the graph itself: views and offloads fall away. */
+remat_status rm_codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps, rm_codes *out);
+/* The codes, expanded into steps, to rm_offer. */
+remat_status rm_codes_offer(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best);
 
 #endif
