@@ -36,7 +36,7 @@ static int64_t brute_force(const rm_flow_network *w, int64_t infinite, unsigned 
 static unsigned as_set(const uint8_t *source_side, uint32_t n)
 {
     unsigned set = 0;
-    for (uint32_t v = 0; v < n; v++) set |= (unsigned)source_side[v] << v;
+    for (uint32_t v = 0; v < n && v < MOST; v++) set |= (unsigned)source_side[v] << v;
     return set;
 }
 
