@@ -4,12 +4,10 @@
  * and fail any allocation at will. An arena is a list of blocks, newest first; a mark is a position in it, and releasing
  * to a mark frees the blocks above it: O(1) per allocation, O(blocks) per release.
  * Invariant: every pointer that an arena hands out is aligned for any type and zeroed. */
-#define _DEFAULT_SOURCE /* madvise */
 #include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { FIRST_BLOCK = 1 << 12, LARGEST_STEP = 1 << 20 };
 
@@ -19,19 +17,6 @@ struct rm_block {
     _Alignas(max_align_t) unsigned char data[];
 };
 
-/* Large blocks (the tables of rotor.c) are asked for in huge pages: with small ones, page faults and address translation took a third of
- * the time. Advice only; where it is not taken nothing changes. */
-enum { HUGE_PAGE = 1 << 21, LARGE_BLOCK = 1 << 25 };
-static void *allocate_large(size_t size)
-{
-    void *p = NULL;
-    if (size > SIZE_MAX / 2 || posix_memalign(&p, HUGE_PAGE, size) != 0) return NULL;
-#ifdef MADV_HUGEPAGE
-    (void)madvise(p, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-#endif
-    return p;
-}
-
 static void *libc_resize(void *user, void *p, size_t old_size, size_t new_size)
 {
     (void)user, (void)old_size;
@@ -39,7 +24,7 @@ static void *libc_resize(void *user, void *p, size_t old_size, size_t new_size)
         free(p);
         return NULL;
     }
-    return !p && new_size >= LARGE_BLOCK ? allocate_large(new_size) : realloc(p, new_size);
+    return realloc(p, new_size);
 }
 
 const remat_alloc rm_libc_heap = {libc_resize, NULL};

@@ -53,7 +53,7 @@ typedef struct setting {
     int64_t *transfer; /* by storage; NULL: no offload */
     objective objective;
     moves allowed;
-    bool from_best;                  /* start from the best plan so far, not from keep-all; no grouping then */
+    const rm_schedule *from[2];      /* plans that even and odd chains start from, without grouping; NULL: keep-all */
     int64_t work, time_ns;           /* of a chain; time: INT64_MAX: no limit */
     float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
 } setting;
@@ -307,7 +307,7 @@ static bool can_group(const setting *set)
     int64_t cost = 0;
     for (uint32_t op = 0; op < set->groups.n_ops; op++)
         if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost > RM_MAX_SUM) return false;
-    return o->group && !set->from_best && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops &&
+    return o->group && !set->from[0] && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops &&
            set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
 }
 
@@ -365,8 +365,8 @@ static remat_status anneal_chains(setting *set, chain *chains, uint32_t n, rm_co
     remat_ctx *ctx = set->p->ctx;
     if (set->nm.n_ops == 0) return REMAT_OK; /* nothing but views */
     for (uint32_t i = 0; i < n; i++)
-        TRY(set->from_best ? rm_codes_of_steps(ctx, &set->nm, &best->steps, &starts[i])
-                           : rm_codes_keep_all(ctx, &set->nm, &starts[i]));
+        TRY(set->from[i % 2] ? rm_codes_of_steps(ctx, &set->nm, set->from[i % 2], &starts[i])
+                             : rm_codes_keep_all(ctx, &set->nm, &starts[i]));
     if (can_group(set)) TRY(anneal_groups(set, chains, n, starts, best));
     return anneal_ops(set, chains, n, starts, best);
 }
@@ -378,12 +378,11 @@ static uint32_t count_chains(const setting *set)
     return asked ? asked : by_size < 2 ? 2 : by_size > 8 ? 8 : by_size;
 }
 
-/* A share of the work and time; from the best plan so far, or from keep-all. */
-static remat_status run_part(const rm_problem *p, rm_incumbent *best, const char *name, moves allowed, double share,
-                             bool from_best)
+/* A share of the work and time, from the plans that the setting names. */
+static remat_status run_part(setting set, rm_incumbent *best, moves allowed, double share)
 {
+    const rm_problem *p = set.p;
     remat_ctx *ctx = p->ctx;
-    setting set = {.p = p, .name = name, .from_best = from_best};
     TRY(make_setting(p, allowed, &set));
     const uint32_t n = count_chains(&set);
     const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
@@ -395,12 +394,31 @@ static remat_status run_part(const rm_problem *p, rm_incumbent *best, const char
     for (uint32_t i = 0; i < n; i++)
         chains[i] = (chain){.set = &set,
                             .moves = allowed,
-                            .warm = i / 2 % 2 == 1 && !from_best,
+                            .warm = i / 2 % 2 == 1 && !set.from[0],
                             .search.random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i},
                             .reports = i == 0};
     const remat_status status = anneal_chains(&set, chains, n, starts, best);
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
     if (ctx->stopped == REMAT_WORK && share < 1) ctx->stopped = REMAT_DONE;
+    return status;
+}
+
+/* Recomputation and offload: each may be better alone; then together, from the best of the two and from recomputation alone, which may miss
+ * the budget by little where offload meets it at a high price. Shares are of what is left of the time, but of all work. */
+static remat_status run_both(const rm_problem *p, rm_incumbent *best, const char *name)
+{
+    remat_ctx *ctx = p->ctx;
+    const bool timed = ctx->deadline_ns != INT64_MAX;
+    const setting afresh = {.p = p, .name = name};
+    rm_incumbent alone = {.any = false};
+    remat_status status = rm_keep_all.run(p, &alone);
+    if (status == REMAT_OK) status = run_part(afresh, &alone, recompute, 0.5);
+    if (status == REMAT_OK) status = rm_offer(p, best, &alone.steps);
+    if (status == REMAT_OK) status = run_part(afresh, best, offload_only, timed ? 0.3 : 0.15);
+    if (status == REMAT_OK)
+        status = run_part((setting){.p = p, .name = name, .from = {&alone.steps, &best->steps}}, best, recompute_and_offload,
+                          timed ? 1 : 0.35);
+    RM_VEC_FREE(&ctx->heap, alone.steps);
     return status;
 }
 
@@ -412,12 +430,7 @@ static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const cha
     const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN || (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
     if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
         return REMAT_OK; /* nothing to gain, or to be found */
-    if (allowed.n < 4) return run_part(p, best, name, allowed, 1, false);
-    /* Each may be better alone; together they go on from the better one. Shares are of what is left of the time, but of all work. */
-    const bool timed = p->ctx->deadline_ns != INT64_MAX;
-    TRY(run_part(p, best, name, recompute, 0.6, false));
-    TRY(run_part(p, best, name, offload_only, timed ? 0.4 : 0.15, false));
-    return run_part(p, best, name, recompute_and_offload, timed ? 1 : 0.25, true);
+    return allowed.n < 4 ? run_part((setting){.p = p, .name = name}, best, allowed, 1) : run_both(p, best, name);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)
