@@ -55,3 +55,22 @@ def test_odd_graphs_and_limits(remat):
     assert remat.json("plan", RESNET, "--strategy", "fastsa", "--budget", "40%", "--work", "4000000000", code=INFEASIBLE)["work"] == 0
     stopped = remat.json("plan", RESNET, "--strategy", "fastsa", "--budget", "60%", "--time", "0", code=(0, NOT_FOUND))
     assert stopped["stopped"] == "time"
+
+
+def test_found_by_review(remat):
+    late = {"format": "remat-graph", "version": 1,  # resident values behind the others: grouping once wrote past its marks
+            "values": [{"size": 10}, {"size": 10}, {"size": 4, "kind": "param"}, {"size": 10}, {"size": 4, "kind": "param"}],
+            "nodes": [{"in": [4], "out": [0], "cost": 1}, {"in": [2], "out": [1], "cost": 1}, {"in": [0, 1], "out": [3], "cost": 1}], "outputs": [3]}
+    assert remat.json("plan", remat.file("late.json", late), "--budget", "45", "--strategy", "fastsa-group")["peak_bytes"] == 38
+    pinned = {"format": "remat-graph", "version": 1,  # what is pinned need not stay if it can be offloaded
+              "values": [{"size": 100}, {"size": 1}, {"size": 1}, {"size": 1}],
+              "nodes": [{"in": [], "out": [0], "cost": 1, "pinned": True}, {"in": [0], "out": [1], "cost": 1},
+                        {"in": [1], "out": [2], "cost": 1, "workspace": 100}, {"in": [0, 2], "out": [3], "cost": 1}], "outputs": [3]}
+    graph, path = remat.file("pinned.json", pinned), remat.folder / "pinned-plan.json"
+    assert remat.json("plan", graph, "--budget", "150", "--strategy", "keep-all", code=INFEASIBLE)["need_bytes"] == 202
+    made = remat.json("plan", graph, "--budget", "150", "--strategy", "fastsa-offload", "--offload", "1GB", "--work", "20000", "-o", path)
+    assert made["within_budget"] and made["need_bytes"] == 102
+    assert remat.json("verify", graph, path)["peak_bytes"] == 102
+    assert remat.json("plan", GRAPHS / "llama7b.json.gz", "--budget", "50%", "--strategy", "fastsa", "--time", "0.001", code=(0, NOT_FOUND))["stopped"] == "time"
+    remat.fails(USAGE, "plan", RESNET, "--budget", "60%", "--order-only", "--offload", "1GB", says=("--order-only", "--offload"))
+    remat.fails(USAGE, "plan", RESNET, "--budget", "60%", "--fuse", "--class", "aten.mm=fusible", says=("--class", "--fuse"))
