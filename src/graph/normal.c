@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/demand.h"
+
 /* ---- there ---- */
 
 typedef struct build {
@@ -178,10 +180,6 @@ remat_status rm_normal_index(remat_ctx *ctx, rm_normal *nm)
 
 /* ---- and back ---- */
 
-typedef struct frame {
-    uint32_t op, next_input;
-} frame;
-
 typedef struct expander {
     remat_ctx *ctx;
     const rm_normal *nm;
@@ -191,7 +189,7 @@ typedef struct expander {
     uint32_t *refers;           /* by value: which of those its newest instance is; 0: none */
     uint32_t *dead, *next_dead; /* by root value, by op: collapsed ops that nobody reads, as a list; REMAT_NONE ends it */
     uint8_t *offload;           /* by value: it is fetched, and not offloaded yet */
-    frame *stack;
+    rm_demand views;            /* stale ones run before what reads them */
 } expander;
 
 static bool is_stale(const expander *x, uint32_t value)
@@ -200,25 +198,18 @@ static bool is_stale(const expander *x, uint32_t value)
     return op != REMAT_NONE && x->nm->collapsed[op] && x->refers[value] != x->made[x->g->root[value]];
 }
 
-/* Runs a collapsed op after the stale views that it reads. */
-static remat_status run_view(expander *x, uint32_t wanted)
+static uint32_t stale_maker(void *user, uint32_t value)
 {
+    const expander *x = user;
+    return is_stale(x, value) ? x->g->producer[value] : REMAT_NONE;
+}
+
+static remat_status run_view(void *user, uint32_t op)
+{
+    expander *x = user;
     const remat_graph *g = x->g;
-    uint32_t depth = 0;
-    x->stack[depth++] = (frame){wanted, g->in_begin[wanted]};
-    while (depth) {
-        frame *top = &x->stack[depth - 1];
-        if (top->next_input < g->in_begin[top->op + 1]) {
-            const uint32_t v = g->in[top->next_input++];
-            if (is_stale(x, v)) x->stack[depth++] = (frame){g->producer[v], g->in_begin[g->producer[v]]};
-            continue;
-        }
-        TRY(rm_schedule_run(x->ctx, x->out, top->op));
-        for (uint32_t k = g->out_begin[top->op]; k < g->out_begin[top->op + 1]; k++)
-            x->refers[g->out[k]] = x->made[g->root[g->out[k]]];
-        depth--;
-    }
-    return REMAT_OK;
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) x->refers[g->out[k]] = x->made[g->root[g->out[k]]];
+    return rm_schedule_run(x->ctx, x->out, op);
 }
 
 static remat_status made_again(expander *x, uint32_t value)
@@ -228,7 +219,7 @@ static remat_status made_again(expander *x, uint32_t value)
         TRY(RM_PUSH(x->ctx, *x->out, ((remat_step){REMAT_OFFLOAD, value})));
         x->offload[value] = 0;
     }
-    for (uint32_t op = x->dead[value]; op != REMAT_NONE; op = x->next_dead[op]) TRY(run_view(x, op));
+    for (uint32_t op = x->dead[value]; op != REMAT_NONE; op = x->next_dead[op]) TRY(rm_demand_run(&x->views, op));
     x->dead[value] = REMAT_NONE;
     return REMAT_OK;
 }
@@ -237,7 +228,7 @@ static remat_status run_op(expander *x, uint32_t op)
 {
     const remat_graph *g = x->g;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-        if (is_stale(x, g->in[k])) TRY(run_view(x, g->producer[g->in[k]]));
+        if (is_stale(x, g->in[k])) TRY(rm_demand_run(&x->views, g->producer[g->in[k]]));
     TRY(rm_schedule_run(x->ctx, x->out, op));
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         if (g->out_source[k] == REMAT_NONE) TRY(made_again(x, g->out[k]));
@@ -261,7 +252,8 @@ static remat_status begin_expansion(expander *x, const rm_code *codes, size_t n)
     TRY(RM_SCRATCH(x->ctx, x->dead, g->n_values));
     TRY(RM_SCRATCH(x->ctx, x->next_dead, g->n_ops));
     TRY(RM_SCRATCH(x->ctx, x->offload, g->n_values));
-    TRY(RM_SCRATCH(x->ctx, x->stack, g->n_ops + 1));
+    x->views = (rm_demand){.in_begin = g->in_begin, .in = g->in, .ask = stale_maker, .run = run_view, .user = x};
+    TRY(rm_demand_begin(x->ctx, &x->views, g->n_ops));
     for (uint32_t k = 0; k < g->n_in; k++) read[g->in[k]] = 1;
     for (uint32_t v = 0; v < g->n_values; v++) {
         x->made[v] = g->producer[v] == REMAT_NONE;
@@ -282,9 +274,9 @@ static remat_status end_expansion(expander *x)
 {
     const remat_graph *g = x->g;
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (is_stale(x, g->outputs[i])) TRY(run_view(x, g->producer[g->outputs[i]]));
+        if (is_stale(x, g->outputs[i])) TRY(rm_demand_run(&x->views, g->producer[g->outputs[i]]));
     for (uint32_t v = 0; v < g->n_values; v++) /* views of resident values that nobody reads */
-        for (uint32_t op = x->dead[v]; op != REMAT_NONE; op = x->next_dead[op]) TRY(run_view(x, op));
+        for (uint32_t op = x->dead[v]; op != REMAT_NONE; op = x->next_dead[op]) TRY(rm_demand_run(&x->views, op));
     return REMAT_OK;
 }
 

@@ -8,14 +8,11 @@
  * The chain is a model of the graph, a little too careful here and too careless there; so the sweep covers all budgets from
  * the chain's need to its keep-all peak, on two chains (fewer cuts, all cuts), every schedule that the strategy considers is
  * expanded, and the cheapest that really fits is taken. O(ops + edges) per expansion. */
+#include "graph/demand.h"
 #include "graph/stages.h"
 #include "plan/planner.h"
 
 enum { BUDGETS = 100 };
-
-typedef struct frame {
-    uint32_t op, next_input;
-} frame;
 
 typedef struct expander {
     remat_ctx *ctx;
@@ -25,29 +22,23 @@ typedef struct expander {
     rm_stages stages;
     uint8_t *due;     /* by op */
     uint8_t *started; /* by stage: has been forwarded */
-    frame *stack;
+    rm_demand demand;
     rm_schedule steps;
 } expander;
 
-/* Runs the op, after whatever due ops make what it reads. The stack holds ops whose inputs are being seen to. */
-static remat_status run_by_demand(expander *x, uint32_t wanted)
+static uint32_t due_maker(void *user, uint32_t value)
 {
-    const remat_graph *g = x->g;
-    uint32_t depth = 0;
-    x->stack[depth++] = (frame){wanted, g->in_begin[wanted]};
-    while (depth) {
-        frame *top = &x->stack[depth - 1];
-        if (top->next_input == g->in_begin[top->op + 1]) {
-            TRY(rm_schedule_run(x->ctx, &x->steps, top->op));
-            depth--;
-            continue;
-        }
-        const uint32_t op = g->producer[g->in[top->next_input++]];
-        if (op == REMAT_NONE || !x->due[op]) continue;
-        x->due[op] = 0;
-        x->stack[depth++] = (frame){op, g->in_begin[op]};
-    }
-    return REMAT_OK;
+    expander *x = user;
+    const uint32_t op = x->g->producer[value];
+    if (op == REMAT_NONE || !x->due[op]) return REMAT_NONE;
+    x->due[op] = 0;
+    return op;
+}
+
+static remat_status run_op(void *user, uint32_t op)
+{
+    expander *x = user;
+    return rm_schedule_run(x->ctx, &x->steps, op);
 }
 
 static remat_status expand(expander *x, const rm_schedule *chain_steps)
@@ -61,7 +52,7 @@ static remat_status expand(expander *x, const rm_schedule *chain_steps)
         const bool again = list == l && x->started[l];
         for (uint32_t k = s->begin[list]; k < s->begin[list + 1]; k++) {
             const uint32_t op = s->ops[k];
-            if (!again) TRY(run_by_demand(x, op));
+            if (!again) TRY(rm_demand_run(&x->demand, op));
             else if (!s->runs_once[op]) x->due[op] = 1;
         }
         if (list == l) x->started[l] = 1;
@@ -103,7 +94,8 @@ static remat_status run(const rm_problem *p, rm_incumbent *best, const rm_planne
     TRY(rm_stages_find(ctx, p->graph, choice, &x.stages));
     TRY(RM_SCRATCH(ctx, x.due, p->graph->n_ops));
     TRY(RM_SCRATCH(ctx, x.started, (size_t)x.stages.n + 1));
-    TRY(RM_SCRATCH(ctx, x.stack, (size_t)p->graph->n_ops + 1));
+    x.demand = (rm_demand){.in_begin = p->graph->in_begin, .in = p->graph->in, .ask = due_maker, .run = run_op, .user = &x};
+    TRY(rm_demand_begin(ctx, &x.demand, p->graph->n_ops));
     TRY(RM_SCRATCH(ctx, results, BUDGETS));
     const remat_chain head = {.name = "", .size_unit = "", .cost_unit = "", .n_stages = x.stages.n - 1};
     TRY(rm_chain_new(ctx, &head, x.stages.chain, &chain));

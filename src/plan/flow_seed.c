@@ -5,9 +5,7 @@
  * keeps at least half of that gap. Cost: the program, then O(steps + edges of the steps). */
 #include "plan/flow_seed.h"
 
-typedef struct frame {
-    uint32_t op, next_input;
-} frame;
+#include "graph/demand.h"
 
 typedef struct rounding {
     remat_ctx *ctx;
@@ -17,7 +15,7 @@ typedef struct rounding {
     uint8_t *lost;       /* by storage: the gap that begins at this op is lost */
     uint32_t *used_last; /* by storage: the last op that touches it; n_ops: an output */
     rm_codes passing;    /* storages that are there for this op only */
-    frame *stack;
+    rm_demand demand;
     size_t longest;
     rm_codes *out;
 } rounding;
@@ -29,29 +27,19 @@ static remat_status come(rounding *x, uint32_t store)
     return RM_PUSH(x->ctx, x->passing, store);
 }
 
-static remat_status run(rounding *x, uint32_t op)
+static bool is_too_long(const rounding *x) { return x->out->n > x->longest; }
+
+static uint32_t missing_maker(void *user, uint32_t store)
 {
-    for (uint32_t k = x->nm->out_begin[op]; k < x->nm->out_begin[op + 1]; k++) TRY(come(x, x->nm->out[k]));
-    return RM_PUSH(x->ctx, *x->out, op);
+    const rounding *x = user;
+    return x->there[store] || is_too_long(x) ? REMAT_NONE : x->nm->producer[store];
 }
 
-/* Runs the op after whatever makes what it reads. */
-static remat_status run_with_inputs(rounding *x, uint32_t wanted)
+static remat_status run(void *user, uint32_t op)
 {
-    const rm_normal *nm = x->nm;
-    uint32_t depth = 0;
-    x->stack[depth++] = (frame){wanted, nm->in_begin[wanted]};
-    while (depth && x->out->n <= x->longest) {
-        frame *top = &x->stack[depth - 1];
-        if (top->next_input == nm->in_begin[top->op + 1]) {
-            TRY(run(x, top->op));
-            depth--;
-            continue;
-        }
-        const uint32_t store = nm->in[top->next_input++];
-        if (!x->there[store]) x->stack[depth++] = (frame){nm->producer[store], nm->in_begin[nm->producer[store]]};
-    }
-    return REMAT_OK;
+    rounding *x = user;
+    for (uint32_t k = x->nm->out_begin[op]; k < x->nm->out_begin[op + 1]; k++) TRY(come(x, x->nm->out[k]));
+    return RM_PUSH(x->ctx, *x->out, op);
 }
 
 static void keep_if_held(rounding *x, uint32_t store, uint32_t op)
@@ -90,13 +78,13 @@ static remat_status round_gaps(rounding *x, const rm_bound *b)
     for (uint32_t op = 0; op < nm->n_ops; op++) begin[op + 2] += begin[op + 1];
     for (uint32_t i = 0; i < b->n_gaps; i++)
         if (2 * b->kept[i] < nm->bytes[b->gaps[i].store]) by_op[begin[b->gaps[i].from + 1]++] = b->gaps[i].store;
-    for (uint32_t op = 0; op < nm->n_ops && x->out->n <= x->longest; op++) {
-        TRY(run_with_inputs(x, op));
+    for (uint32_t op = 0; op < nm->n_ops && !is_too_long(x); op++) {
+        TRY(rm_demand_run(&x->demand, op));
         for (uint32_t k = begin[op]; k < begin[op + 1]; k++) x->lost[by_op[k]] = 1;
         end_op(x, op);
     }
-    for (uint32_t s = 0; s < nm->n_stores && x->out->n <= x->longest; s++)
-        if (nm->is_output[s] && !x->there[s]) TRY(run_with_inputs(x, nm->producer[s]));
+    for (uint32_t s = 0; s < nm->n_stores && !is_too_long(x); s++)
+        if (nm->is_output[s] && !x->there[s]) TRY(rm_demand_run(&x->demand, nm->producer[s]));
     return REMAT_OK;
 }
 
@@ -108,10 +96,11 @@ static remat_status seed(rounding *x, int64_t budget_bytes)
     TRY(RM_SCRATCH(x->ctx, x->there, x->nm->n_stores));
     TRY(RM_SCRATCH(x->ctx, x->held, x->nm->n_stores));
     TRY(RM_SCRATCH(x->ctx, x->lost, x->nm->n_stores));
-    TRY(RM_SCRATCH(x->ctx, x->stack, x->nm->n_ops + 1));
+    x->demand = (rm_demand){.in_begin = x->nm->in_begin, .in = x->nm->in, .ask = missing_maker, .run = run, .user = x};
+    TRY(rm_demand_begin(x->ctx, &x->demand, x->nm->n_ops));
     TRY(find_last_uses(x));
     TRY(round_gaps(x, &b));
-    if (x->out->n > x->longest) x->out->n = 0;
+    if (is_too_long(x)) x->out->n = 0;
     return REMAT_OK;
 }
 

@@ -11,12 +11,10 @@
 
 #include <string.h>
 
+#include "graph/demand.h"
+
 enum { MOST_RUNS = 8 };
 enum { BACKWARD = 1, FORWARD = 2 };
-
-typedef struct frame {
-    uint32_t op, next_input;
-} frame;
 
 typedef struct expander {
     remat_ctx *ctx;
@@ -29,7 +27,7 @@ typedef struct expander {
     uint32_t *order;    /* ops by place of their first run */
     uint32_t *asked;    /* by op: 1 + the backward op that asked last; 0: none has */
     uint32_t now, hold; /* backward ops so far */
-    frame *stack;
+    rm_demand demand;
     rm_schedule *out;
 } expander;
 
@@ -101,27 +99,20 @@ static bool is_due(const expander *x, uint32_t op)
     return x->again[op] && (x->asked[op] == 0 || (x->asked[op] != x->now && x->now - x->asked[op] > x->hold));
 }
 
-/* Runs the op, after whatever it asks for. The stack holds ops whose inputs are being seen to. */
-static remat_status run_by_demand(expander *x, uint32_t wanted)
+static uint32_t due_maker(void *user, uint32_t value)
 {
-    const remat_graph *g = x->g;
-    uint32_t depth = 0;
-    x->now++;
-    x->stack[depth++] = (frame){wanted, g->in_begin[wanted]};
-    while (depth) {
-        frame *top = &x->stack[depth - 1];
-        if (top->next_input == g->in_begin[top->op + 1]) {
-            TRY(rm_schedule_run(x->ctx, x->out, top->op));
-            depth--;
-            continue;
-        }
-        const uint32_t value = g->in[top->next_input++], maker = g->producer[value];
-        if (!comes_again(x, value)) continue;
-        const bool due = is_due(x, maker);
-        x->asked[maker] = x->now;
-        if (due) x->stack[depth++] = (frame){maker, g->in_begin[maker]};
-    }
-    return REMAT_OK;
+    expander *x = user;
+    const uint32_t maker = x->g->producer[value];
+    if (!comes_again(x, value)) return REMAT_NONE;
+    const bool due = is_due(x, maker);
+    x->asked[maker] = x->now;
+    return due ? maker : REMAT_NONE;
+}
+
+static remat_status run_op(void *user, uint32_t op)
+{
+    expander *x = user;
+    return rm_schedule_run(x->ctx, x->out, op);
 }
 
 static remat_status expand(expander *x)
@@ -130,7 +121,10 @@ static remat_status expand(expander *x)
     for (uint32_t i = 0; i < g->n_ops; i++) {
         const uint32_t op = x->order[i];
         if (x->early[op]) TRY(rm_schedule_run(x->ctx, x->out, op));
-        else if (!x->again[op]) TRY(run_by_demand(x, op)); /* those that come again wait until they are asked for */
+        if (!x->early[op] && !x->again[op]) { /* those that come again wait until they are asked for */
+            x->now++;
+            TRY(rm_demand_run(&x->demand, op));
+        }
         if (x->out->n / MOST_RUNS <= g->n_ops) continue;
         x->out->n = 0;
         return REMAT_OK;
@@ -143,12 +137,13 @@ remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_joint
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     expander x = {.ctx = ctx, .g = g, .joint = joint, .saved = saved, .hold = hold, .out = out};
+    x.demand = (rm_demand){.in_begin = g->in_begin, .in = g->in, .ask = due_maker, .run = run_op, .user = &x};
     remat_status status = RM_SCRATCH(ctx, x.again, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.early, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.wanted, g->n_values);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.order, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.asked, g->n_ops);
-    if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.stack, (size_t)g->n_ops + 1);
+    if (status == REMAT_OK) status = rm_demand_begin(ctx, &x.demand, g->n_ops);
     if (status == REMAT_OK) find_demand(&x);
     if (status == REMAT_OK) status = order_first_runs(&x);
     if (status == REMAT_OK) status = expand(&x);
