@@ -15,7 +15,6 @@
  *
  * Work is counted in edits (steps put in or taken out). Integers decide what fits; doubles only weigh. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/real.h"
 #include "plan/flow_seed.h"
@@ -23,7 +22,15 @@
 #include "plan/polish.h"
 #include "plan/search.h"
 
-enum { BATCH = 256, RESPACE = 64 * BATCH, MOST_OPS = 128, MAX_STARTS = 6 };
+enum {
+    BATCH = 256,          /* moves between looks at the limits */
+    RESPACE = 64 * BATCH, /* edits between respacings */
+    MOST_OPS = 128,       /* that one move recomputes */
+    TRIES = 48,           /* to find a storage, or a second run, at random */
+    NEAR = 64,            /* slots that are looked through for an empty one */
+    MAX_STARTS = 6,
+    A_SECOND = 3000000 /* edits */
+};
 
 typedef struct climb {
     const rm_problem *p;
@@ -36,6 +43,7 @@ typedef struct climb {
     double cost_now; /* of the state, with its steps */
     int64_t excess_now;
     int64_t edits; /* done in this call */
+    int64_t started_ns;
     uint32_t *stack;
     uint32_t n_stack;
 } climb;
@@ -45,7 +53,7 @@ typedef struct climb {
 /* The last empty slot before `end` and behind `first`, not far from it. */
 static uint32_t slot_before(const rm_seq *q, uint32_t first, uint32_t end)
 {
-    for (uint32_t slot = end; slot > first + 1 && slot + 64 > end;)
+    for (uint32_t slot = end; slot > first + 1 && slot + NEAR > end;)
         if (q->at[--slot] == RM_EMPTY) return slot;
     return RM_EMPTY;
 }
@@ -100,11 +108,10 @@ static bool propose_recompute(climb *c)
 {
     rm_search *s = &c->search;
     const uint32_t slot = crowded_slot(c);
-    for (int i = 0; i < 48; i++) {
+    for (int i = 0; i < TRIES; i++) {
         const uint32_t store = rm_random_below(&s->random, c->nm.n_stores);
-        uint32_t from, to;
-        if (c->nm.bytes[store] == 0 || c->nm.pinned[c->nm.producer[store]] || !rm_seq_spans(&s->q, store, slot, &from, &to))
-            continue;
+        uint32_t to;
+        if (c->nm.bytes[store] == 0 || c->nm.pinned[c->nm.producer[store]] || !rm_seq_spans(&s->q, store, slot, &to)) continue;
         return recompute(c, store, slot, to);
     }
     return false;
@@ -126,7 +133,7 @@ static bool propose_forget(climb *c)
     rm_seq *q = &s->q;
     const rm_normal *nm = &c->nm;
     uint32_t slot = 0;
-    for (int i = 0; i < 24; i++) {
+    for (int i = 0; i < TRIES / 2; i++) {
         slot = rm_search_full_slot(s);
         if (q->runs[q->at[slot]] > 1) break;
     }
@@ -194,9 +201,17 @@ typedef struct schedule {
     double ramp;                  /* the share of the run in which lambda grows thirtyfold */
 } schedule;
 
-/* From one state, for so many edits. */
+static int permille_used(const climb *c)
+{
+    const remat_ctx *ctx = c->p->ctx;
+    if (ctx->deadline_ns == INT64_MAX) return (int)(1000 * ((double)ctx->work / (double)ctx->work_limit));
+    return (int)(1000 * ((double)(rm_clock_ns() - c->started_ns) / (double)(ctx->deadline_ns - c->started_ns + 1)));
+}
+
+/* From the state at hand, for so many edits; true: a limit is reached. */
 static bool run_once(climb *c, int64_t edits, schedule plan)
 {
+    if (edits < 1) edits = 1;
     remat_ctx *ctx = c->p->ctx;
     const int64_t begin = c->edits;
     int64_t next_respacing = begin + RESPACE;
@@ -215,6 +230,7 @@ static bool run_once(climb *c, int64_t edits, schedule plan)
             take_stock(c);
             next_respacing = c->edits + RESPACE;
         }
+        rm_report(ctx, rm_auto.entry.name, permille_used(c), c->search.best_cost, c->search.best_peak);
         if (rm_spend(ctx, c->edits - before)) return true;
     }
     return false;
@@ -240,57 +256,41 @@ static remat_status set_scales(climb *c)
     return REMAT_OK;
 }
 
-static double first_lambda(const climb *c, int64_t excess)
+/* The run from one of the starts: what is better than keep-all already needs no low lambda to begin with. */
+static bool run_start(climb *c, const rm_codes *start, bool is_seed, double first_lambda, int64_t edits)
 {
-    return 0.05 * (double)(c->p->graph->total_cost + 1) / (double)(excess + 1);
+    rm_search_load(&c->search, start->items, start->n);
+    c->lambda = is_seed ? 30 * first_lambda : first_lambda;
+    return run_once(c, edits, (schedule){0.5, 0.02, is_seed ? 0 : 0.4});
 }
 
-static double fraction_used(const remat_ctx *ctx, int64_t started_ns)
-{
-    double used = (double)ctx->work / (double)ctx->work_limit;
-    if (ctx->deadline_ns != INT64_MAX) {
-        const double t = (double)(rm_clock_ns() - started_ns) / (double)(ctx->deadline_ns - started_ns);
-        if (t > used) used = t;
-    }
-    return used;
-}
-
-static remat_status search(climb *c, rm_codes *keep_all, rm_codes *seed, rm_codes *result)
+/* Starts in the first half, then reheats of the best. */
+static remat_status search(climb *c, const rm_codes *keep_all, const rm_codes *seed, rm_codes *result)
 {
     remat_ctx *ctx = c->p->ctx;
-    const int64_t started_ns = rm_clock_ns();
     rm_search *s = &c->search;
     s->floor_bytes = c->p->budget_bytes;
-    TRY(rm_search_begin(ctx, s, &c->nm, NULL, seed->n > keep_all->n ? seed : keep_all));
+    const bool seeded = seed->n > keep_all->n;
+    TRY(rm_search_begin(ctx, s, &c->nm, NULL, seeded ? seed : keep_all));
     if (!s->q.ranges) return REMAT_OK;
-    const double rate =
-        ctx->deadline_ns == INT64_MAX ? (double)ctx->work_limit : 3e6 * (double)(ctx->deadline_ns - started_ns) * 1e-9;
-    double n_starts = 2500 * (rate / 3e6) / c->nm.n_ops;
-    n_starts = n_starts < 1 ? 1 : n_starts > MAX_STARTS ? MAX_STARTS : (int)n_starts;
+    rm_search_load(s, keep_all->items, keep_all->n);
+    const double first_lambda =
+        0.05 * (double)(c->p->graph->total_cost + 1) / ((double)rm_profile_excess(&s->q.memory, c->limit) + 1);
+    c->started_ns = rm_clock_ns();
+    const double seconds_left = (double)(ctx->deadline_ns - c->started_ns) * 1e-9;
+    const double edits = ctx->deadline_ns == INT64_MAX ? (double)ctx->work_limit : A_SECOND * seconds_left;
+    const double by_size = 2500 * (edits / A_SECOND) / c->nm.n_ops;
+    const int n_starts = by_size < 1 ? 1 : by_size > MAX_STARTS ? MAX_STARTS : (int)by_size;
     bool stop = false;
-    for (int i = 0; i < (int)n_starts && !stop; i++) {
-        const rm_codes *start = i % 2 ? keep_all : seed;
-        rm_search_load(s, start->items, start->n);
-        rm_search_load(s, keep_all->items, keep_all->n);
-        c->lambda = first_lambda(c, rm_profile_excess(&s->q.memory, c->limit));
-        if (!(i % 2)) rm_search_load(s, start->items, start->n);
-        if (!(i % 2) && start->n > keep_all->n) c->lambda *= 30;
-        stop = run_once(c, (int64_t)(rate / 2 / n_starts), (schedule){0.5, 0.02, !(i % 2) && start->n > keep_all->n ? 0 : 0.4});
-    }
+    for (int i = 0; i < n_starts && !stop; i++)
+        stop = run_start(c, i % 2 ? keep_all : seed, i % 2 == 0 && seeded, first_lambda, (int64_t)(edits / 2 / n_starts));
     while (!stop) {
         rm_search_save(s);
-        memcpy(s->spare, s->best, s->n_best * sizeof *s->best);
-        const size_t n = s->n_best;
-        rm_search_load(s, s->spare, n);
-        stop = run_once(c, (int64_t)(rate / 16), (schedule){0.3, 0.02, 0});
-        if (fraction_used(ctx, started_ns) >= 1) break;
+        rm_search_load(s, s->best, s->n_best);
+        stop = run_once(c, (int64_t)(edits / 16), (schedule){0.3, 0.02, 0});
     }
     rm_search_finish(s);
-    result->n = 0;
-    TRY(RM_RESERVE(ctx, *result, s->n_best));
-    memcpy(result->items, s->best, s->n_best * sizeof *s->best);
-    result->n = s->n_best;
-    return REMAT_OK;
+    return rm_search_best(ctx, s, result);
 }
 
 /* Their work is in units of their own: the limit is the search's. */
@@ -384,6 +384,6 @@ static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *result
 }
 
 const rm_planner rm_auto = {.entry = {"auto", "the best of rotor, mincut and a search with whole recomputations as moves"},
-                            .default_work = 3000000,
+                            .default_work = A_SECOND,
                             .run = run,
                             .run_chain = run_chain};

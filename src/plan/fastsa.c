@@ -5,8 +5,9 @@
  * inputs have been made, removes a random step, slides a random step between its inputs and its readers (the paper's rotate), or,
  * with offload on, flips whether a value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C (^8
  * with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth no more than a percent of cost, and
- * small budgets are not met. A chain that has not met the budget half way goes by memory alone until it has. Equation (1), footnote 2's strict objective and memory alone are there too; a mutation is kept by Metropolis' rule at a temperature
- * that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
+ * small budgets are not met. A chain that has not met the budget half way goes by memory alone until it has. Equation (1), footnote
+ * 2's strict objective and memory alone are there too. A mutation is kept by Metropolis' rule at a temperature that falls
+ * geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
  *
  * Chains: even ones anneal over groups (plan/group.c) until the budget is met, then over the ops they are made of; odd ones over
  * ops from the start. Each has its own seed and its own share of the work, so the answer does not depend on the number of
@@ -23,7 +24,6 @@
  *
  * Work is counted in mutations proposed. Memory: O(slots + events). */
 #include <pthread.h>
-#include <string.h>
 
 #include "base/real.h"
 #include "plan/fastsa.h"
@@ -60,7 +60,6 @@ typedef struct setting {
 
 typedef struct chain {
     const setting *set;
-    moves moves;
     rm_search search;
     int64_t spent, elapsed_ns;
     remat_stopped stopped;
@@ -149,7 +148,7 @@ static void mutate(chain *c)
 {
     rm_search *s = &c->search;
     const uint64_t bits = rm_random_next(&s->random);
-    const uint32_t kind = c->moves.first + ((uint32_t)(bits & 0xffff) * c->moves.n >> 16);
+    const uint32_t kind = c->set->allowed.first + ((uint32_t)(bits & 0xffff) * c->set->allowed.n >> 16);
     bool made;
     if (kind == 0) made = propose_add(s);
     else if (kind == 1) made = rm_seq_remove(&s->q, rm_search_full_slot(s));
@@ -274,15 +273,6 @@ static void end_stage(const remat_alloc *heap, chain *c)
     rm_search_end(&c->search);
 }
 
-static remat_status set_codes(remat_ctx *ctx, rm_codes *to, const rm_code *codes, size_t n)
-{
-    to->n = 0;
-    TRY(RM_RESERVE(ctx, *to, n));
-    if (n) memcpy(to->items, codes, n * sizeof *codes);
-    to->n = n;
-    return REMAT_OK;
-}
-
 /* ---- the strategy ---- */
 
 static remat_status make_setting(const rm_problem *p, moves allowed, setting *set)
@@ -349,7 +339,7 @@ static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes
     if (status == REMAT_OK) anneal_all(chains, n, (uint32_t)ctx->options.threads);
     for (uint32_t i = 0; i < n; i++) {
         if (status == REMAT_OK && chains[i].search.q.ranges) {
-            status = set_codes(ctx, &starts[i], chains[i].search.best, chains[i].search.n_best);
+            status = rm_search_best(ctx, &chains[i].search, &starts[i]);
             if (status == REMAT_OK) status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
             if (status == REMAT_OK) status = rm_codes_offer(set->p, &set->nm, &starts[i], best);
         }
@@ -393,7 +383,6 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
     rm_codes starts[MAX_CHAINS] = {0};
     for (uint32_t i = 0; i < n; i++)
         chains[i] = (chain){.set = &set,
-                            .moves = allowed,
                             .warm = i / 2 % 2 == 1 && !set.from[0],
                             .search.random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i},
                             .reports = i == 0};

@@ -4,6 +4,8 @@
  * most of the time. It is written down when a move that leads away from it is kept. */
 #include "plan/search.h"
 
+#include <string.h>
+
 enum { SPREAD = 5 };
 
 remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start)
@@ -61,6 +63,15 @@ void rm_search_keep(rm_search *s, int64_t peak)
     if (!better) rm_search_save(s);
     rm_seq_keep(&s->q);
     if (better) note(s, peak);
+}
+
+remat_status rm_search_best(remat_ctx *ctx, const rm_search *s, rm_codes *out)
+{
+    out->n = 0;
+    TRY(RM_RESERVE(ctx, *out, s->n_best));
+    if (s->n_best) memcpy(out->items, s->best, s->n_best * sizeof *s->best);
+    out->n = s->n_best;
+    return REMAT_OK;
 }
 
 void rm_search_load(rm_search *s, const rm_code *codes, size_t n)

@@ -25,8 +25,9 @@ bool rm_search_is_better(const rm_search *s, int64_t peak, int64_t cost);
 void rm_search_keep(rm_search *s, int64_t peak); /* keeps the move, whose peak is known */
 void rm_search_save(rm_search *s);
 void rm_search_finish(rm_search *s); /* saves the best, or the state at hand if that is a little better */
-void rm_search_load(rm_search *s, const rm_code *codes, size_t n); /* another state; a best one is kept */
-void rm_search_respace(rm_search *s);                              /* between moves: steps evenly spread again */
+remat_status rm_search_best(remat_ctx *ctx, const rm_search *s, rm_codes *out); /* the saved one */
+void rm_search_load(rm_search *s, const rm_code *codes, size_t n);              /* another state; a best one is kept */
+void rm_search_respace(rm_search *s);                                           /* between moves: steps evenly spread again */
 
 static inline uint32_t rm_search_full_slot(rm_search *s) { return s->q.set[rm_random_below(&s->random, s->q.n_set)]; }
 /* An empty slot in [first, end), or RM_EMPTY: a few tries. */

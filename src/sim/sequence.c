@@ -20,27 +20,9 @@
 
 #include <string.h>
 
-enum { MAKE = 1, READ = 0, SHORT_LIST = 16 };
-
-static uint32_t slot_of(uint32_t event) { return event >> 1; }
-static bool is_make(uint32_t event) { return event & 1; }
+#include "sim/events.h"
 
 /* ---- lists ---- */
-
-/* The first event at or behind the slot. Short lists are counted through: no branch to mispredict. */
-static uint32_t find(const rm_seq *q, uint32_t store, uint32_t slot)
-{
-    const uint32_t *list = q->pool + q->events[store].begin, key = 2 * slot;
-    uint32_t lo = 0, hi = q->events[store].n;
-    while (hi - lo > SHORT_LIST) {
-        const uint32_t mid = (lo + hi) / 2;
-        if (list[mid] < key) lo = mid + 1;
-        else hi = mid;
-    }
-    uint32_t before = lo;
-    for (uint32_t i = lo; i < hi; i++) before += list[i] < key;
-    return before;
-}
 
 static bool make_room(rm_seq *q, uint32_t store)
 {
@@ -74,12 +56,6 @@ static void take(rm_seq *q, uint32_t store, uint32_t i)
     for (uint32_t k = i; k < e->n; k++) list[k] = list[k + 1];
 }
 
-static bool is_read_at(const rm_seq *q, uint32_t store, uint32_t i)
-{
-    const rm_events *e = &q->events[store];
-    return i < e->n && !is_make(q->pool[e->begin + i]);
-}
-
 static void add_range(rm_seq *q, uint32_t first, uint32_t last, int64_t delta)
 {
     if (last >= q->n_slots) last = q->n_slots - 1;
@@ -91,9 +67,9 @@ static void add_range(rm_seq *q, uint32_t first, uint32_t last, int64_t delta)
 static uint32_t last_make_before(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t *list = q->pool + q->events[store].begin;
-    uint32_t i = find(q, store, slot);
-    while (i > 0 && !is_make(list[i - 1])) i--;
-    return i ? slot_of(list[i - 1]) : RM_EMPTY;
+    uint32_t i = rm_event_find(q, store, slot);
+    while (i > 0 && !rm_event_is_make(list[i - 1])) i--;
+    return i ? rm_event_slot(list[i - 1]) : RM_EMPTY;
 }
 
 /* Is the token, made at `made`, still good at `slot`? */
@@ -108,7 +84,8 @@ static bool spares_tokens(const rm_seq *q, uint32_t store, uint32_t slot, uint32
 {
     const rm_normal *nm = q->nm;
     for (uint32_t k = nm->token_begin[store]; k < nm->token_begin[store + 1]; k++)
-        if (nm->producer[nm->tokens[k]] != op && is_read_at(q, nm->tokens[k], find(q, nm->tokens[k], slot + 1))) return false;
+        if (nm->producer[nm->tokens[k]] != op && rm_event_is_read(q, nm->tokens[k], rm_event_find(q, nm->tokens[k], slot + 1)))
+            return false;
     return true;
 }
 
@@ -120,26 +97,20 @@ static bool may_stand(const rm_seq *q, uint32_t op, uint32_t slot)
 
 /* ---- one event: is it allowed, and what does it mean for memory? ---- */
 
-/* Readers of `store` before index i end at i - 1; the event there. */
-static uint32_t slot_before(const rm_seq *q, uint32_t store, uint32_t i)
-{
-    return slot_of(q->pool[q->events[store].begin + i - 1]);
-}
-
 static void extend_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
-    if (!is_read_at(q, store, i)) add_range(q, slot_before(q, store, i) + 1, slot, q->nm->bytes[store]);
+    if (!rm_event_is_read(q, store, i)) add_range(q, rm_event_slot_before(q, store, i) + 1, slot, q->nm->bytes[store]);
 }
 
 static void begin_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
-    if (!is_read_at(q, store, i)) add_range(q, slot, slot, q->nm->bytes[store]);
-    else if (slot > 0) add_range(q, slot_before(q, store, i) + 1, slot - 1, -q->nm->bytes[store]);
+    if (!rm_event_is_read(q, store, i)) add_range(q, slot, slot, q->nm->bytes[store]);
+    else if (slot > 0) add_range(q, rm_event_slot_before(q, store, i) + 1, slot - 1, -q->nm->bytes[store]);
 }
 
 static bool add_read(rm_seq *q, uint32_t store, uint32_t slot)
 {
-    const uint32_t i = find(q, store, slot);
+    const uint32_t i = rm_event_find(q, store, slot);
     if (i == 0 || !make_room(q, store)) return false;
     if (q->nm->base[store] != REMAT_NONE && !is_fresh(q, store, last_make_before(q, store, slot), slot)) return false;
     extend_life(q, store, slot, i);
@@ -149,34 +120,35 @@ static bool add_read(rm_seq *q, uint32_t store, uint32_t slot)
 static bool add_make(rm_seq *q, uint32_t store, uint32_t slot, uint32_t op)
 {
     if (!make_room(q, store) || !spares_tokens(q, store, slot, op)) return false;
-    begin_life(q, store, slot, find(q, store, slot));
+    begin_life(q, store, slot, rm_event_find(q, store, slot));
     return true;
 }
 
 static void drop_read(rm_seq *q, uint32_t store, uint32_t slot)
 {
-    const uint32_t i = find(q, store, slot);
-    if (!is_read_at(q, store, i + 1))
-        add_range(q, slot_of(q->pool[q->events[store].begin + i - 1]) + 1, slot, -q->nm->bytes[store]);
+    const uint32_t i = rm_event_find(q, store, slot);
+    if (!rm_event_is_read(q, store, i + 1))
+        add_range(q, rm_event_slot(q->pool[q->events[store].begin + i - 1]) + 1, slot, -q->nm->bytes[store]);
 }
 
 /* Do the readers of the make at `slot`, its list's i-th event, find another, and do fetches still follow a run? */
 static bool may_drop_make(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
     const uint32_t *list = q->pool + q->events[store].begin;
-    if (i == 0) return q->events[store].n > 1 && is_make(list[1]) && !rm_is_fetch(q->nm, q->at[slot_of(list[1])]);
-    if (q->nm->base[store] == REMAT_NONE || !is_read_at(q, store, i + 1)) return true;
+    if (i == 0)
+        return q->events[store].n > 1 && rm_event_is_make(list[1]) && !rm_is_fetch(q->nm, q->at[rm_event_slot(list[1])]);
+    if (q->nm->base[store] == REMAT_NONE || !rm_event_is_read(q, store, i + 1)) return true;
     uint32_t last = i + 1;
-    while (is_read_at(q, store, last + 1)) last++;
-    return is_fresh(q, store, last_make_before(q, store, slot), slot_of(list[last]));
+    while (rm_event_is_read(q, store, last + 1)) last++;
+    return is_fresh(q, store, last_make_before(q, store, slot), rm_event_slot(list[last]));
 }
 
 static bool drop_make(rm_seq *q, uint32_t store, uint32_t slot)
 {
-    const uint32_t i = find(q, store, slot);
+    const uint32_t i = rm_event_find(q, store, slot);
     if (!may_drop_make(q, store, slot, i)) return false;
-    if (!is_read_at(q, store, i + 1)) add_range(q, slot, slot, -q->nm->bytes[store]);
-    else if (slot > 0) add_range(q, slot_before(q, store, i) + 1, slot - 1, q->nm->bytes[store]);
+    if (!rm_event_is_read(q, store, i + 1)) add_range(q, slot, slot, -q->nm->bytes[store]);
+    else if (slot > 0) add_range(q, rm_event_slot_before(q, store, i) + 1, slot - 1, q->nm->bytes[store]);
     return true;
 }
 
@@ -213,7 +185,7 @@ static void count(rm_seq *q, uint32_t slot, rm_code code, bool insert)
 
 static void edit_event(rm_seq *q, uint32_t store, uint32_t slot, bool make, bool insert)
 {
-    const uint32_t i = find(q, store, slot);
+    const uint32_t i = rm_event_find(q, store, slot);
     if (insert) put(q, store, i, 2 * slot + make);
     else take(q, store, i);
 }
@@ -246,11 +218,13 @@ static void edit_lists(rm_seq *q, rm_edit *e, bool insert, bool undo)
     edit_set(q, e, insert, undo);
     q->at[e->slot] = insert ? code : RM_EMPTY;
     if (rm_is_fetch(nm, code)) {
-        edit_event(q, code - nm->n_ops, e->slot, MAKE, insert);
+        edit_event(q, code - nm->n_ops, e->slot, RM_EVENT_MAKE, insert);
         return;
     }
-    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++) edit_event(q, nm->in[k], e->slot, READ, insert);
-    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) edit_event(q, nm->out[k], e->slot, MAKE, insert);
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
+        edit_event(q, nm->in[k], e->slot, RM_EVENT_READ, insert);
+    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
+        edit_event(q, nm->out[k], e->slot, RM_EVENT_MAKE, insert);
 }
 
 /* Most moves have one edit and are refused: their lists are never touched. */
@@ -279,7 +253,7 @@ static bool begin_edit(rm_seq *q, size_t events)
 static bool can_be_fetched(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t value = q->nm->value[store];
-    return q->transfer && q->nm->g->root[value] == value && find(q, store, slot) > 0 &&
+    return q->transfer && q->nm->g->root[value] == value && rm_event_find(q, store, slot) > 0 &&
            q->cost <= RM_MAX_SUM - 2 * (q->transfer[store] < RM_MAX_SUM / 2 ? q->transfer[store] : RM_MAX_SUM / 2) &&
            (q->fetches[store] || q->host_bytes + q->nm->bytes[store] <= q->host_limit);
 }
@@ -343,25 +317,25 @@ static void shift_range(rm_seq *q, uint32_t from, uint32_t to, int64_t bytes)
 /* The read at `from`, the i-th event of its list, moves to `to`, before the j-th. */
 static bool slide_read(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
 {
-    const uint32_t i = find(q, store, from), j = find(q, store, to);
+    const uint32_t i = rm_event_find(q, store, from), j = rm_event_find(q, store, to);
     const int64_t bytes = q->nm->bytes[store];
     if (j == 0) return false;
     if (j == i || j == i + 1) { /* past no other event */
-        if (!is_read_at(q, store, i + 1)) shift_range(q, from, to, bytes);
+        if (!rm_event_is_read(q, store, i + 1)) shift_range(q, from, to, bytes);
         return true;
     }
-    if (!is_read_at(q, store, i + 1)) add_range(q, slot_before(q, store, i) + 1, from, -bytes);
-    if (!is_read_at(q, store, j)) add_range(q, slot_before(q, store, j) + 1, to, bytes);
+    if (!rm_event_is_read(q, store, i + 1)) add_range(q, rm_event_slot_before(q, store, i) + 1, from, -bytes);
+    if (!rm_event_is_read(q, store, j)) add_range(q, rm_event_slot_before(q, store, j) + 1, to, bytes);
     return true;
 }
 
 /* The same for a make. */
 static bool slide_make(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
 {
-    const uint32_t i = find(q, store, from), j = find(q, store, to);
+    const uint32_t i = rm_event_find(q, store, from), j = rm_event_find(q, store, to);
     const int64_t bytes = q->nm->bytes[store];
     if (j == i || j == i + 1) {
-        if (is_read_at(q, store, i + 1)) {
+        if (rm_event_is_read(q, store, i + 1)) {
             if (to < from) add_range(q, to, from - 1, bytes);
             else add_range(q, from, to - 1, -bytes);
             return true;
@@ -371,10 +345,10 @@ static bool slide_make(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
         return true;
     }
     if (!may_drop_make(q, store, from, i)) return false;
-    if (!is_read_at(q, store, j)) add_range(q, to, to, bytes);
-    else add_range(q, slot_before(q, store, j) + 1, to - 1, -bytes); /* j > 0: to > 0 */
-    if (!is_read_at(q, store, i + 1)) add_range(q, from, from, -bytes);
-    else add_range(q, slot_before(q, store, i) + 1, from - 1, bytes);
+    if (!rm_event_is_read(q, store, j)) add_range(q, to, to, bytes);
+    else add_range(q, rm_event_slot_before(q, store, j) + 1, to - 1, -bytes); /* j > 0: to > 0 */
+    if (!rm_event_is_read(q, store, i + 1)) add_range(q, from, from, -bytes);
+    else add_range(q, rm_event_slot_before(q, store, i) + 1, from - 1, bytes);
     return true;
 }
 
@@ -436,72 +410,6 @@ bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to)
     record(q, to, code, true);
     record(q, from, code, false);
     return true;
-}
-
-/* ---- where there is a chance ---- */
-
-uint32_t rm_seq_floor(const rm_seq *q, uint32_t op)
-{
-    const rm_normal *nm = q->nm;
-    uint32_t floor = 0;
-    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
-        const uint32_t first = slot_of(q->pool[q->events[nm->in[k]].begin]) + 1;
-        floor = first > floor ? first : floor;
-    }
-    return floor;
-}
-
-uint32_t rm_seq_ceiling(const rm_seq *q, uint32_t slot)
-{
-    const rm_normal *nm = q->nm;
-    const rm_code code = q->at[slot];
-    uint32_t ceiling = q->n_slots;
-    if (rm_is_fetch(nm, code)) return ceiling;
-    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) {
-        const rm_events *e = &q->events[nm->out[k]];
-        const uint32_t *list = q->pool + e->begin;
-        if (e->n > 1 && slot_of(list[0]) == slot && (!is_make(list[1]) || rm_is_fetch(nm, q->at[slot_of(list[1])])))
-            ceiling = slot_of(list[1]) < ceiling ? slot_of(list[1]) : ceiling;
-    }
-    return ceiling;
-}
-
-uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot)
-{
-    const rm_normal *nm = q->nm;
-    const rm_code code = q->at[slot];
-    const uint32_t fetched = code - nm->n_ops, *out = rm_is_fetch(nm, code) ? &fetched : nm->out + nm->out_begin[code];
-    const uint32_t n_out = rm_is_fetch(nm, code) ? 1 : nm->out_begin[code + 1] - nm->out_begin[code];
-    uint32_t next = UINT32_MAX;
-    for (uint32_t k = 0; k < n_out; k++) {
-        const uint32_t i = find(q, out[k], slot) + 1;
-        if (is_read_at(q, out[k], i) && slot_of(q->pool[q->events[out[k]].begin + i]) < next)
-            next = slot_of(q->pool[q->events[out[k]].begin + i]);
-    }
-    return next == UINT32_MAX ? slot : next;
-}
-
-bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from, uint32_t *to)
-{
-    const uint32_t *list = q->pool + q->events[store].begin, i = find(q, store, slot);
-    if (i == 0 || !is_read_at(q, store, i) || slot_of(list[i]) == slot) return false;
-    *from = slot_of(list[i - 1]);
-    *to = slot_of(list[i]);
-    return true;
-}
-
-bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from)
-{
-    const uint32_t i = find(q, store, slot);
-    if (is_read_at(q, store, i + 1)) return false;
-    *from = slot_before(q, store, i);
-    return true;
-}
-
-uint32_t rm_seq_unread_make(const rm_seq *q, uint32_t store, uint32_t slot)
-{
-    const uint32_t *list = q->pool + q->events[store].begin, i = find(q, store, slot);
-    return i && is_make(list[i - 1]) && !is_read_at(q, store, i) ? slot_of(list[i - 1]) : RM_EMPTY;
 }
 
 /* ---- moves ---- */
@@ -573,13 +481,13 @@ static void load_step(rm_seq *q, uint32_t slot, rm_code code)
 {
     const rm_normal *nm = q->nm;
     if (rm_is_fetch(nm, code)) {
-        begin_life(q, code - nm->n_ops, slot, find(q, code - nm->n_ops, slot));
+        begin_life(q, code - nm->n_ops, slot, rm_event_find(q, code - nm->n_ops, slot));
         return;
     }
     for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
-        extend_life(q, nm->in[k], slot, find(q, nm->in[k], slot));
+        extend_life(q, nm->in[k], slot, rm_event_find(q, nm->in[k], slot));
     for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) {
-        const uint32_t s = nm->out[k], i = find(q, s, slot);
+        const uint32_t s = nm->out[k], i = rm_event_find(q, s, slot);
         if (nm->is_output[s] && i == 0) add_range(q, slot, q->n_slots - 1, nm->bytes[s]); /* to the end */
         else begin_life(q, s, slot, i);
     }
@@ -599,7 +507,7 @@ bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
     q->cost = q->host_bytes = 0;
     q->crowded = false;
     for (uint32_t s = 0; s < nm->n_stores; s++)
-        if (nm->is_output[s]) put(q, s, 0, 2 * q->n_slots + READ);
+        if (nm->is_output[s]) put(q, s, 0, 2 * q->n_slots + RM_EVENT_READ);
     for (size_t i = 0; i < n; i++) {
         const uint32_t slot = (uint32_t)((i + 1) * q->n_slots / (n + 1));
         load_step(q, slot, codes[i]);

@@ -60,24 +60,27 @@ size_t rm_seq_codes_kept(rm_seq *q, rm_code *out); /* without it */
 bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code); /* slot is empty */
 bool rm_seq_remove(rm_seq *q, uint32_t slot);               /* slot is not */
 bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to);   /* from is full, to is empty */
-/* From the floor on an op finds its inputs; below the ceiling the step in a slot can slide without leaving a reader behind. Between
- * moves only. Views that stay and pins may still object. */
+int64_t rm_seq_peak(rm_seq *q);                             /* with the move */
+bool rm_seq_may_sink(const rm_seq *q);                      /* could the move have lowered the peak? */
+void rm_seq_keep(rm_seq *q);
+void rm_seq_undo(rm_seq *q);
+/* Edits of the move at hand reach slots and lists late, and memory later: whoever looks at those in a move, settles or flushes first. */
+void rm_seq_settle(rm_seq *q);
+void rm_seq_flush(rm_seq *q); /* settles too */
+
+/* ---- sequence_query.c: between moves, or settled ---- */
+
+/* From the floor on an op finds its inputs; below the ceiling the step in a slot can slide without leaving a reader behind. Views
+ * that stay and pins may still object. */
 uint32_t rm_seq_floor(const rm_seq *q, uint32_t op);
 uint32_t rm_seq_ceiling(const rm_seq *q, uint32_t slot);
 uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot); /* of anything that the step makes; slot itself if nobody reads it */
-/* Is an instance in memory at the slot, between an event before it (from) and a read behind it (to; n_slots: the end)? */
-bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from, uint32_t *to);
+/* Is an instance in memory at the slot, which does not touch it? to: the next read of it, n_slots for the end. */
+bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *to);
 /* Is the read at the slot the last of its instance? from: the event before it. */
 bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from);
 /* The slot that made the newest instance before `slot`, if nobody reads that at all; else RM_EMPTY. */
 uint32_t rm_seq_unread_make(const rm_seq *q, uint32_t store, uint32_t slot);
-void rm_seq_flush(rm_seq *q); /* the move into memory */
-void rm_seq_settle(
-    rm_seq *q); /* edits of the move at hand reach slots and lists late: before looking at those in a move, settle */
-int64_t rm_seq_peak(rm_seq *q);        /* with the move */
-bool rm_seq_may_sink(const rm_seq *q); /* could the move have lowered the peak? */
-void rm_seq_keep(rm_seq *q);
-void rm_seq_undo(rm_seq *q);
 
 static inline int64_t rm_seq_peak_kept(const rm_seq *q) { return q->nm->resident_bytes + q->memory.max; } /* without it */
 
