@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "clock.h"
 #include "plan/joint.h"
 #include "plan/saved_cut.h"
 #include "random_graph.h"
@@ -21,19 +21,6 @@ static void *counted(void *user, void *p, size_t old_size, size_t new_size)
     if (new_size) return realloc(p, new_size);
     free(p);
     return NULL;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static int fail(const remat_ctx *ctx, remat_status status)
-{
-    fprintf(stderr, "%s\n", remat_ctx_error(ctx));
-    return (int)status;
 }
 
 /* Half of the ops forward, each reading up to three of the last 40 values; then a gradient for each, from last to first. */

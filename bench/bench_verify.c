@@ -3,22 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "clock.h"
 #include "remat.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static int fail(const remat_ctx *ctx, remat_status status)
-{
-    fprintf(stderr, "%s\n", remat_ctx_error(ctx));
-    return (int)status;
-}
 
 int main(int argc, char **argv)
 {

@@ -3,11 +3,9 @@
  * never below what running every op once costs. Each rule must have made a bound higher somewhere: a rule that never acts
  * would not be tested. With fetches allowed, bound and brute force are compared as well.
  * Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1 SEED runs that one alone. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "order_brute.h"
 #include "plan/bound.h"
 #include "random_graph.h"
@@ -15,18 +13,7 @@
 
 #define NOTHING NULL, 0
 
-static uint64_t graph_seed;
 static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching, n_active[5];
-
-#define CHECK(condition, ...)                                                                                                  \
-    do {                                                                                                                       \
-        if (!(condition)) {                                                                                                    \
-            printf("seed %" PRIu64 ": %s: ", graph_seed, #condition);                                                          \
-            printf(__VA_ARGS__);                                                                                               \
-            printf("\n");                                                                                                      \
-            exit(1);                                                                                                           \
-        }                                                                                                                      \
-    } while (0)
 
 /* A forward part whose values are read again by a backward part: what the rules are about. In some, values shrink on the way, so that
  * earlier ones can stand in for several later ones, and the backward part reads late ones only. */
@@ -218,7 +205,7 @@ static void compare(bed *b, random_source *r)
 
 static bool one_graph(remat_ctx *ctx)
 {
-    random_source r = {graph_seed};
+    random_source r = {case_seed};
     const uint32_t kind = random_below(&r, 100);
     remat_graph *graph = kind < 50 ? training_graph(ctx, &r) : kind < 85 ? block_graph(ctx, &r) : random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
@@ -251,12 +238,10 @@ static bool one_graph(remat_ctx *ctx)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return fprintf(stderr, "usage: %s N SEED\n", argv[0]), 1;
-    const int64_t n = strtoll(argv[1], NULL, 10);
-    graph_seed = strtoull(argv[2], NULL, 10);
+    const int64_t n = cases_asked_for(argc, argv);
     remat_ctx *ctx = remat_ctx_new(NULL);
     if (!ctx) return 1;
-    for (int64_t graphs = 0; graphs < n; graph_seed++) graphs += one_graph(ctx) || n == 1;
+    for (int64_t graphs = 0; graphs < n; case_seed++) graphs += one_graph(ctx) || n == 1;
     remat_ctx_free(ctx);
     printf("%" PRId64 " graphs: %" PRId64 " budgets, %" PRId64 " infeasible, %" PRId64 " bounds above the first runs, %" PRId64
            " of them the optimum (another order is cheaper: %" PRId64 ", fetching: %" PRId64

@@ -4,28 +4,16 @@
  *   fuse     the program after section 3.7 computes the same outputs, runs pinned ops once and in order, and never moves more
  *   --fuse   plans of kernels verify, cost the same, and move no more than the same order of ops
  * Usage: prop_fuse N SEED; a failure prints the seed of its case. prop_fuse GRAPH: our groups against an exact search for cycles. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "graph/op_class.h"
 #include "graph/traffic.h"
 #include "random_graph.h"
 #include "remat.h"
 
-static uint64_t case_seed;
 static int64_t n_groups, n_fused_steps, n_gains, n_copies, moved_by_us, moved_exact;
 
-#define CHECK(condition, ...)                                                                                                  \
-    do {                                                                                                                       \
-        if (!(condition)) {                                                                                                    \
-            printf("seed %" PRIu64 ": %s: ", case_seed, #condition);                                                           \
-            printf(__VA_ARGS__);                                                                                               \
-            printf("\n");                                                                                                      \
-            exit(1);                                                                                                           \
-        }                                                                                                                      \
-    } while (0)
 #define OK(ctx, call) CHECK((call) == REMAT_OK, "%s", remat_ctx_error(ctx))
 
 static void *zeros(size_t n, size_t size)
@@ -395,15 +383,12 @@ int main(int argc, char **argv)
         remat_ctx_free(ctx);
         return status;
     }
-    const uint64_t cases = strtoull(argv[1], NULL, 10), seed = strtoull(argv[2], NULL, 10);
+    const int64_t cases = cases_asked_for(argc, argv);
     random_schedule s = {0};
-    for (uint64_t i = 0; i < cases; i++) {
-        case_seed = seed + i;
-        one_case(ctx, &s);
-    }
+    for (int64_t i = 0; i < cases; i++, case_seed++) one_case(ctx, &s);
     random_schedule_free(&s);
     remat_ctx_free(ctx);
-    printf("%" PRIu64 " cases: %" PRId64 " groups, %" PRId64 " steps in groups of several; section 3.7 gains in %" PRId64 " with %" PRId64 " copies; our groups move %.4f times what those of an exact search do\n", cases,
+    printf("%" PRId64 " cases: %" PRId64 " groups, %" PRId64 " steps in groups of several; section 3.7 gains in %" PRId64 " with %" PRId64 " copies; our groups move %.4f times what those of an exact search do\n", cases,
            n_groups, n_fused_steps, n_gains, n_copies, moved_exact ? (double)moved_by_us / (double)moved_exact : 1.0);
     return 0;
 }

@@ -3,29 +3,16 @@
  * it without running a banned op again, by following every read. The capacity must be the least price of a valid subset, the saved
  * set itself valid, the planner's schedule must amount to the same cut, and no cut may cost more than keep-all's where that one is valid.
  * Usage: prop_mincut N SEED; a failure prints the seed of its graph. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "plan/joint.h"
 #include "plan/saved_cut.h"
 #include "random_graph.h"
 
 enum { MOST_STORAGES = 12, MOST = 256 };
 
-static uint64_t graph_seed;
 static int64_t judged, passed_over, recomputing, odd_views, valid_subsets;
-
-#define CHECK(condition, ...)                                                                                                  \
-    do {                                                                                                                       \
-        if (!(condition)) {                                                                                                    \
-            printf("seed %" PRIu64 ": line %d: %s: ", graph_seed, __LINE__, #condition);                                       \
-            printf(__VA_ARGS__);                                                                                               \
-            printf("\n");                                                                                                      \
-            exit(1);                                                                                                           \
-        }                                                                                                                      \
-    } while (0)
 
 /* ---- a random training graph: forward ops, the boundary, then ops that depend on the tangents and ops that do not ---- */
 
@@ -346,12 +333,11 @@ static void judge(remat_ctx *ctx, naive *x)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return fprintf(stderr, "usage: %s N SEED\n", argv[0]), 1;
-    const int64_t wanted = strtoll(argv[1], NULL, 10);
+    const int64_t wanted = cases_asked_for(argc, argv);
     remat_ctx *ctx = remat_ctx_new(NULL);
     if (!ctx) return 1;
-    for (graph_seed = strtoull(argv[2], NULL, 10); judged < wanted; graph_seed++) {
-        random_source r = {graph_seed};
+    for (; judged < wanted; case_seed++) {
+        random_source r = {case_seed};
         static naive x;
         remat_graph *g = random_chance(&r, 75) ? training_graph(ctx, &r) : random_graph(ctx, &r);
         CHECK(g, "%s", remat_ctx_error(ctx));

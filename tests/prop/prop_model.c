@@ -1,27 +1,13 @@
 /* prop_model.c: N random (graph, schedule) pairs: the verifier, the liveness pass and the lowering against the naive
  * reference, to the byte. (The sequence that searches edit: prop_sequence.c.)
  * Usage: prop_model N SEED. A failure prints the seed of its pair, which reproduces it alone: prop_model 1 SEED. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "graph/schedule.h"
 #include "naive.h"
 #include "random_graph.h"
 #include "remat.h"
-
-static uint64_t pair_seed;
-
-#define CHECK(condition, ...)                                                                                                  \
-    do {                                                                                                                       \
-        if (!(condition)) {                                                                                                    \
-            printf("seed %" PRIu64 ": %s: ", pair_seed, #condition);                                                           \
-            printf(__VA_ARGS__);                                                                                               \
-            printf("\n");                                                                                                      \
-            exit(1);                                                                                                           \
-        }                                                                                                                      \
-    } while (0)
 
 static int64_t counts[3]; /* valid, broken and seen so, with transfers */
 
@@ -82,7 +68,7 @@ static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naiv
 
 static void one_pair(remat_ctx *ctx, random_schedule *s)
 {
-    random_source r = {pair_seed};
+    random_source r = {case_seed};
     remat_graph *graph = random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
     naive_graph *ng = naive_from(graph);
@@ -108,18 +94,14 @@ static void one_pair(remat_ctx *ctx, random_schedule *s)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return fprintf(stderr, "usage: %s N SEED\n", argv[0]), 1;
-    const uint64_t pairs = strtoull(argv[1], NULL, 10), seed = strtoull(argv[2], NULL, 10);
+    const int64_t pairs = cases_asked_for(argc, argv);
     remat_ctx *ctx = remat_ctx_new(NULL);
     if (!ctx) return 1;
     random_schedule s = {0};
-    for (uint64_t i = 0; i < pairs; i++) {
-        pair_seed = seed + i;
-        one_pair(ctx, &s);
-    }
+    for (int64_t i = 0; i < pairs; i++, case_seed++) one_pair(ctx, &s);
     random_schedule_free(&s);
     remat_ctx_free(ctx);
-    printf("%" PRIu64 " pairs agree: %" PRId64 " valid schedules, %" PRId64 " broken ones, %" PRId64 " with transfers\n", pairs, counts[0], counts[1],
+    printf("%" PRId64 " pairs agree: %" PRId64 " valid schedules, %" PRId64 " broken ones, %" PRId64 " with transfers\n", pairs, counts[0], counts[1],
            counts[2]);
     return 0;
 }

@@ -1,28 +1,15 @@
 /* prop_plan.c: every strategy on N random graphs, prepared in random ways: plans are valid, their numbers are those of the
  * naive reference, no plan beats the proved need, statuses follow from the numbers, and the same call gives the same plan.
  * Graphs and plans also go through their files and back. Usage: prop_plan N SEED; a failure prints the seed of its graph. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "graph/schedule.h"
 #include "naive.h"
 #include "random_graph.h"
 #include "remat.h"
 
-static uint64_t graph_seed;
 static int64_t plans, not_applying, not_fitting, recomputing;
-
-#define CHECK(condition, ...)                                                                                                  \
-    do {                                                                                                                       \
-        if (!(condition)) {                                                                                                    \
-            printf("seed %" PRIu64 ": line %d: %s: ", graph_seed, __LINE__, #condition);                                       \
-            printf(__VA_ARGS__);                                                                                               \
-            printf("\n");                                                                                                      \
-            exit(1);                                                                                                           \
-        }                                                                                                                      \
-    } while (0)
 
 typedef struct text { char *bytes; size_t n; } text;
 
@@ -122,7 +109,7 @@ static void check_plan(remat_ctx *ctx, const remat_graph *graph, const naive_gra
 static void one_graph(remat_ctx *ctx, random_schedule *s)
 {
     static const char *const models[] = {NULL, NULL, "unit", "node", "roofline:h100"};
-    random_source r = {graph_seed};
+    random_source r = {case_seed};
     remat_graph *graph = random_graph(ctx, &r), *prepared = NULL;
     CHECK(graph, "%s", remat_ctx_error(ctx));
     const bool files = random_chance(&r, 20);
@@ -151,18 +138,14 @@ static void one_graph(remat_ctx *ctx, random_schedule *s)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return fprintf(stderr, "usage: %s N SEED\n", argv[0]), 1;
-    const uint64_t graphs = strtoull(argv[1], NULL, 10), seed = strtoull(argv[2], NULL, 10);
+    const int64_t graphs = cases_asked_for(argc, argv);
     remat_ctx *ctx = remat_ctx_new(NULL);
     if (!ctx) return 1;
     random_schedule s = {0};
-    for (uint64_t i = 0; i < graphs; i++) {
-        graph_seed = seed + i;
-        one_graph(ctx, &s);
-    }
+    for (int64_t i = 0; i < graphs; i++, case_seed++) one_graph(ctx, &s);
     random_schedule_free(&s);
     remat_ctx_free(ctx);
-    printf("%" PRIu64 " graphs, %" PRId64 " plans: %" PRId64 " recompute, %" PRId64 " miss their budget; %" PRId64 " times a strategy does not apply\n", graphs, plans,
+    printf("%" PRId64 " graphs, %" PRId64 " plans: %" PRId64 " recompute, %" PRId64 " miss their budget; %" PRId64 " times a strategy does not apply\n", graphs, plans,
            recomputing, not_fitting, not_applying);
     return 0;
 }

@@ -2,29 +2,16 @@
  * are those of the naive reference on the expanded schedule; an edit is refused exactly if it makes the schedule invalid (views
  * that stay are the exception: there the sequence may refuse more); a move that is taken back leaves everything as it was.
  * Usage: prop_sequence N SEED. A failure prints the seed of its graph: prop_sequence 1 SEED runs that one alone. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "naive.h"
 #include "random_graph.h"
 #include "sim/sequence.h"
 
 enum { MOVES = 250 };
 
-static uint64_t graph_seed;
 static int64_t n_kept, n_undone, n_refused, n_with_fetch, n_with_tokens;
-
-#define CHECK(condition, ...)                                                                                                  \
-    do {                                                                                                                       \
-        if (!(condition)) {                                                                                                    \
-            printf("seed %" PRIu64 ": %s: ", graph_seed, #condition);                                                          \
-            printf(__VA_ARGS__);                                                                                               \
-            printf("\n");                                                                                                      \
-            exit(1);                                                                                                           \
-        }                                                                                                                      \
-    } while (0)
 
 typedef struct bed {
     remat_ctx *ctx;
@@ -161,7 +148,7 @@ static void one_move(bed *b, random_source *r)
 
 static int64_t one_graph(remat_ctx *ctx)
 {
-    random_source r = {graph_seed};
+    random_source r = {case_seed};
     remat_graph *given = random_graph(ctx, &r), *graph = NULL;
     CHECK(given, "%s", remat_ctx_error(ctx));
     CHECK(remat_graph_prepare(ctx, given, 0, random_chance(&r, 60) ? "unit" : NULL, &graph) == REMAT_OK, "%s", remat_ctx_error(ctx));
@@ -206,13 +193,11 @@ static int64_t one_graph(remat_ctx *ctx)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return fprintf(stderr, "usage: %s N SEED\n", argv[0]), 1;
-    const int64_t n = strtoll(argv[1], NULL, 10);
-    graph_seed = strtoull(argv[2], NULL, 10);
+    const int64_t n = cases_asked_for(argc, argv);
     remat_ctx *ctx = remat_ctx_new(NULL);
     if (!ctx) return 1;
     int64_t graphs = 0;
-    for (int64_t moves = 0; moves < n; graphs++, graph_seed++) moves += one_graph(ctx);
+    for (int64_t moves = 0; moves < n; graphs++, case_seed++) moves += one_graph(ctx);
     remat_ctx_free(ctx);
     printf("%" PRId64 " graphs (%" PRId64 " with fetches, %" PRId64 " with views that stay): %" PRId64 " moves kept, %" PRId64 " undone, %" PRId64 " edits refused: all as the reference says\n",
            graphs, n_with_fetch, n_with_tokens, n_kept, n_undone, n_refused);

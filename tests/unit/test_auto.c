@@ -139,15 +139,12 @@ static void flow_seeds(void **state)
     }
 }
 
-static int set_up(void **state) { return (*state = remat_ctx_new(NULL)) ? 0 : -1; }
-static int tear_down(void **state) { return remat_ctx_free(*state), 0; }
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(never_dearer, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(known_optima, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(same_plan_twice, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(on_chains, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(flow_seeds, set_up, tear_down)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(never_dearer),
+                                       WITH_CONTEXT(known_optima),
+                                       WITH_CONTEXT(same_plan_twice),
+                                       WITH_CONTEXT(on_chains),
+                                       WITH_CONTEXT(flow_seeds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,15 +240,12 @@ static void edges(void **state)
     remat_graph_free(graph);
 }
 
-static int set_up(void **state) { return (*state = remat_ctx_new(NULL)) ? 0 : -1; }
-static int tear_down(void **state) { return remat_ctx_free(*state), 0; }
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(single_recomputations, set_up, tear_down), cmocka_unit_test(formulas),
-        cmocka_unit_test_setup_teardown(slots, set_up, tear_down),                 cmocka_unit_test_setup_teardown(grouping_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(soft_peak, set_up, tear_down),             cmocka_unit_test_setup_teardown(polish_removes_what_can_go, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(same_plan_with_any_threads, set_up, tear_down), cmocka_unit_test_setup_teardown(edges, set_up, tear_down)};
+        WITH_CONTEXT(single_recomputations), cmocka_unit_test(formulas),
+        WITH_CONTEXT(slots),                 WITH_CONTEXT(grouping_alone),
+        WITH_CONTEXT(soft_peak),             WITH_CONTEXT(polish_removes_what_can_go),
+        WITH_CONTEXT(same_plan_with_any_threads), WITH_CONTEXT(edges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,32 @@
+/* check.h: what property tests share: a case is known by its seed, and a failure prints it: `prop_X 1 SEED` runs that case alone. */
+#ifndef PROP_CHECK_H
+#define PROP_CHECK_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t case_seed;
+
+#define CHECK(condition, ...)                                                                                                  \
+    do {                                                                                                                       \
+        if (!(condition)) {                                                                                                    \
+            printf("seed %" PRIu64 ": line %d: %s: ", case_seed, __LINE__, #condition);                                        \
+            printf(__VA_ARGS__);                                                                                               \
+            printf("\n");                                                                                                      \
+            exit(1);                                                                                                           \
+        }                                                                                                                      \
+    } while (0)
+
+/* N and SEED of the command line; the first case has that seed. */
+static inline int64_t cases_asked_for(int argc, char **argv)
+{
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s N SEED\n", argv[0]);
+        exit(1);
+    }
+    case_seed = strtoull(argv[2], NULL, 10);
+    return strtoll(argv[1], NULL, 10);
+}
+
+#endif
