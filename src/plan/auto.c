@@ -10,6 +10,7 @@
  * Work is counted in edits (steps put in or taken out). Integers decide what fits; doubles only weigh. */
 #include <stdlib.h>
 
+#include "base/crew.h"
 #include "base/real.h"
 #include "plan/closure.h"
 #include "plan/flow_seed.h"
@@ -20,91 +21,132 @@
 enum {
     BATCH = 256,          /* moves between looks at the limits */
     RESPACE = 64 * BATCH, /* edits between respacings */
+    SPREAD = 10,          /* slots a step: whole recomputations want room side by side */
+    WALKERS = 2,          /* states that are searched from at a time, whatever the number of threads */
     MAX_STARTS = 6,
+    ROUNDS = 16,       /* of a search: half of them starts */
     A_SECOND = 3000000 /* edits */
 };
 
-typedef struct climb {
+typedef struct climb { /* what walkers share */
     const rm_problem *p;
     rm_normal nm;
+    int64_t limit;       /* of the profile: budget less resident */
+    double unit;         /* median cost of an op */
+    double step_cost;    /* a little for each step, or free ops would be run for ever */
+    double first_lambda; /* weight of a byte over the budget, to begin with */
+    int64_t started_ns;
+    _Atomic int64_t tally; /* edits of all walkers */
+} climb;
+
+typedef struct schedule {
+    double first_lambda;          /* times the climb's */
+    double first_heat, last_heat; /* in units */
+    double ramp;                  /* the share of the run in which lambda grows thirtyfold */
+} schedule;
+
+typedef struct task {
+    const rm_codes *start;
+    schedule plan;
+    int64_t edits, time_ns; /* the most it may take */
+} task;
+
+typedef struct walker {
+    climb *c;
     rm_search search;
-    int64_t limit;    /* of the profile: budget less resident */
-    double unit;      /* median cost of an op */
-    double step_cost; /* a little for each step, or free ops would be run for ever */
     double lambda, heat;
     double cost_now; /* of the state, with its steps */
     int64_t excess_now;
-    int64_t edits; /* done in this call */
-    int64_t started_ns;
-} climb;
+    int64_t edits;          /* done in this task */
+    task tasks[MAX_STARTS]; /* of this round */
+    uint32_t n_tasks;
+    bool reports; /* it is in the calling thread */
+} walker;
 
 /* ---- annealing ---- */
 
-static double cost_of(const climb *c) { return (double)c->search.q.cost + c->step_cost * c->search.q.n_steps; }
+static double cost_of(const walker *w) { return (double)w->search.q.cost + w->c->step_cost * w->search.q.n_steps; }
 
-static void take_stock(climb *c)
+static void take_stock(walker *w)
 {
-    c->cost_now = cost_of(c);
-    c->excess_now = rm_profile_excess(&c->search.q.memory, c->limit);
+    w->cost_now = cost_of(w);
+    w->excess_now = rm_profile_excess(&w->search.q.memory, w->c->limit);
 }
 
-static void mutate(climb *c)
+static void mutate(walker *w)
 {
-    rm_search *s = &c->search;
+    rm_search *s = &w->search;
     const uint32_t kind = rm_random_below(&s->random, 100);
-    const uint32_t edits = kind < 45   ? rm_closure_recompute(s, c->limit)
+    const uint32_t edits = kind < 45   ? rm_closure_recompute(s, w->c->limit)
                            : kind < 70 ? rm_closure_forget(s)
                                        : (uint32_t)rm_search_slide(s);
-    c->edits += kind < 70 ? edits + 1 : 1;
+    w->edits += kind < 70 ? edits + 1 : 1;
     if (edits == 0) return;
-    const double limit = c->cost_now + c->lambda * (double)c->excess_now - c->heat * rm_log(rm_random_unit(&s->random) + 1e-12);
-    const double cost = cost_of(c);
+    const double limit = w->cost_now + w->lambda * (double)w->excess_now - w->heat * rm_log(rm_random_unit(&s->random) + 1e-12);
+    const double cost = cost_of(w);
     if (cost > limit) {
         rm_seq_undo(&s->q);
         return;
     }
     rm_seq_flush(&s->q);
-    const int64_t excess = rm_profile_excess(&s->q.memory, c->limit);
-    if (cost + c->lambda * (double)excess > limit) {
+    const int64_t excess = rm_profile_excess(&s->q.memory, w->c->limit);
+    if (cost + w->lambda * (double)excess > limit) {
         rm_seq_undo(&s->q);
         return;
     }
-    c->cost_now = cost;
-    c->excess_now = excess;
-    rm_search_keep(s, c->nm.resident_bytes + s->q.memory.max);
+    w->cost_now = cost;
+    w->excess_now = excess;
+    rm_search_keep(s, w->c->nm.resident_bytes + s->q.memory.max);
 }
 
-typedef struct schedule {
-    double first_heat, last_heat; /* in units */
-    double ramp;                  /* the share of the run in which lambda grows thirtyfold */
-} schedule;
-
-/* From the state at hand, for so many edits; true: a limit is reached. */
-static bool run_once(climb *c, int64_t edits, schedule plan)
+/* The share of its task that the walker has done; 1 and more: it ends. */
+static double share_done(const walker *w, const task *t, int64_t begun_ns)
 {
-    if (edits < 1) edits = 1;
-    remat_ctx *ctx = c->p->ctx;
-    const int64_t begin = c->edits;
-    int64_t next_respacing = begin + RESPACE;
-    const double first_lambda = c->lambda;
-    take_stock(c);
-    for (;;) {
-        const int64_t before = c->edits;
-        const double share = (double)(before - begin) / (double)edits;
-        if (share >= 1) break;
-        c->heat = c->unit * plan.first_heat * rm_exp(share * rm_log(plan.last_heat / plan.first_heat));
-        if (share < plan.ramp) c->lambda = first_lambda * rm_exp(share / plan.ramp * 3.4011973816621555); /* ln 30 */
-        else c->lambda *= c->excess_now > 0 ? 1.02 : 0.98;
-        for (int i = 0; i < BATCH; i++) mutate(c);
-        if (c->edits >= next_respacing || c->search.q.crowded) {
-            rm_search_respace(&c->search);
-            take_stock(c);
-            next_respacing = c->edits + RESPACE;
+    if (atomic_load_explicit(&w->c->p->ctx->stop, memory_order_relaxed)) return 1;
+    const double by_edits = (double)w->edits / (double)t->edits;
+    if (t->time_ns == INT64_MAX) return by_edits;
+    const double by_time = (double)(rm_clock_ns() - begun_ns) / (double)t->time_ns;
+    return by_time > by_edits ? by_time : by_edits;
+}
+
+static void report(walker *w, int64_t edits)
+{
+    remat_ctx *ctx = w->c->p->ctx;
+    const int64_t before = atomic_fetch_add_explicit(&w->c->tally, edits, memory_order_relaxed);
+    if (!w->reports) return;
+    ctx->work = before + edits;
+    rm_report(ctx, rm_auto.entry.name, rm_permille_used(ctx, w->c->started_ns), w->search.best_cost, w->search.best_peak);
+}
+
+static void run_task(walker *w, const task *t)
+{
+    const climb *c = w->c;
+    const int64_t begun_ns = rm_clock_ns();
+    int64_t next_respacing = RESPACE;
+    rm_search_load(&w->search, t->start->items, t->start->n);
+    const double first_lambda = w->lambda = t->plan.first_lambda > 0 ? t->plan.first_lambda * c->first_lambda : w->lambda;
+    w->edits = 0;
+    take_stock(w);
+    for (double share = 0; share < 1; share = share_done(w, t, begun_ns)) {
+        const int64_t before = w->edits;
+        w->heat = c->unit * t->plan.first_heat * rm_exp(share * rm_log(t->plan.last_heat / t->plan.first_heat));
+        if (share < t->plan.ramp) w->lambda = first_lambda * rm_exp(share / t->plan.ramp * 3.4011973816621555); /* ln 30 */
+        else w->lambda *= w->excess_now > 0 ? 1.02 : 0.98;
+        for (int i = 0; i < BATCH; i++) mutate(w);
+        if (w->edits >= next_respacing || w->search.q.crowded) {
+            rm_search_respace(&w->search);
+            take_stock(w);
+            next_respacing = w->edits + RESPACE;
         }
-        rm_report(ctx, rm_auto.entry.name, rm_permille_used(ctx, c->started_ns), c->search.best_cost, c->search.best_peak);
-        if (rm_spend(ctx, c->edits - before)) return true;
+        report(w, w->edits - before);
     }
-    return false;
+}
+
+static void run_tasks(void *user, uint32_t i)
+{
+    walker *w = &((walker *)user)[i];
+    for (uint32_t k = 0; k < w->n_tasks; k++) run_task(w, &w->tasks[k]);
+    rm_search_save(&w->search);
 }
 
 static int by_cost(const void *a, const void *b)
@@ -127,41 +169,62 @@ static remat_status set_scales(climb *c)
     return REMAT_OK;
 }
 
-/* The run from one of the starts: what is better than keep-all already needs no low lambda to begin with. */
-static bool run_start(climb *c, const rm_codes *start, bool is_seed, double first_lambda, int64_t edits)
+/* ---- the search ---- */
+
+/* One round: task i goes to walker i mod WALKERS. The best of all is left in `best`. */
+static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint32_t n_tasks, rm_codes *best)
 {
-    rm_search_load(&c->search, start->items, start->n);
-    c->lambda = is_seed ? 30 * first_lambda : first_lambda;
-    return run_once(c, edits, (schedule){0.5, 0.02, is_seed ? 0 : 0.4});
+    remat_ctx *ctx = c->p->ctx;
+    const uint32_t n_threads = (uint32_t)ctx->options.threads;
+    for (uint32_t i = 0; i < WALKERS; i++) walkers[i].n_tasks = 0, walkers[i].reports = i % n_threads == 0;
+    for (uint32_t i = 0; i < n_tasks; i++) walkers[i % WALKERS].tasks[walkers[i % WALKERS].n_tasks++] = tasks[i];
+    rm_crew_run(n_threads, WALKERS, run_tasks, walkers);
+    ctx->work = c->tally;
+    const rm_search *first = &walkers[0].search;
+    for (uint32_t i = 1; i < WALKERS; i++)
+        if (rm_search_is_better(first, walkers[i].search.best_peak, walkers[i].search.best_cost)) first = &walkers[i].search;
+    return rm_search_best(ctx, first, best);
 }
 
 /* Starts in the first half, then reheats of the best. */
-static remat_status search(climb *c, const rm_codes *keep_all, const rm_codes *seed, rm_codes *result)
+static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
 {
     remat_ctx *ctx = c->p->ctx;
-    rm_search *s = &c->search;
-    s->floor_bytes = c->p->budget_bytes;
     const bool seeded = seed->n > keep_all->n;
-    TRY(rm_search_begin(ctx, s, &c->nm, NULL, seeded ? seed : keep_all));
-    if (!s->q.ranges) return REMAT_OK;
-    rm_search_load(s, keep_all->items, keep_all->n);
-    const double first_lambda =
-        0.05 * (double)(c->p->graph->total_cost + 1) / ((double)rm_profile_excess(&s->q.memory, c->limit) + 1);
-    c->started_ns = rm_clock_ns();
-    const double seconds_left = (double)(ctx->deadline_ns - c->started_ns) * 1e-9;
-    const double edits = ctx->deadline_ns == INT64_MAX ? (double)ctx->work_limit : A_SECOND * seconds_left;
-    const double by_size = 2500 * (edits / A_SECOND) / c->nm.n_ops;
-    const int n_starts = by_size < 1 ? 1 : by_size > MAX_STARTS ? MAX_STARTS : (int)by_size;
-    bool stop = false;
-    for (int i = 0; i < n_starts && !stop; i++)
-        stop = run_start(c, i % 2 ? keep_all : seed, i % 2 == 0 && seeded, first_lambda, (int64_t)(edits / 2 / n_starts));
-    while (!stop) {
-        rm_search_save(s);
-        rm_search_load(s, s->best, s->n_best);
-        stop = run_once(c, (int64_t)(edits / 16), (schedule){0.3, 0.02, 0});
+    for (uint32_t i = 0; i < WALKERS; i++) {
+        walker *w = &walkers[i];
+        w->c = c;
+        w->search.random.state = (uint64_t)ctx->options.seed * WALKERS + i;
+        w->search.floor_bytes = c->p->budget_bytes;
+        TRY(rm_search_begin(ctx, &w->search, &c->nm, NULL, seeded ? seed : keep_all, SPREAD));
+        if (!w->search.q.ranges) return REMAT_OK;
+        rm_search_load(&w->search, keep_all->items, keep_all->n);
     }
-    rm_search_save(s);
-    return rm_search_best(ctx, s, result);
+    c->first_lambda =
+        0.15 * (double)(c->p->graph->total_cost + 1) / ((double)rm_profile_excess(&walkers[0].search.q.memory, c->limit) + 1);
+    c->started_ns = rm_clock_ns();
+    const bool timed = ctx->deadline_ns != INT64_MAX;
+    const double ns = timed ? (double)(ctx->deadline_ns - c->started_ns) : 0;
+    const double edits = timed && ctx->work_limit == INT64_MAX ? A_SECOND * ns * 1e-9 : (double)ctx->work_limit;
+    const double by_size = 2500 * (edits / A_SECOND) / c->nm.n_ops;
+    const uint32_t n_starts = by_size < WALKERS ? WALKERS : by_size > MAX_STARTS ? MAX_STARTS : (uint32_t)by_size;
+    const double at_once = ctx->options.threads < WALKERS ? (double)ctx->options.threads : WALKERS;
+    task tasks[MAX_STARTS];
+    for (uint32_t i = 0; i < n_starts; i++) {
+        static const double dear[] = {0.3, 3, 1}; /* starts differ in what memory is worth */
+        const bool from_seed = i % 4 == 0 || i % 4 == 3;
+        tasks[i] = (task){.start = from_seed ? seed : keep_all, .plan = {dear[i % 3], 0.5, 0.02, 0.4}};
+        if (from_seed && seeded) tasks[i].plan = (schedule){30 * dear[i % 3], 0.5, 0.02, 0}; /* better than keep-all: no ramp */
+    }
+    for (uint32_t n = n_starts, share = 2; !rm_spend(ctx, 0); n = WALKERS, share = ROUNDS) {
+        for (uint32_t i = 0; i < n; i++) {
+            if (share == ROUNDS) tasks[i] = (task){.start = best, .plan = {0, 0.3, 0.02, 0}};
+            tasks[i].edits = ctx->work_limit == INT64_MAX ? INT64_MAX : (int64_t)(edits / share / n) + 1;
+            tasks[i].time_ns = timed ? (int64_t)(ns / share * at_once / n) + 1 : INT64_MAX;
+        }
+        TRY(run_round(c, walkers, tasks, n, best));
+    }
+    return REMAT_OK;
 }
 
 /* Their work is in units of their own: the limit is the search's. */
@@ -226,18 +289,18 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, best);
     if (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
     climb c = {.p = p, .limit = p->budget_bytes - p->graph->resident_bytes};
+    walker walkers[WALKERS] = {0};
     TRY(rm_normal_of(ctx, p->graph, &c.nm));
     TRY(set_scales(&c));
     TRY(offer_seeds(&c, best));
     TRY(run_quick(p, best));
     rm_codes keep_all = {0}, seed = {0}, found = {0};
-    c.search.random.state = (uint64_t)ctx->options.seed;
     remat_status status = rm_codes_keep_all(ctx, &c.nm, &keep_all);
     if (status == REMAT_OK) status = rm_codes_of_steps(ctx, &c.nm, &best->steps, &seed);
-    if (status == REMAT_OK) status = search(&c, &keep_all, &seed, &found);
+    if (status == REMAT_OK) status = search(&c, walkers, &keep_all, &seed, &found);
     if (status == REMAT_OK && found.n) status = rm_polish(ctx, &c.nm, NULL, p->budget_bytes, &found);
     if (status == REMAT_OK && found.n) status = rm_codes_offer(p, &c.nm, &found, best);
-    rm_search_end(&c.search);
+    for (uint32_t i = 0; i < WALKERS; i++) rm_search_end(&walkers[i].search);
     RM_VEC_FREE(&ctx->heap, keep_all);
     RM_VEC_FREE(&ctx->heap, seed);
     RM_VEC_FREE(&ctx->heap, found);

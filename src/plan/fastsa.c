@@ -18,15 +18,14 @@
  * together from the better of the two.
  *
  * Departures. Times are drawn from the slots where a mutation can be valid instead of from all slots, which only leaves out
- * refusals. There are 5 slots per step, spread again evenly 64 times a run, instead of 2^20: memory stays small and in cache.
+ * refusals. There are 3 slots per step, spread again evenly 64 times a run, instead of 2^20: memory stays small and in cache.
  * The acceptance test draws its random number first: a mutation whose cost alone is too much is refused before memory is
  * looked at. Second stages start at the first stage's last planned temperature, as the paper; what it leaves open is settled as
  * follows: add, remove and rotate are equally likely (flip-fetch joins as a fourth). Every other pair of chains starts five
  * times as hot, and memory alone fifty times: where the order is free, 0.1 % of the objective is too cold.
  *
  * Work is counted in mutations proposed. Memory: O(slots + events). */
-#include <pthread.h>
-
+#include "base/crew.h"
 #include "base/real.h"
 #include "plan/closure.h"
 #include "plan/fastsa.h"
@@ -36,7 +35,7 @@
 #include "plan/search.h"
 #include "sim/soft_peak.h"
 
-enum { BATCH = 1024, RESPACINGS = 64, EXPONENTIALS = 1024, MAX_THREADS = 64, MAX_CHAINS = 64, LONGEST = 32 };
+enum { BATCH = 1024, RESPACINGS = 64, SPREAD = 3, EXPONENTIALS = 1024, MAX_CHAINS = 64, LONGEST = 32 };
 #define LN_10000 9.210340371976182
 #define STAGE_1 (20.0 / 22) /* of a chain's share: D.4's 20 and 2 million */
 
@@ -255,41 +254,18 @@ static void anneal(chain *c)
 
 /* ---- all chains ---- */
 
-typedef struct crew { /* what one thread does: every n-th chain */
-    chain *chains;
-    uint32_t n_chains, first, step;
-} crew;
+static void anneal_one(void *user, uint32_t i) { anneal(&((chain *)user)[i]); }
 
-static void *work_through(void *user)
-{
-    const crew *w = user;
-    for (uint32_t i = w->first; i < w->n_chains; i += w->step) {
-        w->chains[i].reports = w->first == 0;
-        anneal(&w->chains[i]);
-    }
-    return NULL;
-}
-
-/* The calling thread is one of them. A thread that cannot be had is done without. */
 static void anneal_all(chain *chains, uint32_t n_chains, uint32_t n_threads)
 {
-    pthread_t threads[MAX_THREADS];
-    bool runs[MAX_THREADS] = {false};
-    crew crews[MAX_THREADS] = {{0}};
-    if (n_threads > n_chains) n_threads = n_chains;
-    for (uint32_t t = 0; t < n_threads; t++) crews[t] = (crew){chains, n_chains, t, n_threads};
-    for (uint32_t t = 1; t < n_threads; t++) runs[t] = pthread_create(&threads[t], NULL, work_through, &crews[t]) == 0;
-    if (n_chains) work_through(&crews[0]);
-    for (uint32_t t = 1; t < n_threads; t++) {
-        if (runs[t]) pthread_join(threads[t], NULL);
-        else work_through(&crews[t]);
-    }
+    for (uint32_t i = 0; i < n_chains; i++) chains[i].reports = i % n_threads == 0;
+    rm_crew_run(n_threads, n_chains, anneal_one, chains);
 }
 
 static remat_status begin_stage(remat_ctx *ctx, chain *c, const rm_normal *nm, const rm_codes *start, double share)
 {
     c->search.floor_bytes = floor_bytes(c->set);
-    TRY(rm_search_begin(ctx, &c->search, nm, c->set->transfer, start));
+    TRY(rm_search_begin(ctx, &c->search, nm, c->set->transfer, start, SPREAD));
     if (!c->search.q.ranges) {
         c->end = 0; /* too large to be annealed */
         return REMAT_OK;

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { SPREAD = 3 };
-
 /* The row becomes the best state. */
 static void advance_row(rm_search *s)
 {
@@ -57,9 +55,10 @@ static void note(rm_search *s, int64_t peak)
     s->n_to_best = s->n_journal;
 }
 
-remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start)
+remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start,
+                             uint32_t spread)
 {
-    const uint64_t steps = start->n > nm->n_ops ? start->n : nm->n_ops, n_slots = SPREAD * steps + 64;
+    const uint64_t steps = start->n > nm->n_ops ? start->n : nm->n_ops, n_slots = spread * steps + 64;
     if (n_slots > INT32_MAX / 2) return REMAT_OK;
     TRY(RM_SCRATCH(ctx, s->best, n_slots));
     TRY(RM_SCRATCH(ctx, s->spare, n_slots));

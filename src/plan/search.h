@@ -26,8 +26,9 @@ typedef struct rm_search {
     rm_code *spare;
 } rm_search;
 
-/* A sequence with about five slots a step, holding the codes. REMAT_OK with q.ranges NULL: too many of them. Set random and floor_bytes first. */
-remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start);
+/* A sequence with `spread` slots a step, holding the codes. REMAT_OK with q.ranges NULL: too many of them. Set random and floor_bytes first. */
+remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start,
+                             uint32_t spread);
 void rm_search_end(rm_search *s);
 /* Within the floor before over it; then cheaper, or, over it, of lower peak. Ties are no reason to note a state. */
 bool rm_search_is_better(const rm_search *s, int64_t peak, int64_t cost);
