@@ -56,6 +56,7 @@ typedef enum flag_id {
     FLAG_LIST,
     FLAG_CHAIN,
     FLAG_FORMAT,
+    FLAG_PROGRAM, /* the --format of lower */
     FLAG_OUTPUT,
     FLAG_COST_MODEL,
     FLAG_DCE,
@@ -76,6 +77,7 @@ typedef enum complete {
     COMPLETE_STRATEGY, /* a list of them: compare takes more than one */
     COMPLETE_COST,
     COMPLETE_FORMAT,
+    COMPLETE_PROGRAM,
     COMPLETE_BUDGET
 } complete;
 

@@ -77,9 +77,15 @@ const command commands[CMD_COUNT] = {
          "fuse model.json.gz --dce --json\n"
          "fuse model.json.gz plan.json -o program.json.gz",
          1, 2, cmd_fuse},
-    [CMD_LOWER] = {"lower", "GRAPH [PLAN]", "a plan as allocate, compute, deallocate",
-                   "Prints the statements that execute a plan (keep-all without one), with the memory in use at each.",
+    [CMD_LOWER] = {"lower", "GRAPH [PLAN]", "a plan as allocate, compute, deallocate; as a graph; as C",
+                   "Prints the statements that execute a plan (keep-all without one), with the memory in use at each. --format "
+                   "graph writes "
+                   "the plan as a graph of its own, with a node for every step, repeated nodes where ops run again; --format c "
+                   "as a C function "
+                   "that calls the caller's allocate, compute and release.",
                    "lower model.json.gz plan.json\n"
+                   "lower model.json.gz plan.json --format graph -o static.json.gz\n"
+                   "lower model.json.gz plan.json --format c -o step.c\n"
                    "lower zoo:resnet50 | less",
                    1, 2, cmd_lower},
     [CMD_GEN] = {"gen", "MODEL", "write an embedded model or chain to a file",

@@ -304,7 +304,15 @@ typedef struct remat_statement {
 
 remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_program **out);
 const remat_statement *remat_program_statements(const remat_program *program, size_t *n_statements);
+typedef struct remat_operand { uint32_t value, reg; } remat_operand; /* the register that the value lies in; REMAT_NONE: it is resident */
+/* What a step reads and makes, in the op's order, and the graph's outputs behind the last step. NULL past the last step. */
+const remat_operand *remat_program_step_in(const remat_program *program, size_t step, uint32_t *n);
+const remat_operand *remat_program_step_out(const remat_program *program, size_t step, uint32_t *n);
+const remat_operand *remat_program_outputs(const remat_program *program, uint32_t *n);
 void remat_program_free(remat_program *program);
+/* The schedule as a graph of its own (Checkmate, 4.8): a node for every step, repeated nodes where ops run again; its keep-all has the schedule's peak
+ * and cost. REMAT_E_APPLIES: it has transfers. */
+remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_graph **out);
 
 /* ---- fusion ---- */
 

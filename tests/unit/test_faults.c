@@ -63,6 +63,10 @@ static remat_status use_plan(remat_ctx *ctx, const remat_graph *graph, const cha
     const remat_step *steps = status == REMAT_OK ? remat_plan_steps(plan, &n) : NULL;
     THEN(remat_verify(ctx, graph, steps, n, &verdict));
     THEN(remat_lower(ctx, graph, steps, n, &program));
+    remat_graph *unrolled = NULL;
+    THEN(remat_unroll(ctx, graph, steps, n, &unrolled));
+    if (status == REMAT_E_APPLIES) status = REMAT_OK; /* it has transfers */
+    remat_graph_free(unrolled);
     THEN(remat_plan_write(ctx, plan, REMAT_JSON_GZ, discard, NULL));
     remat_program_free(program), remat_plan_free(plan);
     return status;
