@@ -142,4 +142,4 @@ def test_mistakes(remat):
     remat.fails(USAGE, "lower", "zoo:mlp", "--format", "python", says=("--format", "plan, graph, c"))
     remat.fails(USAGE, "lower", "zoo:mlp", "--format", "c", "-o", "x.c.gz", says=("-o",))
     assert remat.json("lower", "zoo:mlp", "--format", "c", code=USAGE)["error"]["place"] == "--json"
-    remat.fails(INPUT, "lower", "chain:toy", "--format", "c", says=("chain",))
+    remat.fails(INPUT, "lower", "chain:figure4", "--format", "c", says=("chain",))
