@@ -18,6 +18,7 @@ typedef enum command_id {
     CMD_VERIFY,
     CMD_COMPARE,
     CMD_CURVE,
+    CMD_MAXBATCH,
     CMD_FUSE,
     CMD_LOWER,
     CMD_GEN,
@@ -45,6 +46,8 @@ typedef enum flag_id {
     FLAG_SAVED,
     FLAG_CLASSES,
     FLAG_CLASS,
+    FLAG_MAX_OVERHEAD,
+    FLAG_CERTIFY,
     FLAG_POINTS,
     FLAG_FROM,
     FLAG_TO,
@@ -78,6 +81,7 @@ typedef enum complete {
     COMPLETE_COST,
     COMPLETE_FORMAT,
     COMPLETE_PROGRAM,
+    COMPLETE_OVERHEAD,
     COMPLETE_BUDGET
 } complete;
 

@@ -149,6 +149,9 @@ enum { REMAT_DCE = 1, REMAT_FOLD_IDENTITY = 2, REMAT_NO_ALIAS = 4, REMAT_REPLAY_
 
 remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **out); /* open, read, close */
 remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out);
+/* At another batch size: an embedded model is built anew, a remat-graph file scaled by its `batch` and `size_per_batch` (docs/format.md). REMAT_E_INPUT: it
+ * does not say how it grows, or sizes pass 2^62. */
+remat_status remat_graph_read_batch(remat_ctx *ctx, const remat_input *input, int64_t batch, remat_graph **out);
 remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format, remat_sink *sink, void *user);
 void remat_graph_free(remat_graph *graph);
 /* A copy with `flags` (REMAT_DCE | ...) applied and costs by `cost_model`: "given", "unit", "node", "flops",
