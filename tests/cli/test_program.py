@@ -169,6 +169,7 @@ def test_help_and_version(remat):
         text = remat.ok(command, "--help")
         assert "remat " + command in text and "\x1b" not in text
         assert text.startswith("  remat " + command)  # examples first
+    assert "(1 to 64, default 1)" in " ".join(remat.ok("plan", "--help").split())  # of --threads
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
