@@ -3,9 +3,9 @@
  * Problem: the largest B for which a plan of the graph at batch B fits the budget and costs no more than keep-all at that batch and so much.
  * Method: the graph is built at each batch. What every plan needs (remat_info.need_bytes) never falls as the batch grows, so doubling and bisection give the
  * least batch that no plan fits: no strategy is tried beyond. Below it each strategy is bisected. A heuristic may fail at one batch and succeed at
- * a larger one; then the answer is one that fits with a next one that does not. --certify bisects the bound in the same way.
+ * a larger one, so the answer is then raised by 1, 2, 4, ... as long as that finds something. --certify bisects the bound.
  * Invariants: a batch in the table has a plan that was verified; a batch that cannot be built (sizes past 2^62) counts as one that does not fit, but as
- * no proof. Ctrl-C prints what there is, exit code 130. Cost: about log2(largest) plans a strategy. */
+ * no proof. Ctrl-C prints what there is, exit code 130. Cost: about 2 log2(largest) plans a strategy. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,23 +168,28 @@ static int try_batch(search *x, row *r, int64_t batch, bool *fits)
     r->plans++;
     const remat_summary *m = remat_plan_summary(one.plan);
     *fits = remat_plan_status(one.plan) == REMAT_OK && m->cost <= limit;
-    if (*fits && batch > r->batch) r->batch = batch, r->summary = *m;
+    if (*fits) r->batch = batch, r->summary = *m;
     return REMAT_OK;
 }
 
-static int bisect(search *x, row *r)
+/* At most `tries` plans of this strategy more, as long as they can say something. */
+static bool may_try(const row *r, uint32_t tries) { return r->plans < tries && !*r->reason && !session_interrupted(); }
+
+static int find_largest(search *x, row *r, uint32_t tries)
 {
     const double begin = seconds_now();
-    int64_t low = 0, high = x->most + 1;
+    int64_t high = x->most + 1;
     int status = REMAT_OK;
-    while (!status && !*r->reason && high - low > 1 && !session_interrupted()) {
+    bool fits;
+    for (int64_t low = 0; !status && high - low > 1 && may_try(r, UINT32_MAX); x->s->bar.part++) {
         const int64_t middle = low + (high - low) / 2;
-        bool fits;
         status = try_batch(x, r, middle, &fits);
-        if (session_interrupted()) break; /* the plan may have been cut short */
         if (fits) low = middle;
         else high = middle;
-        x->s->bar.part++;
+    }
+    for (int64_t step = 2; !status && r->batch && step <= x->most - r->batch && may_try(r, tries); x->s->bar.part++) {
+        status = try_batch(x, r, r->batch + step, &fits);
+        step = fits ? 1 : 2 * step;
     }
     r->seconds = seconds_now() - begin;
     return status;
@@ -375,11 +380,11 @@ static int run(search *x)
                         out_exact(s->out, s->info.need_bytes).text, parts);
     }
     uint32_t each = 0; /* plans a strategy */
-    for (int64_t span = x->most; span > 0; span /= 2) each++;
+    for (int64_t span = x->most; span > 0; span /= 2) each += 3;
     s->bar.parts = each * x->n_rows + 1;
     for (uint32_t i = 0; i < x->n_rows && !status && !session_interrupted(); i++) {
         s->bar.part = each * i;
-        status = bisect(x, &x->rows[i]);
+        status = find_largest(x, &x->rows[i], each);
     }
     if (!status && s->args->text[FLAG_CERTIFY] && !session_interrupted()) status = certify(x);
     session_release(s);
