@@ -20,6 +20,7 @@ static const char default_list[] = "keep-all,ap-sqrt,ap-greedy,lin-sqrt,lin-gree
 typedef struct row {
     const char *strategy;
     int64_t batch; /* 0: none was found */
+    int64_t limit; /* on its cost; INT64_MAX: none */
     remat_summary summary;
     char reason[320]; /* why it does not apply, or "" */
     uint32_t plans;
@@ -168,7 +169,7 @@ static int try_batch(search *x, row *r, int64_t batch, bool *fits)
     r->plans++;
     const remat_summary *m = remat_plan_summary(one.plan);
     *fits = remat_plan_status(one.plan) == REMAT_OK && m->cost <= limit;
-    if (*fits) r->batch = batch, r->summary = *m;
+    if (*fits) r->batch = batch, r->limit = limit, r->summary = *m;
     return REMAT_OK;
 }
 
@@ -275,6 +276,7 @@ static void print_json(search *x)
         emit_int_or_null(&j, "peak_bytes", r->batch ? r->summary.peak_bytes : REMAT_ABSENT);
         emit_int_or_null(&j, "cost", r->batch ? r->summary.cost : REMAT_ABSENT);
         emit_int_or_null(&j, "keep_all_cost", r->batch ? r->summary.keep_all_cost : REMAT_ABSENT);
+        emit_int_or_null(&j, "cost_limit", r->batch && r->limit != INT64_MAX ? r->limit : REMAT_ABSENT);
         if (r->batch) emit_real(&j, "overhead", report_overhead(&r->summary));
         else emit_null(&j, "overhead");
         emit_int(&j, "plans", r->plans);

@@ -7,7 +7,8 @@
  * The paper does not say which S follows from a set of checkpoints; with nothing else retained every gradient would run its whole segment again. Ours, for
  * the stage of op t:
  *   retained: checkpoints; what backward ops made; outputs; for ap-* also storages that span a third of the forward pass;
- *   forward:  what the segment of op t made; the last segment's storages stay;
+ *   forward:  what the segment of op t made, and what a later forward op reads; without the latter where that does not fit; the last segment's storages
+ *             stay;
  *   backward: what has been made again since the backward pass first wanted it, directly or to make another one again.
  * R is then the least (optimal_r.c). All is measured by the graph's own model, and the best is taken. On a linear graph the schedules are those of
  * chen-sqrt and chen-greedy, step for step.
@@ -32,7 +33,7 @@ typedef struct baseline {
     bool by_cuts; /* ap-*, not lin-* */
     rm_normal nm;
     uint8_t *forward;       /* by op of nm */
-    uint8_t *read_forward;  /* by storage */
+    uint32_t *read_forward; /* by storage: the last forward op that does, or 0: op 0 reads nothing that another made */
     uint8_t *read_backward; /* by storage */
     uint8_t *stays;         /* by storage: whatever is chosen */
     candidate *all, *candidates;
@@ -77,17 +78,35 @@ static void find_wanted(baseline *x)
     }
 }
 
-static void fill_retained(baseline *x)
+/* Does the forward pass read something of a segment that is over? */
+static bool any_crosses(const baseline *x)
+{
+    for (uint32_t s = 0; s < x->nm.n_stores; s++)
+        if (!x->kept[s] && x->read_forward[s] && x->segment[x->read_forward[s]] != x->segment[x->nm.producer[s]]) return true;
+    return false;
+}
+
+static void fill_retained(baseline *x, bool crossing)
 {
     const rm_normal *nm = &x->nm;
     memset(x->retained.words, 0, nm->n_ops * x->retained.stride * sizeof *x->retained.words);
-    for (uint32_t s = 0; s < nm->n_stores; s++) {
-        const uint32_t maker = nm->producer[s];
-        for (uint32_t t = maker + 1; t < nm->n_ops; t++) {
-            const bool same = x->forward[t] ? x->segment[t] == x->segment[maker] : t > x->wanted[s];
-            if (x->kept[s] || same) rm_bit_set(&x->retained, t, s);
+    for (uint32_t t = 0; t < nm->n_ops; t++)
+        for (uint32_t s = 0; s < nm->n_stores; s++) {
+            const bool there = !x->forward[t]
+                                   ? t > x->wanted[s]
+                                   : x->segment[t] == x->segment[nm->producer[s]] || (crossing && t <= x->read_forward[s]);
+            if (nm->producer[s] < t && (x->kept[s] || there)) rm_bit_set(&x->retained, t, s);
         }
-    }
+}
+
+static remat_status try_retained(baseline *x, bool crossing)
+{
+    fill_retained(x, crossing);
+    TRY(rm_optimal_r(x->p->ctx, &x->nm, &x->retained, &x->codes));
+    x->steps.n = 0;
+    TRY(rm_normal_expand(x->p->ctx, &x->nm, x->codes.items, x->codes.n, &x->steps));
+    rm_spend(x->p->ctx, ((int64_t)x->nm.in_begin[x->nm.n_ops] + x->nm.n_stores) * x->nm.n_ops);
+    return rm_offer(x->p, x->best, &x->steps);
 }
 
 static remat_status try_chosen(void *user)
@@ -95,12 +114,10 @@ static remat_status try_chosen(void *user)
     baseline *x = user;
     assign_segments(x);
     find_wanted(x);
-    fill_retained(x);
-    TRY(rm_optimal_r(x->p->ctx, &x->nm, &x->retained, &x->codes));
-    x->steps.n = 0;
-    TRY(rm_normal_expand(x->p->ctx, &x->nm, x->codes.items, x->codes.n, &x->steps));
-    rm_spend(x->p->ctx, ((int64_t)x->nm.in_begin[x->nm.n_ops] + x->nm.n_stores) * x->nm.n_ops);
-    return rm_offer(x->p, x->best, &x->steps);
+    const bool crosses = any_crosses(x);
+    if (crosses) TRY(try_retained(x, true));
+    const bool fits = x->best->any && x->p->budget_bytes != REMAT_BUDGET_MIN && rm_fits(x->p, x->best->peak_bytes);
+    return crosses && fits ? REMAT_OK : try_retained(x, false); /* which runs more, in less memory */
 }
 
 /* ---- candidates ---- */
@@ -110,8 +127,10 @@ static void mark_reads(baseline *x)
     const rm_normal *nm = &x->nm;
     for (uint32_t op = 0; op < nm->n_ops; op++) {
         x->forward[op] = nm->g->phase[nm->op[op]] != REMAT_BACKWARD;
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
-            (x->forward[op] ? x->read_forward : x->read_backward)[nm->in[k]] = 1;
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
+            if (x->forward[op]) x->read_forward[nm->in[k]] = op;
+            else x->read_backward[nm->in[k]] = 1;
+        }
     }
     for (uint32_t s = 0; s < nm->n_stores; s++) x->stays[s] = nm->is_output[s] || !x->forward[nm->producer[s]];
 }
@@ -233,7 +252,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best, const char *str
 
 /* ---- the rows: on a chain all positions are cuts, and the original is meant ---- */
 
-enum { STEPS_A_SECOND = 500000000 };
+enum { STEPS_A_SECOND = 1000000000 };
 #define ROW(symbol, name, help, original, choose, by_cuts)                                                                     \
     static remat_status run_##symbol(const rm_problem *p, rm_incumbent *best) { return run(p, best, name, choose, by_cuts); }  \
     static remat_status chain_##symbol(const rm_chain_problem *p, rm_chain_result *r) { return original.run_chain(p, r); }     \

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from conftest import PROGRAM
+from conftest import GRAPHS, PROGRAM
 
 USAGE, INPUT, APPLIES, INFEASIBLE, NOT_FOUND, INTERRUPTED = 1, 2, 6, 10, 11, 130
 MLP = "zoo:mlp?layers=6&width=64&classes=4"
@@ -84,6 +84,18 @@ def test_cost_limits(remat):
     assert none["ap-greedy"] == none["keep-all"] == free["keep-all"]  # nothing may run again
     assert none["ap-greedy"] < some["ap-greedy"] <= free["ap-greedy"]
     assert largest("--max-overhead", "25%") == some
+
+
+@pytest.mark.parametrize("name,overhead", [("VGG16*", 43.39), ("MobileNet*", 17.02), ("fcn_8*", 33.33)])
+def test_one_extra_forward_on_public_instances(remat, name, overhead):
+    """Eq. 9 as an overhead."""
+    graph = json.loads(remat.ok("import", next((GRAPHS / "moccasin").glob(name))))
+    graph["batch"] = 1
+    for value in graph["values"]:
+        value["size_per_batch"] = value["size"]
+    result = remat.json("maxbatch", remat.file("g.json", graph), "--budget", "40GB", "--max-overhead", "one-extra-forward", "--strategy", "keep-all")
+    row = result["batches"][0]
+    assert row["batch"] >= 1 and abs(100 * (row["cost_limit"] / row["keep_all_cost"] - 1) - overhead) < 0.005
 
 
 def test_nothing_fits(remat):
