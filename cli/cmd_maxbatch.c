@@ -62,14 +62,14 @@ static int load(search *x, int64_t batch, bool *built)
     if (built) *built = true;
     if (x->batch == batch) return REMAT_OK;
     x->batch = 0;
-    const int status = session_read_batch(s, x->input, batch);
+    const remat_status status = session_read_batch(s, x->input, batch);
     if (status == REMAT_E_INPUT || status == REMAT_E_USAGE) {
-        if (!built) return session_fail(s, (remat_status)status);
+        if (!built) return session_fail(s, status);
         *built = false;
         snprintf(x->unbuilt, sizeof x->unbuilt, "%s", remat_ctx_error_reason(s->ctx));
         return REMAT_OK;
     }
-    if (status) return session_fail(s, (remat_status)status);
+    if (status) return session_fail(s, status);
     x->batch = batch;
     return REMAT_OK;
 }
