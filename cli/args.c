@@ -12,24 +12,30 @@
 #include <string.h>
 
 #define ON(name) (1u << CMD_##name)
-#define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE))
+#define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE) | ON(MAXBATCH))
 #define FILES (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
 #define GRAPHS (FILES | ON(GEN))
 #define ALL ((1u << CMD_COUNT) - 1)
 
 const flag flags[FLAG_COUNT] = {
-    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(BOUND) | ON(COMPARE),
+    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(MAXBATCH),
                      "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
     [FLAG_LIMIT] = {"budget", 0, TEXT, "B", NULL, COMPLETE_NONE, ON(VERIFY),
                     "a peak above this is invalid: 12GiB, 900MB, 50% (of keep-all), 4096"},
     [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY), "the plan's bound must be proved too"},
-    [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS, "how to plan; compare takes a list: a,b,c"},
+    [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS,
+                       "how to plan; compare and maxbatch take a list: a,b,c"},
     [FLAG_SAVED] = {"saved", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE),
                     "show what is saved and its traffic; without --strategy: keep-all, save-inputs, save-layers, mincut"},
     [FLAG_CLASSES] = {"classes", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO),
                       "show the class of every op, and which ops mincut never runs again, and why"},
     [FLAG_CLASS] = {"class", 0, TEXT, "LIST", NULL, COMPLETE_NONE, PLANS | ON(INFO),
                     "classes of ops by name, above the file's, as a list: aten.cat=fusible"},
+    [FLAG_MAX_OVERHEAD] =
+        {"max-overhead", 0, TEXT, "X", NULL, COMPLETE_OVERHEAD, ON(MAXBATCH),
+         "most that recomputation may add to keep-all's cost: 20 or 20%, or one-extra-forward (default: no limit)"},
+    [FLAG_CERTIFY] = {"certify", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(MAXBATCH),
+                      "find the least batch that the bound refuses, too"},
     [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                    "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},
@@ -41,7 +47,7 @@ const flag flags[FLAG_COUNT] = {
                    "work limit: reproducible, unlike --time (default: about a second's worth)"},
     [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS, "seed of random choices (default 0)"},
     [FLAG_OFFLOAD] =
-        {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS,
+        {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS & ~ON(MAXBATCH),
          "fastsa may offload values and fetch them back, at RATE: 50GB/s (costs in ns), or 50GB per 1e9 cost units"},
     [FLAG_ORDER_ONLY] = {"order-only", 0, SWITCH, NULL, "order_only", COMPLETE_NONE, PLANS,
                          "fastsa: nothing is recomputed, only the order changes"},
@@ -50,7 +56,9 @@ const flag flags[FLAG_COUNT] = {
                     "cut a training graph into its chain of stages first"},
     [FLAG_FORMAT] = {"format", 0, TEXT, "F", NULL, COMPLETE_FORMAT, ON(GEN) | ON(IMPORT),
                      "json or dot (default: by the ending of FILE, else json)"},
-    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(FUSE) | ON(GEN) | ON(IMPORT),
+    [FLAG_PROGRAM] = {"format", 0, TEXT, "F", NULL, COMPLETE_PROGRAM, ON(LOWER),
+                      "plan: statements (default); graph: a graph with a node for every step; c: a C function"},
+    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(FUSE) | ON(LOWER) | ON(GEN) | ON(IMPORT),
                      "write the result to FILE, gzip if it ends in .gz; - is standard output"},
     [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS & ~ON(LOWER),
                          "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat help " COST_MODELS_TOPIC},

@@ -18,6 +18,7 @@ typedef enum command_id {
     CMD_VERIFY,
     CMD_COMPARE,
     CMD_CURVE,
+    CMD_MAXBATCH,
     CMD_FUSE,
     CMD_LOWER,
     CMD_GEN,
@@ -45,6 +46,8 @@ typedef enum flag_id {
     FLAG_SAVED,
     FLAG_CLASSES,
     FLAG_CLASS,
+    FLAG_MAX_OVERHEAD,
+    FLAG_CERTIFY,
     FLAG_POINTS,
     FLAG_FROM,
     FLAG_TO,
@@ -56,6 +59,7 @@ typedef enum flag_id {
     FLAG_LIST,
     FLAG_CHAIN,
     FLAG_FORMAT,
+    FLAG_PROGRAM, /* the --format of lower */
     FLAG_OUTPUT,
     FLAG_COST_MODEL,
     FLAG_DCE,
@@ -76,6 +80,8 @@ typedef enum complete {
     COMPLETE_STRATEGY, /* a list of them: compare takes more than one */
     COMPLETE_COST,
     COMPLETE_FORMAT,
+    COMPLETE_PROGRAM,
+    COMPLETE_OVERHEAD,
     COMPLETE_BUDGET
 } complete;
 

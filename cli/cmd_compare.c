@@ -146,17 +146,6 @@ static int compare_all(session *s, char *list, int64_t budget, reports *r)
     return status;
 }
 
-static int check_list(session *s, const char *list)
-{
-    char name[64];
-    for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
-        const int status = session_strategy(s, name);
-        if (status) return status;
-    }
-    return REMAT_OK;
-}
-
 int cmd_compare(session *s)
 {
     const args *a = s->args;
@@ -168,7 +157,7 @@ int cmd_compare(session *s)
     if (saved && !list) list = "keep-all,save-inputs,save-layers,mincut";
     if (!a->text[FLAG_BUDGET] && !saved)
         return out_fail(s->out, REMAT_E_USAGE, "compare", "--budget", "is needed, for example --budget 50%%");
-    if (list && (status = check_list(s, list))) return status;
+    if (list && (status = session_strategies(s, list))) return status;
     if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
     if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
 

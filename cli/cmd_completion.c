@@ -46,6 +46,8 @@ static void put_values(out *o, complete kind, const char *roofline)
 {
     if (kind == COMPLETE_COST) out_print(o, "given unit node flops "), put_words(o, roofline, remat_device_at);
     if (kind == COMPLETE_FORMAT) out_print(o, "json dot");
+    if (kind == COMPLETE_PROGRAM) out_print(o, "plan graph c");
+    if (kind == COMPLETE_OVERHEAD) out_print(o, "one-extra-forward 10%% 20%% 50%%");
     if (kind == COMPLETE_BUDGET) out_print(o, "min 25%% 50%% 75%%");
 }
 
@@ -81,11 +83,16 @@ static void bash_script(out *o)
                  "    cur=${line##*[[:space:]]} line=${line%%\"$cur\"}\n"
                  "    line=${line%%\"${line##*[![:space:]]}\"} prev=${line##*[[:space:]]}\n"
                  "    if [[ $cur == --*=* ]]; then prev=${cur%%%%=*} cur=${cur#*=}; fi\n"
-                 "    case $prev in\n");
+                 "    case $cmd:$prev in\n");
     for (int i = 0; i < FLAG_COUNT; i++) {
         if (flags[i].kind == SWITCH) continue;
-        out_print(o, "    --%s", flags[i].name);
-        if (flags[i].letter) out_print(o, "|-%c", flags[i].letter);
+        bool any = false;
+        for (int c = 0; c < CMD_COUNT; c++) { /* the same flag may mean something else to another command */
+            if (!(flags[i].commands >> c & 1)) continue;
+            out_print(o, "%s%s:--%s", any ? "|" : "    ", commands[c].name, flags[i].name);
+            if (flags[i].letter) out_print(o, "|%s:-%c", commands[c].name, flags[i].letter);
+            any = true;
+        }
         if (flags[i].complete == COMPLETE_FILE) out_print(o, ") files=1 ;;\n");
         else if (flags[i].complete == COMPLETE_STRATEGY) { /* of a list only the last word is completed */
             out_print(o, ") [[ $cur == *,* ]] && list=${cur%%,*},; words='");
@@ -95,7 +102,7 @@ static void bash_script(out *o)
     }
     const remat_option *option;
     for (size_t i = 0; (option = remat_option_at(i)); i++)
-        if (option_commands(option)) out_print(o, "    --%s) ;;\n", option_flag(option).text);
+        if (option_commands(option)) out_print(o, "    *:--%s) ;;\n", option_flag(option).text);
     out_print(o, "    *)\n        case $((COMP_CWORD == 1)):$cmd:$cur in\n        1:*) words='");
     put_commands(o);
     out_print(o, " --help --version' ;;\n");

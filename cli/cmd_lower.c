@@ -1,10 +1,12 @@
 /* cmd_lower.c: `remat lower`: a schedule as allocate, compute and deallocate statements with the memory in use at each
- * (Checkmate, Jain et al. 2020, Algorithm 1). Without a plan it is keep-all. A plan is verified first: an invalid one is exit code 5.
+ * (Checkmate, Jain et al. 2020, Algorithm 1), as a graph with a node for every step (4.8), or as a C function. Without a plan it is keep-all. A plan is
+ * verified first: an invalid one is exit code 5.
  * Invariant: the allocations of a step come directly before its compute statement, so its registers are found there. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "commands.h"
+#include "lower_c.h"
 
 static const char *step_name(const session *s, const remat_step *step, amount *buffer)
 {
@@ -25,10 +27,9 @@ static size_t first_allocation(const remat_statement *statement, size_t compute)
     return first;
 }
 
-static void print_statement(session *s, const remat_statement *statement, size_t i)
+static void print_statement(session *s, out *o, const remat_statement *statement, size_t i)
 {
     const remat_statement *at = &statement[i];
-    out *o = s->out;
     amount buffer;
     out_print(o, "%16" PRId64 "  ", at->memory_bytes);
     if (at->kind == REMAT_ALLOCATE) {
@@ -44,7 +45,14 @@ static void print_statement(session *s, const remat_statement *statement, size_t
     }
 }
 
-static void json_statement(session *s, emitter *j, const remat_statement *statement, size_t i)
+static void json_operands(emitter *j, const char *key, const remat_operand *x, uint32_t n)
+{ /* null: resident */
+    emit_open(j, key, '[');
+    for (uint32_t k = 0; k < n; k++) emit_int_or_null(j, NULL, x[k].reg == REMAT_NONE ? REMAT_ABSENT : (int64_t)x[k].reg);
+    emit_close(j, ']');
+}
+
+static void json_statement(session *s, emitter *j, const remat_program *program, const remat_statement *statement, size_t i)
 {
     const remat_statement *at = &statement[i];
     amount buffer;
@@ -60,6 +68,11 @@ static void json_statement(session *s, emitter *j, const remat_statement *statem
         emit_open(j, "regs", '[');
         for (size_t k = first_allocation(statement, i); k < i; k++) emit_int(j, NULL, statement[k].reg);
         emit_close(j, ']');
+        uint32_t n;
+        const remat_operand *x = remat_program_step_in(program, at->step_index, &n);
+        json_operands(j, "in", x, n);
+        x = remat_program_step_out(program, at->step_index, &n);
+        json_operands(j, "out", x, n);
     } else {
         emit_int(j, "index", at->value);
         emit_text(j, "name", session_value(s, at->value, &buffer));
@@ -70,24 +83,79 @@ static void json_statement(session *s, emitter *j, const remat_statement *statem
     emit_close(j, '}');
 }
 
-int cmd_lower(session *s)
-{
+typedef struct lowered {
+    const remat_program *program;
     const remat_plan *plan;
-    remat_program *program;
-    size_t n_steps, n;
-    const int status = session_program(s, &plan);
-    if (status) return status;
-    const remat_step *steps = remat_plan_steps(plan, &n_steps);
-    CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
+} lowered;
+
+static remat_status write_plan(session *s, const void *object, remat_format format, out *to)
+{
+    const remat_program *program = ((const lowered *)object)->program;
+    size_t n;
+    (void)format;
     const remat_statement *statement = remat_program_statements(program, &n);
-    emitter j = {.out = s->out};
+    emitter j = {.out = to};
     if (s->out->json) emit_open(&j, NULL, '[');
-    else out_print(s->out, "%s%16s  statement%s\n", out_style(s->out, BOLD), "memory in bytes", out_style(s->out, PLAIN));
+    else out_print(to, "%s%16s  statement%s\n", out_style(to, BOLD), "memory in bytes", out_style(to, PLAIN));
     for (size_t i = 0; i < n; i++) {
-        if (s->out->json) json_statement(s, &j, statement, i);
-        else print_statement(s, statement, i);
+        if (s->out->json) json_statement(s, &j, program, statement, i);
+        else print_statement(s, to, statement, i);
     }
     if (s->out->json) emit_close(&j, ']');
-    remat_program_free(program);
     return REMAT_OK;
+}
+
+static remat_status write_graph(session *s, const void *object, remat_format format, out *to)
+{
+    size_t n_steps;
+    remat_graph *graph = NULL;
+    const remat_step *steps = remat_plan_steps(((const lowered *)object)->plan, &n_steps);
+    remat_status status = remat_unroll(s->ctx, s->graph, steps, n_steps, &graph);
+    if (status == REMAT_OK) status = remat_graph_write(s->ctx, graph, format, out_sink, to);
+    remat_graph_free(graph);
+    return status;
+}
+
+static remat_status write_c(session *s, const void *object, remat_format format, out *to)
+{
+    const lowered *x = object;
+    (void)format;
+    return lower_c(s, x->program, remat_plan_summary(x->plan), to);
+}
+
+/* Which writer; NULL, with the error printed, where the flags do not go together. */
+static session_writer *choose_writer(session *s)
+{
+    static const struct {
+        const char *name;
+        session_writer *write;
+    } writers[] = {{"plan", write_plan}, {"graph", write_graph}, {"c", write_c}};
+    const char *name = s->args->text[FLAG_PROGRAM] ? s->args->text[FLAG_PROGRAM] : "plan";
+    const char *path = s->args->text[FLAG_OUTPUT] ? s->args->text[FLAG_OUTPUT] : "";
+    session_writer *write = NULL;
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        if (strcmp(writers[i].name, name) == 0) write = writers[i].write;
+    if (!write) out_fail(s->out, REMAT_E_USAGE, "lower", "--format", "'%.40s' is none of plan, graph, c", name);
+    else if (write == write_c && s->out->json)
+        out_fail(s->out, REMAT_E_USAGE, "lower", "--json", "and --format c exclude each other"), write = NULL;
+    else if (write != write_graph && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
+        out_fail(s->out, REMAT_E_USAGE, "lower", "-o", "only graphs are compressed: choose a name without .gz"), write = NULL;
+    return write;
+}
+
+int cmd_lower(session *s)
+{
+    remat_program *program = NULL;
+    lowered x = {0};
+    size_t n_steps;
+    session_writer *write = choose_writer(s);
+    int status = write ? session_program(s, &x.plan) : REMAT_E_USAGE;
+    if (status) return status;
+    const remat_step *steps = remat_plan_steps(x.plan, &n_steps);
+    CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
+    x.program = program;
+    const char *path = s->args->text[FLAG_OUTPUT];
+    status = session_write(s, path, write, &x, session_format(path ? path : "", REMAT_JSON));
+    remat_program_free(program);
+    return status;
 }

@@ -10,6 +10,7 @@ int cmd_bound(session *s);
 int cmd_verify(session *s);
 int cmd_compare(session *s);
 int cmd_curve(session *s);
+int cmd_maxbatch(session *s);
 int cmd_fuse(session *s);
 int cmd_lower(session *s);
 int cmd_gen(session *s);

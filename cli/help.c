@@ -1,4 +1,5 @@
 /* help.c: what --help prints, from the tables in main.c and args.c: examples first, then text wrapped to the terminal. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "args.h"
@@ -109,9 +110,13 @@ void help_command(out *o, command_id id)
         if (flags[i].commands >> id & 1) flag_row(o, &flags[i]);
     for (size_t i = 0; (option = remat_option_at(i)); i++)
         if (option_commands(option) >> id & 1) {
-            char left[80];
+            char left[80], text[400];
+            size_t used = (size_t)snprintf(text, sizeof text, "%.300s (%" PRId64, option->help, option->low);
+            if (option->high == INT64_MAX) used += (size_t)snprintf(text + used, sizeof text - used, " or more");
+            else used += (size_t)snprintf(text + used, sizeof text - used, " to %" PRId64, option->high);
+            snprintf(text + used, sizeof text - used, ", default %" PRId64 ")", option->initial);
             snprintf(left, sizeof left, "--%s N", option_flag(option).text);
-            row(o, left, option->help);
+            row(o, left, text);
         }
     if (flags[FLAG_STRATEGY].commands >> id & 1) entries(o, "Strategies", remat_strategy_at);
 }

@@ -69,6 +69,17 @@ const command commands[CMD_COUNT] = {
          "curve model.json.gz --from 30 --to 80 --points 6\n"
          "curve model.json.gz --csv > curve.csv",
          1, 1, cmd_curve},
+    [CMD_MAXBATCH] = {"maxbatch", "GRAPH", "the largest batch that fits a budget, for each strategy",
+                      "Builds the graph at batch after batch, an embedded model anew, a file by its size_per_batch, and finds "
+                      "the largest that each "
+                      "strategy fits into the budget, at a bounded cost if --max-overhead says so. No plan fits beyond a batch "
+                      "that is printed "
+                      "with the op that forces it; --certify lowers it by the bound. Exit code 10: proved, not even batch 1 "
+                      "fits; 11: none was found.",
+                      "maxbatch zoo:mobilenet --budget 16GB --max-overhead one-extra-forward --cost-model flops\n"
+                      "maxbatch zoo:resnet50 --budget 16GB --strategy keep-all,auto --certify\n"
+                      "maxbatch model.json.gz --budget 24GiB --max-overhead 20% --json",
+                      1, 1, cmd_maxbatch},
     [CMD_FUSE] =
         {"fuse", "GRAPH [PLAN]", "a graph or a plan as fused kernels, and what they read and write",
          "Groups ops into the kernels that a fusing compiler would make, then computes values again inside the kernels that "
@@ -77,9 +88,15 @@ const command commands[CMD_COUNT] = {
          "fuse model.json.gz --dce --json\n"
          "fuse model.json.gz plan.json -o program.json.gz",
          1, 2, cmd_fuse},
-    [CMD_LOWER] = {"lower", "GRAPH [PLAN]", "a plan as allocate, compute, deallocate",
-                   "Prints the statements that execute a plan (keep-all without one), with the memory in use at each.",
+    [CMD_LOWER] = {"lower", "GRAPH [PLAN]", "a plan as allocate, compute, deallocate; as a graph; as C",
+                   "Prints the statements that execute a plan (keep-all without one), with the memory in use at each. --format "
+                   "graph writes "
+                   "the plan as a graph of its own, with a node for every step, repeated nodes where ops run again; --format c "
+                   "as a C function "
+                   "that calls the caller's allocate, compute and release.",
                    "lower model.json.gz plan.json\n"
+                   "lower model.json.gz plan.json --format graph -o static.json.gz\n"
+                   "lower model.json.gz plan.json --format c -o step.c\n"
                    "lower zoo:resnet50 | less",
                    1, 2, cmd_lower},
     [CMD_GEN] = {"gen", "MODEL", "write an embedded model or chain to a file",

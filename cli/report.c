@@ -202,27 +202,35 @@ void report_table(out *o, const report *r)
 void report_csv_head(out *o)
 {
     out_print(o, "strategy,budget_bytes,peak_bytes,within_budget,keep_all_peak_bytes,cost,keep_all_cost,overhead,bound_cost,"
-                 "outcome,recomputed_ops,seconds\n");
+                 "outcome,recomputed_ops,seconds,saved_bytes,cut_capacity,traffic_bytes\n");
+}
+
+/* ",12", or "," where the number is not known. */
+static void csv_numbers(out *o, const int64_t *numbers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (numbers[i] < 0) out_print(o, ",");
+        else out_print(o, ",%" PRId64, numbers[i]);
+    }
 }
 
 void report_csv(out *o, const report *r)
 {
     const remat_summary *m = &r->summary;
-    const int64_t numbers[] = {m->budget_bytes, m->peak_bytes};
+    const int64_t sizes[] = {m->budget_bytes, m->peak_bytes}, moved[] = {m->saved_bytes, m->cut_capacity, m->traffic_bytes};
     out_print(o, "%s", m->strategy);
-    for (size_t i = 0; i < LEN(numbers); i++) {
-        if (numbers[i] < 0) out_print(o, ",");
-        else out_print(o, ",%" PRId64, numbers[i]);
-    }
+    csv_numbers(o, sizes, LEN(sizes));
     if (!r->plan) {
-        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f\n", m->keep_all_peak_bytes, m->keep_all_cost,
+        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,\n", m->keep_all_peak_bytes, m->keep_all_cost,
                   r->seconds);
         return;
     }
     out_print(o, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%.9g,", m->within_budget ? "true" : "false", m->keep_all_peak_bytes,
               m->cost, m->keep_all_cost, report_overhead(m));
     if (m->bound_cost >= 0) out_print(o, "%" PRId64, m->bound_cost);
-    out_print(o, ",%s,%" PRIu32 ",%.6f\n", report_outcome(m), m->recomputed_ops, r->seconds);
+    out_print(o, ",%s,%" PRIu32 ",%.6f", report_outcome(m), m->recomputed_ops, r->seconds);
+    csv_numbers(o, moved, LEN(moved));
+    out_print(o, "\n");
 }
 
 /* ": resident 4 MiB, conv1 16 MiB": what is in memory together at the op that needs most. */

@@ -204,12 +204,36 @@ static int set_offload(session *s)
     return REMAT_OK;
 }
 
-static int read_graph(session *s, const remat_input *input, const remat_summary *recorded, const char *plan_source)
+static unsigned wanted_flags(const args *a)
 {
     static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS, REMAT_REPLAY_RANDOM, REMAT_FUSE};
-    const char *given = s->args->text[FLAG_COST_MODEL], *cost_model = given;
     unsigned wanted = 0;
-    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) wanted |= s->args->text[graph_flags[i]] ? bits[i] : 0;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) wanted |= a->text[graph_flags[i]] ? bits[i] : 0;
+    return wanted;
+}
+
+remat_status session_read_batch(session *s, const remat_input *input, int64_t batch)
+{
+    remat_graph *original = NULL, *graph = NULL;
+    remat_info info;
+    remat_status status = remat_graph_read_batch(s->ctx, input, batch, &original);
+    if (status == REMAT_OK)
+        status = remat_graph_prepare(s->ctx, original, wanted_flags(s->args), s->args->text[FLAG_COST_MODEL], &graph);
+    if (status == REMAT_OK) status = remat_graph_info(s->ctx, graph, &info);
+    if (status != REMAT_OK) {
+        remat_graph_free(graph), remat_graph_free(original);
+        return status;
+    }
+    remat_graph_free(s->graph), remat_graph_free(s->original);
+    s->original = original, s->graph = graph, s->info = info;
+    s->keep_all = NULL; /* it was another graph's */
+    return REMAT_OK;
+}
+
+static int read_graph(session *s, const remat_input *input, const remat_summary *recorded, const char *plan_source)
+{
+    const char *given = s->args->text[FLAG_COST_MODEL], *cost_model = given;
+    unsigned wanted = wanted_flags(s->args);
     CHECK(s, remat_graph_read(s->ctx, input, &s->original));
     if (recorded && strcmp(recorded->digest, remat_graph_digest(s->original)) != 0) recorded = NULL; /* of another graph */
     if (recorded && !wanted) wanted = recorded->flags;
@@ -304,6 +328,17 @@ int session_strategy(session *s, const char *name)
     }
     return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy", "unknown strategy '%.60s'%s", name,
                     g.best ? guess_hint(&g, "").text : "; remat plan --help lists them");
+}
+
+int session_strategies(session *s, const char *list)
+{
+    char name[64];
+    for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
+        const int status = session_strategy(s, name);
+        if (status) return status;
+    }
+    return REMAT_OK;
 }
 
 /* ---- names ---- */

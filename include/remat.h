@@ -150,6 +150,9 @@ enum { REMAT_DCE = 1, REMAT_FOLD_IDENTITY = 2, REMAT_NO_ALIAS = 4, REMAT_REPLAY_
 
 remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **out); /* open, read, close */
 remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out);
+/* At another batch size: an embedded model is built anew, a remat-graph file scaled by its `batch` and `size_per_batch` (docs/format.md). REMAT_E_INPUT: it
+ * does not say how it grows, or sizes pass 2^62. */
+remat_status remat_graph_read_batch(remat_ctx *ctx, const remat_input *input, int64_t batch, remat_graph **out);
 remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format, remat_sink *sink, void *user);
 void remat_graph_free(remat_graph *graph);
 /* A copy with `flags` (REMAT_DCE | ...) applied and costs by `cost_model`: "given", "unit", "node", "flops",
@@ -305,7 +308,15 @@ typedef struct remat_statement {
 
 remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_program **out);
 const remat_statement *remat_program_statements(const remat_program *program, size_t *n_statements);
+typedef struct remat_operand { uint32_t value, reg; } remat_operand; /* the register that the value lies in; REMAT_NONE: it is resident */
+/* What a step reads and makes, in the op's order, and the graph's outputs behind the last step. NULL past the last step. */
+const remat_operand *remat_program_step_in(const remat_program *program, size_t step, uint32_t *n);
+const remat_operand *remat_program_step_out(const remat_program *program, size_t step, uint32_t *n);
+const remat_operand *remat_program_outputs(const remat_program *program, uint32_t *n);
 void remat_program_free(remat_program *program);
+/* The schedule as a graph of its own (Checkmate, 4.8): a node for every step, repeated nodes where ops run again; its keep-all has the schedule's peak
+ * and cost. REMAT_E_APPLIES: it has transfers. */
+remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_graph **out);
 
 /* ---- fusion ---- */
 

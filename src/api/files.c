@@ -86,28 +86,42 @@ static remat_status check_kind(remat_ctx *ctx, const remat_input *input, remat_k
                                  : rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed", names[input->kind], names[wanted]);
 }
 
-static remat_status read_graph(remat_ctx *ctx, const remat_input *input, remat_graph **out)
+/* batch: 0: as it stands. */
+static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch, remat_graph **out)
 {
     TRY(check_kind(ctx, input, REMAT_KIND_GRAPH));
-    if (input->dialect == RM_ZOO) return rm_zoo_build(ctx, input->text, out);
+    if (input->dialect == RM_ZOO) return rm_zoo_build(ctx, input->text, batch, out);
+    if (batch && input->dialect != RM_REMAT_JSON)
+        return rm_fail(ctx, REMAT_E_INPUT, "this format does not say how a graph grows with the batch");
     remat_builder *b = remat_builder_new(ctx, "");
     if (!b) return REMAT_E_MEMORY;
-    remat_status status = (input->dialect == RM_DOT        ? rm_read_dot
-                           : input->dialect == RM_NETWORKX ? rm_read_networkx
-                                                           : rm_read_graph)(ctx, input, b);
+    remat_status status = input->dialect == RM_DOT        ? rm_read_dot(ctx, input, b)
+                          : input->dialect == RM_NETWORKX ? rm_read_networkx(ctx, input, b)
+                                                          : rm_read_graph(ctx, input, batch, b);
     if (status == REMAT_OK) status = remat_builder_finish(b, out);
     remat_builder_free(b);
     return status;
 }
 
-remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out)
+static remat_status read_at_batch(remat_ctx *ctx, const remat_input *input, int64_t batch, remat_graph **out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_input_name(ctx, input->name);
-    const remat_status status = read_graph(ctx, input, out);
+    const remat_status status = read_graph(ctx, input, batch, out);
     rm_input_name(ctx, NULL);
     rm_scratch_release(ctx, mark);
     return status;
+}
+
+remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out)
+{
+    return read_at_batch(ctx, input, 0, out);
+}
+
+remat_status remat_graph_read_batch(remat_ctx *ctx, const remat_input *input, int64_t batch, remat_graph **out)
+{
+    if (batch < 1) return rm_fail(ctx, REMAT_E_USAGE, "batch %lld: the least is 1", (long long)batch);
+    return read_at_batch(ctx, input, batch, out);
 }
 
 remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **out)

@@ -1,23 +1,38 @@
-/* fusion.c: fusion groups for callers: the groups of a graph, and a schedule turned into a program of them. */
+/* fusion.c: for callers: a schedule as a graph, the fusion groups of a graph, and a schedule turned into a program of them. */
 #include "graph/unroll.h"
 #include "plan/fuse.h"
 #include "verify/verify.h"
 
 enum { FUSE_WORK = 40000000 }; /* arcs of flow networks: about a second */
 
-static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_fusion *fusion,
-                         remat_graph **out)
+/* Of any schedule that somebody gives us. */
+static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_unroll_kind kind,
+                           remat_graph **out)
 {
     remat_verdict verdict;
     remat_step *own;
-    remat_graph *program = NULL;
     TRY(rm_verify(ctx, g, steps, n_steps, ctx->options.bandwidth, &verdict));
     if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
     TRY(RM_SCRATCH(ctx, own, n_steps));
     for (size_t t = 0; t < n_steps; t++) own[t] = steps[t];
     TRY(rm_steps_to_graph(ctx, g, own, n_steps));
-    TRY(rm_unroll(ctx, g, own, n_steps, &program));
+    return rm_unroll(ctx, g, own, n_steps, kind, out);
+}
+
+remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_graph **out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = unroll(ctx, graph, steps, n_steps, RM_UNROLL_STEPS, out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_fusion *fusion,
+                         remat_graph **out)
+{
+    remat_graph *program = NULL;
     remat_fusion report;
+    TRY(unroll(ctx, g, steps, n_steps, RM_UNROLL_KERNELS, &program));
     const remat_status status = rm_fuse(ctx, &program, &report);
     if (status != REMAT_OK) return remat_graph_free(program), status;
     *fusion = report;

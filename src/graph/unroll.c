@@ -3,8 +3,8 @@
  * Problem: who reads which run of an op is implicit in a schedule ("the newest"); a compiler, and the pass between fusion groups, want a graph in
  * which every run is a node with values of its own.
  * Method: the ops are written one after the other; `now` says which new value stands for each old one, so a repeated op simply gets new
- * outputs, and later readers read those. Resident values come first and once. A graph output is its first instance, which is what a
- * forward pass hands out; a plan that drops an output and makes it again has a lower peak than its unrolled graph.
+ * outputs, and later readers read those. Resident values come first and once. For fusion a graph output is its first instance, which is
+ * what a forward pass hands out: a plan that drops an output and makes it again has a lower peak than that graph; otherwise its newest.
  * Invariant: the new graph is valid if the ops are written in an order in which everything they read has been written. Linear. */
 #include "graph/unroll.h"
 
@@ -80,26 +80,29 @@ remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u, remat_graph **out)
     return REMAT_OK;
 }
 
-static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *steps, size_t n_steps, remat_graph **out)
+static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *steps, size_t n_steps, rm_unroll_kind kind,
+                           remat_graph **out)
 {
     rm_trace x;
-    rm_groups groups;
+    rm_groups groups = {0};
     TRY(rm_trace_of(ctx, u->g, steps, n_steps, &x));
-    TRY(rm_groups_find(ctx, &x, &groups));
+    if (kind == RM_UNROLL_KERNELS) TRY(rm_groups_find(ctx, &x, &groups));
     for (uint32_t t = 0; t < n_steps; t++) {
         if (steps[t].kind != REMAT_RUN) return rm_fail(ctx, REMAT_E_APPLIES, "step %u: a transfer is no node of a graph", t);
         const uint8_t phase = u->g->phase[steps[t].index];
         TRY(rm_unroll_op(u, steps[t].index, t >= x.backward && phase == REMAT_FORWARD ? REMAT_BACKWARD : phase,
-                         groups.fused[groups.of[t]] ? groups.of[t] : REMAT_NONE));
+                         groups.n && groups.fused[groups.of[t]] ? groups.of[t] : REMAT_NONE));
     }
+    if (kind == RM_UNROLL_STEPS) u->delivers = u->now;
     return rm_unroll_end(ctx, u, out);
 }
 
-remat_status rm_unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_graph **out)
+remat_status rm_unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_unroll_kind kind,
+                       remat_graph **out)
 {
     rm_unroller u;
     remat_status status = rm_unroll_begin(ctx, g, &u);
-    if (status == REMAT_OK) status = unroll(ctx, &u, steps, n_steps, out);
+    if (status == REMAT_OK) status = unroll(ctx, &u, steps, n_steps, kind, out);
     remat_builder_free(u.to);
     return status;
 }

@@ -20,8 +20,13 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
 remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase, uint32_t kernel);
 remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u, remat_graph **out); /* costs by the cost model of the old graph */
 
-/* The schedule as a graph: every step a node, in the kernel that fusion finds for it, in the order of the schedule; forward ops that run in the backward part are of
+/* RM_UNROLL_KERNELS: each node is marked with the kernel that fusion finds for it, and an output is the first instance, which a forward pass hands out.
+ * RM_UNROLL_STEPS: no marks, and an output is the newest instance, as the memory model has it: keep-all of the new graph has the schedule's peak. */
+typedef enum rm_unroll_kind { RM_UNROLL_KERNELS, RM_UNROLL_STEPS } rm_unroll_kind;
+
+/* The schedule as a graph: every step a node, in the order of the schedule; forward ops that run in the backward part are of
  * the backward phase. REMAT_E_APPLIES: it has transfers. */
-remat_status rm_unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_graph **out);
+remat_status rm_unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_unroll_kind kind,
+                       remat_graph **out);
 
 #endif

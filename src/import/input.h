@@ -53,7 +53,8 @@ remat_status rm_get_extra(remat_ctx *ctx, const rm_json *object, const char *con
 extern const char *const rm_value_kinds[], *const rm_phases[], *const rm_classes[]; /* by enum value */
 
 /* ---- readers: one file each ---- */
-remat_status rm_read_graph(remat_ctx *ctx, const remat_input *input, remat_builder *b);
+remat_status rm_read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch_size,
+                           remat_builder *b); /* batch_size 0: as in the file */
 remat_status rm_read_networkx(remat_ctx *ctx, const remat_input *input, remat_builder *b);
 remat_status rm_read_dot(remat_ctx *ctx, const remat_input *input, remat_builder *b);
 

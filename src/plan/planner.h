@@ -56,8 +56,9 @@ typedef struct rm_planner {
 
 const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name); /* NULL: unknown, and the error is set */
 
-extern const rm_planner rm_keep_all, rm_periodic, rm_chen_sqrt, rm_chen_greedy, rm_revolve, rm_rotor, rm_rotor_float, rm_mincut,
-    rm_save_inputs, rm_save_layers, rm_fastsa_group, rm_fastsa, rm_fastsa_order, rm_fastsa_offload, rm_auto;
+extern const rm_planner rm_keep_all, rm_periodic, rm_chen_sqrt, rm_chen_greedy, rm_ap_sqrt, rm_ap_greedy, rm_lin_sqrt,
+    rm_lin_greedy, rm_revolve, rm_rotor, rm_rotor_float, rm_mincut, rm_save_inputs, rm_save_layers, rm_fastsa_group, rm_fastsa,
+    rm_fastsa_order, rm_fastsa_offload, rm_auto;
 
 /* What chain planners share (chain_steps.c). */
 remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind, uint32_t stage);

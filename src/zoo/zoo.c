@@ -162,11 +162,23 @@ remat_status rm_zoo_parse(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows,
     return REMAT_OK;
 }
 
-remat_status rm_zoo_build(remat_ctx *ctx, const char *spec, remat_graph **out)
+static remat_status set_batch(remat_ctx *ctx, const rm_zoo_row *row, int64_t batch, rm_zoo_args *args)
+{
+    for (const rm_zoo_param *p = row->params; p->key; p++) {
+        if (strcmp(p->key, "batch") != 0) continue;
+        if (batch > p->high) return rm_fail_at(ctx, REMAT_E_INPUT, "batch", "goes up to %" PRId64, p->high);
+        args->batch = batch;
+        return REMAT_OK;
+    }
+    return rm_fail(ctx, REMAT_E_INPUT, "this model has no batch");
+}
+
+remat_status rm_zoo_build(remat_ctx *ctx, const char *spec, int64_t batch, remat_graph **out)
 {
     const rm_zoo_row *row = NULL;
     rm_zoo_args args = {0};
     TRY(rm_zoo_parse(ctx, models, RM_LEN(models), spec, &row, &args));
+    if (batch) TRY(set_batch(ctx, row, batch, &args));
     remat_builder *builder = remat_builder_new(ctx, spec);
     if (!builder) return rm_no_memory(ctx);
     const rm_mark mark = rm_scratch_mark(ctx);

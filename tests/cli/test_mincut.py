@@ -18,6 +18,17 @@ def test_saved(remat, name):
     assert rows["save-inputs"]["saved_bytes"] <= rows["save-layers"]["saved_bytes"]
 
 
+def test_saved_csv_has_what_the_table_shows(remat):
+    graph = GRAPHS / "resnet18.json.gz"
+    lines = [line.split(",") for line in remat.ok("compare", graph, "--saved", "--csv").splitlines()]
+    rows = {row["strategy"]: row for row in remat.json("compare", graph, "--saved")}
+    assert len(lines) == 5 and all(len(line) == len(lines[0]) for line in lines)
+    for line in lines[1:]:
+        cells = dict(zip(lines[0], line))
+        for key in ("saved_bytes", "cut_capacity", "traffic_bytes"):
+            assert int(cells[key]) == rows[cells["strategy"]][key]
+
+
 def test_saved_table(remat):
     graph = GRAPHS / "gpt2.json.gz"
     lines = remat.ok("compare", graph, "--saved").splitlines()

@@ -164,11 +164,12 @@ def test_help_and_version(remat):
     parts = [header.split(f"REMAT_VERSION_{part} ")[1].split()[0] for part in ("MAJOR", "MINOR", "PATCH")]
     assert remat.ok("--version").strip() == "remat " + ".".join(parts)
     overview = remat.ok("--help")
-    for command in ("info", "plan", "bound", "verify", "compare", "curve", "fuse", "lower", "gen", "import", "completion"):
+    for command in ("info", "plan", "bound", "verify", "compare", "curve", "maxbatch", "fuse", "lower", "gen", "import", "completion"):
         assert command in overview
         text = remat.ok(command, "--help")
         assert "remat " + command in text and "\x1b" not in text
         assert text.startswith("  remat " + command)  # examples first
+    assert "(1 to 64, default 1)" in " ".join(remat.ok("plan", "--help").split())  # of --threads
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -241,7 +242,7 @@ def test_cost_units(remat):
 def test_man_page():
     page = ROOT / "docs" / "remat.1"
     text = page.read_text()
-    for command in ("info", "plan", "bound", "verify", "compare", "curve", "fuse", "lower", "gen", "import"):
+    for command in ("info", "plan", "bound", "verify", "compare", "curve", "maxbatch", "fuse", "lower", "gen", "import"):
         assert command in text
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed, so the man page is not linted")

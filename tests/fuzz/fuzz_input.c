@@ -90,6 +90,11 @@ static void graph_way(remat_ctx *ctx, const remat_input *input)
     one_honest_line(ctx, status);
     if (status != REMAT_OK) return;
     graph_round_trip(ctx, graph);
+    remat_graph *larger = NULL;
+    const remat_status scaled = remat_graph_read_batch(ctx, input, INT64_C(1) << 33, &larger);
+    one_honest_line(ctx, scaled);
+    if (scaled == REMAT_OK) graph_round_trip(ctx, larger);
+    remat_graph_free(larger);
     if (remat_graph_n_ops(graph) <= 200) {
         plan_twice(ctx, graph, "keep-all");
         plan_twice(ctx, graph, "chen-sqrt");

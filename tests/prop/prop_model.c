@@ -42,6 +42,17 @@ static void compare_liveness(remat_ctx *ctx, const remat_graph *graph, const ran
     rm_scratch_release(ctx, mark);
 }
 
+/* Operands must lie in registers that are allocated when the step runs and hold the storage of their value. */
+static void check_operands(const remat_graph *graph, const remat_operand *x, uint32_t n, const uint32_t *held_root, size_t step)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t root = (uint32_t)remat_graph_value_get(graph, x[k].value, REMAT_VALUE_ROOT);
+        const bool resident = remat_graph_value_get(graph, root, REMAT_VALUE_PRODUCER) == REMAT_ABSENT;
+        CHECK(resident == (x[k].reg == REMAT_NONE), "step %zu: value %u: resident or in a register", step, x[k].value);
+        CHECK(resident || held_root[x[k].reg] == root, "step %zu: value %u is not in register %u", step, x[k].value, x[k].reg);
+    }
+}
+
 /* Statements must allocate each storage instance once, hold it over its reads, and free it once. */
 static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng, const random_schedule *s, const naive_verdict *n)
 {
@@ -50,9 +61,11 @@ static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naiv
     size_t n_statements, t = 0;
     const remat_statement *x = remat_program_statements(program, &n_statements);
     int64_t held = ng->resident_bytes;
+    uint32_t *held_root = malloc((n_statements + 1) * sizeof *held_root), n_operands;
+    for (size_t i = 0; i < n_statements; i++) held_root[i] = REMAT_NONE;
     for (size_t i = 0; i < n_statements; i++) {
-        if (x[i].kind == REMAT_ALLOCATE) held += x[i].bytes;
-        if (x[i].kind == REMAT_DEALLOCATE) held -= x[i].bytes;
+        if (x[i].kind == REMAT_ALLOCATE) held += x[i].bytes, held_root[x[i].reg] = x[i].value;
+        if (x[i].kind == REMAT_DEALLOCATE) held -= x[i].bytes, held_root[x[i].reg] = REMAT_NONE;
         if (x[i].kind != REMAT_COMPUTE) {
             CHECK(x[i].memory_bytes == held, "statement %zu says %" PRId64 ", is %" PRId64, i, x[i].memory_bytes, held);
             continue;
@@ -60,10 +73,34 @@ static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naiv
         CHECK(x[i].step_index == t && x[i].step.kind == s->steps[t].kind && x[i].step.index == s->steps[t].index, "statement %zu is not step %zu", i, t);
         CHECK(x[i].memory_bytes == n->memory[t], "step %zu: lowered %" PRId64 ", reference %" PRId64, t, x[i].memory_bytes, n->memory[t]);
         CHECK(held + x[i].bytes == n->memory[t], "step %zu: allocated %" PRId64 ", reference %" PRId64, t, held + x[i].bytes, n->memory[t]);
+        const remat_operand *in = remat_program_step_in(program, t, &n_operands);
+        check_operands(graph, in, n_operands, held_root, t);
+        const remat_operand *made = remat_program_step_out(program, t, &n_operands);
+        check_operands(graph, made, n_operands, held_root, t);
         t++;
     }
     CHECK(t == s->n_steps, "%zu of %zu steps", t, s->n_steps);
+    CHECK(!remat_program_step_in(program, t, &n_operands) && n_operands == 0, "a step behind the last");
+    const remat_operand *outputs = remat_program_outputs(program, &n_operands);
+    check_operands(graph, outputs, n_operands, held_root, t);
+    free(held_root);
     remat_program_free(program);
+}
+
+/* The schedule as a graph: its keep-all is the schedule. */
+static void compare_unrolled(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s, const naive_verdict *n)
+{
+    remat_graph *unrolled = NULL;
+    remat_info info;
+    const remat_status status = remat_unroll(ctx, graph, s->steps, s->n_steps, &unrolled);
+    bool transfers = false;
+    for (size_t t = 0; t < s->n_steps; t++) transfers |= s->steps[t].kind != REMAT_RUN;
+    CHECK(status == (transfers ? REMAT_E_APPLIES : REMAT_OK), "%s", remat_ctx_error(ctx));
+    if (transfers) return;
+    CHECK(remat_graph_info(ctx, unrolled, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(info.ops == s->n_steps && info.keep_all_peak_bytes == n->peak_bytes && info.keep_all_cost == n->cost,
+          "unrolled: %u ops, peak %" PRId64 ", cost %" PRId64, info.ops, info.keep_all_peak_bytes, info.keep_all_cost);
+    remat_graph_free(unrolled);
 }
 
 static void one_pair(remat_ctx *ctx, random_schedule *s)
@@ -82,6 +119,7 @@ static void one_pair(remat_ctx *ctx, random_schedule *s)
     compare_verdict(ctx, graph, s, &n);
     compare_liveness(ctx, graph, s, &n);
     compare_program(ctx, graph, ng, s, &n);
+    compare_unrolled(ctx, graph, s, &n);
     naive_release(&n);
 
     random_schedule_break(s, graph, &r);

@@ -33,7 +33,7 @@ static void plans_through_files(void **state)
     static text t;
     remat_chain *chain = toy_chain();
     OK(ctx, remat_ctx_set(ctx, "slots", 0));
-    for (size_t i = 0; i < 8 * LENGTH(budgets) && chain_strategy_at(i / LENGTH(budgets)); i++)
+    for (size_t i = 0; i < 16 * LENGTH(budgets) && chain_strategy_at(i / LENGTH(budgets)); i++)
         for (int zipped = 0; zipped < 2; zipped++) {
             remat_plan *plan = NULL;
             OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i / LENGTH(budgets))->name, budgets[i % LENGTH(budgets)], &plan));
