@@ -55,7 +55,9 @@ static void on_progress(void *user, const remat_progress *p)
     const int permille = (int)((1000 * (s->bar.part * points + s->bar.point) + one) / (s->bar.parts * points));
     char line[BAR_COLUMNS + 100], bar[BAR_COLUMNS + 1] = "";
     for (int i = 0; i < BAR_COLUMNS; i++) bar[i] = i * 1000 < permille * BAR_COLUMNS ? '#' : '.';
-    snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
+    const int length = snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
+    if (p->bound_cost >= 0 && p->cost >= 0)
+        snprintf(line + length, sizeof line - (size_t)length, "  cost %" PRId64 ", at least %" PRId64, p->cost, p->bound_cost);
     fprintf(stderr, "\r\033[K%.*s", s->bar.columns - 1, line);
     fflush(stderr);
     s->bar.drawn_ns = now;

@@ -31,8 +31,19 @@ bool rm_spend(remat_ctx *ctx, int64_t work)
     return ctx->stopped != REMAT_DONE;
 }
 
+void rm_report_bound(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes, int64_t bound_cost)
+{
+    const remat_progress progress = {strategy, permille, cost, peak_bytes, ctx->work, bound_cost};
+    if (ctx->on_progress) ctx->on_progress(ctx->progress_user, &progress);
+}
+
 void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes)
 {
-    if (ctx->on_progress)
-        ctx->on_progress(ctx->progress_user, &(remat_progress){strategy, permille, cost, peak_bytes, ctx->work});
+    rm_report_bound(ctx, strategy, permille, cost, peak_bytes, REMAT_ABSENT);
+}
+
+int rm_permille_used(const remat_ctx *ctx, int64_t since_ns)
+{
+    if (ctx->deadline_ns == INT64_MAX) return (int)(1000 * ((double)ctx->work / (double)ctx->work_limit));
+    return (int)(1000 * ((double)(rm_clock_ns() - since_ns) / (double)(ctx->deadline_ns - since_ns + 1)));
 }

@@ -201,13 +201,6 @@ typedef struct schedule {
     double ramp;                  /* the share of the run in which lambda grows thirtyfold */
 } schedule;
 
-static int permille_used(const climb *c)
-{
-    const remat_ctx *ctx = c->p->ctx;
-    if (ctx->deadline_ns == INT64_MAX) return (int)(1000 * ((double)ctx->work / (double)ctx->work_limit));
-    return (int)(1000 * ((double)(rm_clock_ns() - c->started_ns) / (double)(ctx->deadline_ns - c->started_ns + 1)));
-}
-
 /* From the state at hand, for so many edits; true: a limit is reached. */
 static bool run_once(climb *c, int64_t edits, schedule plan)
 {
@@ -230,7 +223,7 @@ static bool run_once(climb *c, int64_t edits, schedule plan)
             take_stock(c);
             next_respacing = c->edits + RESPACE;
         }
-        rm_report(ctx, rm_auto.entry.name, permille_used(c), c->search.best_cost, c->search.best_peak);
+        rm_report(ctx, rm_auto.entry.name, rm_permille_used(ctx, c->started_ns), c->search.best_cost, c->search.best_peak);
         if (rm_spend(ctx, c->edits - before)) return true;
     }
     return false;

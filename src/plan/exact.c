@@ -1,0 +1,96 @@
+/* exact.c: auto's plan, and then the proof that none with its order of first runs is cheaper, or the one that is.
+ *
+ * The search of prove.c goes over all plans in the order in which auto's plan runs its ops for the first time; where auto found nothing that
+ * fits, in the graph's own order. A cheaper plan takes the place of auto's; it has the same order, so the proof holds for it.
+ * Small proofs follow a short run of auto; if that is not enough, a long run comes first, since the better the plan,
+ * the fewer states are left to look at. Work is counted in states; auto's comes on top. */
+#include "plan/planner.h"
+#include "plan/prove.h"
+#include "plan/search.h"
+
+enum { SHORT = 10 /* part of auto's own work */, FEW = 20000 /* states */, SOME_SECONDS = 500000 /* states */ };
+#define SECOND INT64_C(1000000000)
+
+/* The context's limits while a part of the whole runs. */
+static remat_status run_auto(const rm_problem *p, int64_t work, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    const int64_t spent = ctx->work, limit = ctx->work_limit, deadline = ctx->deadline_ns, now = rm_clock_ns();
+    if (deadline != INT64_MAX) ctx->deadline_ns = deadline - now > 4 * SECOND ? INT64_MAX : now + (deadline - now) / 2;
+    ctx->work = 0;
+    ctx->work_limit = work;
+    const remat_status status = rm_auto.run(p, best);
+    ctx->work = spent;
+    ctx->work_limit = limit;
+    ctx->deadline_ns = deadline;
+    if (ctx->stopped != REMAT_SIGNAL) ctx->stopped = REMAT_DONE;
+    return status;
+}
+
+static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, uint32_t **out)
+{
+    uint8_t *ran;
+    uint32_t n = 0;
+    TRY(RM_SCRATCH(ctx, ran, nm->n_ops));
+    TRY(RM_SCRATCH(ctx, *out, nm->n_ops));
+    for (size_t i = 0; i < codes->n; i++) {
+        if (ran[codes->items[i]]) continue;
+        ran[codes->items[i]] = 1;
+        (*out)[n++] = codes->items[i];
+    }
+    return REMAT_OK;
+}
+
+static bool is_proved(const rm_problem *p, const rm_incumbent *best)
+{
+    return rm_fits(p, best->peak_bytes) && (best->proved == best->cost || best->cost == p->graph->total_cost);
+}
+
+static remat_status prove(const rm_problem *p, const rm_normal *nm, int64_t states, rm_codes *codes, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    uint32_t *order = NULL;
+    rm_proved proved;
+    const bool fits = rm_fits(p, best->peak_bytes);
+    const int64_t limit = ctx->work_limit;
+    if (fits) {
+        TRY(rm_codes_of_steps(ctx, nm, &best->steps, codes));
+        TRY(first_runs(ctx, nm, codes, &order));
+    }
+    if (limit - ctx->work > states) ctx->work_limit = ctx->work + states;
+    const rm_proof_goal goal = {p->budget_bytes, order, fits ? best->cost : RM_MAX_SUM, best->peak_bytes, rm_exact.entry.name};
+    const remat_status status = rm_prove(ctx, nm, &goal, codes, &proved);
+    ctx->work_limit = limit;
+    TRY(status);
+    if (ctx->stopped == REMAT_WORK && ctx->work < limit) ctx->stopped = REMAT_DONE;
+    if (codes->n) TRY(rm_codes_offer(p, nm, codes, best));
+    if (rm_fits(p, best->peak_bytes)) best->proved = proved.bound;
+    if (proved.full && ctx->stopped == REMAT_DONE) ctx->stopped = REMAT_WORK;
+    return REMAT_OK;
+}
+
+static remat_status run_both(const rm_problem *p, int64_t work, int64_t states, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_normal nm;
+    rm_codes codes = {0};
+    TRY(run_auto(p, work, best));
+    if (ctx->stopped != REMAT_DONE || is_proved(p, best)) return REMAT_OK;
+    TRY(rm_normal_of(ctx, p->graph, &nm));
+    const remat_status status = prove(p, &nm, states, &codes, best);
+    RM_VEC_FREE(&ctx->heap, codes);
+    return status;
+}
+
+static remat_status run(const rm_problem *p, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    if (p->budget_bytes < 0) return rm_auto.run(p, best);
+    TRY(run_both(p, rm_auto.default_work / SHORT, FEW, best));
+    if (ctx->stopped != REMAT_DONE || is_proved(p, best)) return REMAT_OK;
+    return run_both(p, rm_auto.default_work, INT64_MAX, best);
+}
+
+const rm_planner rm_exact = {.entry = {"exact", "auto, then a search until none in the same order of first runs is cheaper"},
+                             .default_work = SOME_SECONDS,
+                             .run = run};
