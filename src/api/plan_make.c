@@ -77,6 +77,7 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
         *certificate = proof.certificate;
     }
     if (proved > s->bound_cost) {
+        certificate->cost = s->bound_cost;
         s->bound_cost = proved;
         s->bound_scope = "fixed-order";
         s->bound_method = "search";

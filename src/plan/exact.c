@@ -3,27 +3,27 @@
  * The search of prove.c goes over all plans in the order in which auto's plan runs its ops for the first time; where auto found nothing that
  * fits, in the graph's own order. A cheaper plan takes the place of auto's; it has the same order, so the proof holds for it.
  * Small proofs follow a short run of auto; if that is not enough, a long run comes first, since the better the plan,
- * the fewer states are left to look at. Work is counted in states; auto's comes on top. */
+ * the fewer states are left to look at. Work is auto's edits and prove.c's questions together. */
 #include "plan/planner.h"
 #include "plan/prove.h"
 #include "plan/search.h"
 
-enum { SHORT = 10 /* part of auto's own work */, FEW = 20000 /* states */, SOME_SECONDS = 500000 /* states */ };
+enum { SHORT = 10 /* part of auto's own work */, SMALL = 500000 /* for the first search */, TWO_SECONDS = 8000000 };
 #define SECOND INT64_C(1000000000)
 
-/* The context's limits while a part of the whole runs. */
+/* For so much work; a quarter of the work, or half of the time, if there is little. */
 static remat_status run_auto(const rm_problem *p, int64_t work, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     const int64_t spent = ctx->work, limit = ctx->work_limit, deadline = ctx->deadline_ns, now = rm_clock_ns();
     if (deadline != INT64_MAX) ctx->deadline_ns = deadline - now > 4 * SECOND ? INT64_MAX : now + (deadline - now) / 2;
-    ctx->work = 0;
-    ctx->work_limit = work;
+    ctx->work = 0; /* auto's search is laid out for the whole of its limit */
+    ctx->work_limit = work < (limit - spent) / 4 ? work : (limit - spent) / 4 + 1;
     const remat_status status = rm_auto.run(p, best);
-    ctx->work = spent;
+    ctx->work += spent;
     ctx->work_limit = limit;
     ctx->deadline_ns = deadline;
-    if (ctx->stopped != REMAT_SIGNAL) ctx->stopped = REMAT_DONE;
+    if (ctx->stopped != REMAT_SIGNAL) ctx->stopped = ctx->work < limit ? REMAT_DONE : REMAT_WORK;
     return status;
 }
 
@@ -46,7 +46,7 @@ static bool is_proved(const rm_problem *p, const rm_incumbent *best)
     return rm_fits(p, best->peak_bytes) && (best->proved == best->cost || best->cost == p->graph->total_cost);
 }
 
-static remat_status prove(const rm_problem *p, const rm_normal *nm, int64_t states, rm_codes *codes, rm_incumbent *best)
+static remat_status prove(const rm_problem *p, const rm_normal *nm, int64_t work, rm_codes *codes, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     uint32_t *order = NULL;
@@ -57,7 +57,7 @@ static remat_status prove(const rm_problem *p, const rm_normal *nm, int64_t stat
         TRY(rm_codes_of_steps(ctx, nm, &best->steps, codes));
         TRY(first_runs(ctx, nm, codes, &order));
     }
-    if (limit - ctx->work > states) ctx->work_limit = ctx->work + states;
+    if (limit - ctx->work > work) ctx->work_limit = ctx->work + work;
     const rm_proof_goal goal = {p->budget_bytes, order, fits ? best->cost : RM_MAX_SUM, best->peak_bytes, rm_exact.entry.name};
     const remat_status status = rm_prove(ctx, nm, &goal, codes, &proved);
     ctx->work_limit = limit;
@@ -69,15 +69,15 @@ static remat_status prove(const rm_problem *p, const rm_normal *nm, int64_t stat
     return REMAT_OK;
 }
 
-static remat_status run_both(const rm_problem *p, int64_t work, int64_t states, rm_incumbent *best)
+static remat_status run_both(const rm_problem *p, int64_t auto_work, int64_t work, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     rm_normal nm;
     rm_codes codes = {0};
-    TRY(run_auto(p, work, best));
+    TRY(run_auto(p, auto_work, best));
     if (ctx->stopped != REMAT_DONE || is_proved(p, best)) return REMAT_OK;
     TRY(rm_normal_of(ctx, p->graph, &nm));
-    const remat_status status = prove(p, &nm, states, &codes, best);
+    const remat_status status = prove(p, &nm, work, &codes, best);
     RM_VEC_FREE(&ctx->heap, codes);
     return status;
 }
@@ -86,11 +86,11 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     if (p->budget_bytes < 0) return rm_auto.run(p, best);
-    TRY(run_both(p, rm_auto.default_work / SHORT, FEW, best));
+    TRY(run_both(p, rm_auto.default_work / SHORT, SMALL, best));
     if (ctx->stopped != REMAT_DONE || is_proved(p, best)) return REMAT_OK;
     return run_both(p, rm_auto.default_work, INT64_MAX, best);
 }
 
 const rm_planner rm_exact = {.entry = {"exact", "auto, then a search until none in the same order of first runs is cheaper"},
-                             .default_work = SOME_SECONDS,
+                             .default_work = TWO_SECONDS,
                              .run = run};

@@ -9,7 +9,7 @@
  * that cannot lead to a plan cheaper than the one we have are dropped. Nothing leaves memory before it must: a state that holds
  * more is never worse. Where a step does not fit, every smallest set of storages that makes it fit is tried. What can serve nobody any more is not part of a state.
  *
- * Cost: exponential; the number of states is limited by the option proof_bytes. Work is counted in states looked at. Deterministic. */
+ * Cost: exponential; the number of states is limited by the option proof_bytes. Work is counted in questions to future.c, by their size. Deterministic. */
 #include "plan/prove.h"
 
 #include "plan/future.h"
@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { CHUNK = 1 << 14, HEAD = 3 /* words of a state before its set */, LOOKS = 64 /* states between looks at the limits */ };
+enum { CHUNK = 1 << 14, HEAD = 3 /* words of a state before its set */, LOOK = 1 << 14 /* work between looks at the limits */ };
 #define NO_STATE UINT32_MAX
 
 typedef struct open_state {
@@ -52,10 +52,12 @@ typedef struct prover {
     RM_VEC(open_state) open;
     int64_t bytes, most_bytes;
     bool full;
+    int64_t work, bound, began_ns; /* work not yet counted; no plan costs less */
+    bool stopped;                  /* a limit is reached */
     /* one expansion: */
     uint64_t *from, *part, *child; /* sets */
     uint32_t from_state, from_t, to_t, op;
-    int64_t from_cost, from_bound;
+    int64_t from_cost;
     uint32_t *candidates;
     int64_t *suffix_bytes; /* by candidate: of it and all after it */
     uint32_t n_candidates;
@@ -163,6 +165,8 @@ static int64_t round_up(const prover *p, int64_t cost)
 /* No plan through the state costs less. */
 static int64_t bound_of(prover *p, uint32_t t, const uint64_t *set, int64_t cost)
 {
+    const rm_future *f = &p->future;
+    p->work += 1 + (f->wanted_begin[t + 1] - f->wanted_begin[t] + f->current_begin[t + 1] - f->current_begin[t]) / 64;
     const int64_t rest = rm_future_cost(&p->future, t, set);
     return rest == RM_NO_FUTURE ? RM_MAX_SUM : round_up(p, cost * p->future.bound.unit + rest);
 }
@@ -205,7 +209,7 @@ static remat_status arrive(prover *p)
     uint32_t *place = find_place(p, t, p->child);
     if (*place && (int64_t)state_at(p, *place - 1)[0] <= cost) return REMAT_OK;
     int64_t bound = bound_of(p, t, p->child, cost);
-    if (bound < p->from_bound) bound = p->from_bound;
+    if (bound < p->bound) bound = p->bound;
     if (bound >= p->below) return REMAT_OK;
     if (!*place) TRY(new_state(p, place, t, p->child));
     place = find_place(p, t, p->child);
@@ -221,11 +225,22 @@ static remat_status arrive(prover *p)
     return push_open(p, (open_state){bound, t, *place - 1});
 }
 
+static bool is_time(prover *p)
+{
+    remat_ctx *ctx = p->ctx;
+    if (p->stopped || (p->work < LOOK && p->work < ctx->work_limit - ctx->work)) return p->stopped;
+    const int64_t cost = p->below == RM_MAX_SUM ? REMAT_ABSENT : p->below;
+    rm_report_bound(ctx, p->asked->strategy, rm_permille_used(ctx, p->began_ns), cost, p->asked->peak_bytes, p->bound);
+    p->stopped = rm_spend(ctx, p->work);
+    p->work = 0;
+    return p->stopped;
+}
+
 /* Every smallest set of candidates, from the i-th on, that frees `excess` bytes: largest first, so the last one is the least of its set. */
 static remat_status drop(prover *p, uint32_t i, int64_t excess)
 {
     if (excess <= 0) return arrive(p);
-    for (; i < p->n_candidates && p->suffix_bytes[i] >= excess; i++) {
+    for (; i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p); i++) {
         const uint32_t s = p->candidates[i];
         p->part[s / 64] &= ~(UINT64_C(1) << s % 64);
         const remat_status status = is_hopeful(p) ? drop(p, i + 1, excess - p->nm->bytes[s]) : REMAT_OK;
@@ -285,40 +300,31 @@ static remat_status expand(prover *p)
 
 static remat_status search(prover *p, rm_proved *out)
 {
-    remat_ctx *ctx = p->ctx;
-    const int64_t began_ns = rm_clock_ns();
     const uint32_t t = pass_floats(p, 0);
-    const int64_t first = bound_of(p, t, p->from, 0);
-    int64_t bound = first;
-    if (first >= p->below) return out->bound = p->below, REMAT_OK;
-    TRY(new_state(p, find_place(p, t, p->from), t, p->from));
-    TRY(push_open(p, (open_state){first, t, 0}));
-    for (uint32_t looks = 0; p->open.n; looks++) {
-        const open_state top = p->open.items[0];
-        bound = top.bound;
-        if (bound >= p->below) break;
-        if (p->full || p->bytes + (int64_t)(p->open.room * sizeof top) > p->most_bytes) {
-            out->full = true;
-            break;
-        }
-        if (looks % LOOKS == 0) {
-            const int64_t cost = p->below == RM_MAX_SUM ? REMAT_ABSENT : p->below;
-            rm_report_bound(ctx, p->asked->strategy, rm_permille_used(ctx, began_ns), cost, p->asked->peak_bytes, bound);
-            if (rm_spend(ctx, LOOKS)) break;
-        }
-        pop_open(p);
+    p->began_ns = rm_clock_ns();
+    p->bound = bound_of(p, t, p->from, 0);
+    if (p->bound < p->below) {
+        TRY(new_state(p, find_place(p, t, p->from), t, p->from));
+        TRY(push_open(p, (open_state){p->bound, t, 0}));
+    }
+    while (p->open.n && p->open.items[0].bound < p->below) {
+        p->full |= p->bytes + (int64_t)(p->open.room * sizeof *p->open.items) > p->most_bytes;
+        p->bound = p->open.items[0].bound;
+        if (p->full || is_time(p)) break;
+        const open_state top = pop_open(p);
         uint64_t *x = state_at(p, top.state);
         if (x[2] >> 32) continue; /* done already, at a lower cost */
         x[2] |= UINT64_C(1) << 32;
         p->from_state = top.state;
         p->from_t = top.t;
         p->from_cost = (int64_t)x[0];
-        p->from_bound = top.bound;
         memcpy(p->from, x + HEAD, p->n_words * sizeof *p->from);
         TRY(expand(p));
+        if (p->stopped) break;
     }
-    out->bound = p->open.n && bound < p->below ? bound : p->below;
-    out->states = p->n_states;
+    p->ctx->work += p->work;
+    out->full = p->full;
+    out->bound = (p->full || p->stopped) && p->bound < p->below ? p->bound : p->below;
     return REMAT_OK;
 }
 

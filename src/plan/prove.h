@@ -8,7 +8,6 @@ typedef struct rm_proved {
     int64_t bound; /* no plan in this order costs less, as far as it costs less than `below` */
     int64_t cost;  /* of the plan that was found, or INT64_MAX: none */
     bool full;     /* stopped for lack of memory */
-    int64_t states;
 } rm_proved;
 
 typedef struct rm_proof_goal {
