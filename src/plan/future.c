@@ -119,12 +119,22 @@ static remat_status list_wanted(remat_ctx *ctx, rm_future *f)
     return REMAT_OK;
 }
 
-remat_status rm_future_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order, rm_future *out)
+/* Of current and wanted, about: a storage is wanted where it has a gap, and at a few more positions. */
+static int64_t table_bytes(const rm_future *f)
+{
+    const rm_bound *b = &f->bound;
+    int64_t positions = f->nm->in_begin[f->nm->n_ops];
+    for (uint32_t i = 0; i < b->n_gaps; i++) positions += b->gaps[i].to - b->gaps[i].from;
+    return positions * (int64_t)(sizeof *f->current + sizeof *f->wanted);
+}
+
+remat_status rm_future_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order, int64_t most_bytes,
+                           rm_future *out)
 {
     rm_future f = {.nm = nm};
     const rm_bound_options options = {.rules = (unsigned)ctx->options.bound_rules, .charges = true};
     TRY(rm_bound_solve(ctx, nm, budget_bytes, order, &options, &f.bound));
-    if (f.bound.feasible) {
+    if (f.bound.feasible && table_bytes(&f) <= most_bytes) {
         TRY(RM_SCRATCH(ctx, f.position, nm->n_ops));
         for (uint32_t t = 0; t < nm->n_ops; t++) f.position[f.bound.order[t]] = t;
         TRY(list_base(ctx, budget_bytes, &f));

@@ -34,8 +34,10 @@ typedef struct rm_future { /* arrays live in scratch */
     int64_t *forced_part; /* by gap: what forced re-runs pay of it */
 } rm_future;
 
-/* bound.feasible says whether there is anything to find; if not, the rest is not there. */
-remat_status rm_future_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order, rm_future *out);
+/* bound.feasible says whether there is anything to find; if not, or if the tables would take more than `most_bytes`, the rest is not there,
+ * and base is NULL. */
+remat_status rm_future_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order, int64_t most_bytes,
+                           rm_future *out);
 /* In cost units / bound.unit. there: one bit a storage. */
 int64_t rm_future_cost(rm_future *f, uint32_t t, const uint64_t *there);
 /* How much dearer it is, by the bound's own prices, to lose a gap than to keep it; 0 if it is not. */

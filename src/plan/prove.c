@@ -486,8 +486,12 @@ remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *
                 .goal = NO_STATE};
     *out = (rm_proved){.bound = goal->below, .cost = INT64_MAX};
     found->n = 0;
-    remat_status status = rm_future_new(ctx, nm, goal->budget_bytes, goal->order, &p.future);
-    if (status == REMAT_OK && p.future.bound.feasible && nm->n_ops) {
+    /* Tables may take a quarter of the memory, those of n_ops by n_ops bits as well. */
+    remat_status status = rm_future_new(ctx, nm, goal->budget_bytes, goal->order, p.most_bytes / 4, &p.future);
+    const int64_t squared = (int64_t)nm->n_ops * (nm->n_ops + nm->n_stores) / 8;
+    out->full = p.future.bound.feasible && (!p.future.base || squared > p.most_bytes / 4);
+    if (status == REMAT_OK && out->full) out->bound = 0;
+    else if (status == REMAT_OK && p.future.bound.feasible && nm->n_ops) {
         status = find_floats(&p);
         if (status == REMAT_OK) status = list_sets(&p);
         if (status == REMAT_OK && !(p.table = rm_alloc(ctx, p.table_size * sizeof *p.table))) status = REMAT_E_MEMORY;
