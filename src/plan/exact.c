@@ -2,13 +2,17 @@
  *
  * The search of prove.c goes over all plans in the order in which auto's plan runs its ops for the first time; where auto found nothing that
  * fits, in the graph's own order. A cheaper plan takes the place of auto's; it has the same order, so the proof holds for it.
- * Small proofs follow a short run of auto; if that is not enough, a long run comes first, since the better the plan,
- * the fewer states are left to look at. Work is auto's edits and prove.c's questions together. */
+ * auto runs as long as the size of the graph asks for, and a short search follows; if that does not end, a long run of auto comes before the long
+ * search: the better the plan, the fewer states are left to look at. Work is auto's edits and prove.c's questions together. */
 #include "plan/planner.h"
 #include "plan/prove.h"
 #include "plan/search.h"
 
-enum { SHORT = 10 /* part of auto's own work */, SMALL = 500000 /* for the first search */, TWO_SECONDS = 8000000 };
+enum {
+    AN_OP = 4000,   /* auto's edits for each op in its first run: other orders take time to be found */
+    SMALL = 500000, /* for the first search */
+    TWO_SECONDS = 8000000
+};
 #define SECOND INT64_C(1000000000)
 
 /* For so much work; a quarter of the work, or half of the time, if there is little. */
@@ -89,7 +93,8 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     if (p->budget_bytes < 0) return rm_auto.run(p, best);
-    TRY(run_both(p, rm_auto.default_work / SHORT, SMALL, best));
+    const int64_t by_size = (int64_t)AN_OP * p->graph->n_ops;
+    TRY(run_both(p, by_size < rm_auto.default_work ? by_size : rm_auto.default_work, SMALL, best));
     if (ctx->stopped != REMAT_DONE || is_proved(p, best)) return REMAT_OK;
     return run_both(p, rm_auto.default_work, INT64_MAX, best);
 }
