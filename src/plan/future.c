@@ -19,11 +19,18 @@ enum { MOST_CHARGES_SEEN = 24 }; /* of one op: with more of them nothing is adde
 static rm_uint128 magnitude(int64_t x) { return (rm_uint128)x; }
 
 /* Bytes times a price, in cost units / unit: rounded down. */
-static int64_t worth(const rm_bound *b, int64_t bytes, int64_t price)
+static rm_uint128 worth(const rm_bound *b, int64_t bytes, int64_t price)
 {
     const rm_uint128 scale = magnitude(b->certificate.scale ? b->certificate.scale : 1), unit = magnitude(b->unit);
-    const rm_uint128 x = magnitude(bytes) * magnitude(price), scaled = scale > unit ? x / (scale / unit) : x * (unit / scale);
-    return scaled < magnitude(RM_MAX_SUM) ? (int64_t)scaled : RM_MAX_SUM;
+    const rm_uint128 x = magnitude(bytes) * magnitude(price);
+    return scale > unit ? x / (scale / unit) : x * (unit / scale);
+}
+
+/* The same, but no more than a gap's weight, which is all that counts. */
+static int64_t worth_of(const rm_bound *b, const rm_normal *nm, uint32_t gap, int64_t price)
+{
+    const rm_uint128 x = worth(b, nm->bytes[b->gaps[gap].store], price);
+    return x < magnitude(b->weight[gap]) ? (int64_t)x : b->weight[gap];
 }
 
 static int64_t price_from(const rm_bound *b, uint32_t t, const rm_gap *x) /* before x->to */
@@ -33,20 +40,25 @@ static int64_t price_from(const rm_bound *b, uint32_t t, const rm_gap *x) /* bef
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Sums may be large where many gaps follow each other: a base that is cut off is still a lower limit. */
 static remat_status list_base(remat_ctx *ctx, int64_t budget_bytes, rm_future *f)
 {
     const rm_normal *nm = f->nm;
     const rm_bound *b = &f->bound;
     const uint32_t n = nm->n_ops;
+    const rm_uint128 most = (rm_uint128)1 << 61;
+    rm_uint128 *begins, gained = 0, lost = 0;
     TRY(RM_SCRATCH(ctx, f->base, (size_t)n + 1));
-    for (uint32_t i = 0; i < b->n_gaps; i++) {
-        const rm_gap *x = &b->gaps[i];
-        f->base[b->start[i]] += least(b->weight[i], worth(b, nm->bytes[x->store], price_from(b, b->start[i] + 1, x)));
-    }
+    TRY(RM_SCRATCH(ctx, begins, (size_t)n + 1));
+    for (uint32_t i = 0; i < b->n_gaps; i++)
+        begins[b->start[i]] += magnitude(worth_of(b, nm, i, price_from(b, b->start[i] + 1, &b->gaps[i])));
     for (uint32_t t = n; t-- > 0;) {
         const int64_t price = b->price_before[t + 1] - b->price_before[t];
-        f->base[t] += f->base[t + 1] + nm->cost[b->order[t]] * b->unit;
-        if (price) f->base[t] -= worth(b, budget_bytes - b->need[t], price) + 1;
+        gained += begins[t] + magnitude(nm->cost[b->order[t]]) * magnitude(b->unit);
+        if (price) lost += worth(b, budget_bytes - b->need[t], price) + 1;
+        const rm_uint128 more = gained > lost ? gained - lost : 0;
+        f->base[t] = (int64_t)(more < most ? more : most);
+        if (gained < lost) f->base[t] = -(int64_t)(lost - gained < most ? lost - gained : most);
     }
     return REMAT_OK;
 }
@@ -54,9 +66,7 @@ static remat_status list_base(remat_ctx *ctx, int64_t budget_bytes, rm_future *f
 int64_t rm_future_surcharge(const rm_future *f, uint32_t gap)
 {
     const rm_bound *b = &f->bound;
-    const rm_gap *x = &b->gaps[gap];
-    const int64_t kept = worth(b, f->nm->bytes[x->store], price_from(b, b->start[gap] + 1, x));
-    return b->weight[gap] - least(b->weight[gap], kept);
+    return b->weight[gap] - worth_of(b, f->nm, gap, price_from(b, b->start[gap] + 1, &b->gaps[gap]));
 }
 
 static remat_status list_current(remat_ctx *ctx, rm_future *f)
@@ -70,8 +80,7 @@ static remat_status list_current(remat_ctx *ctx, rm_future *f)
     TRY(RM_SCRATCH(ctx, f->current, f->current_begin[n + 2]));
     for (uint32_t i = 0; i < b->n_gaps; i++)
         for (uint32_t t = b->start[i] + 1; t <= b->gaps[i].to; t++)
-            f->current[f->current_begin[t + 1]++] =
-                (rm_current_gap){i, worth(b, f->nm->bytes[b->gaps[i].store], price_from(b, t, &b->gaps[i]))};
+            f->current[f->current_begin[t + 1]++] = (rm_current_gap){i, worth_of(b, f->nm, i, price_from(b, t, &b->gaps[i]))};
     return REMAT_OK;
 }
 

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { CHUNK = 1 << 14, HEAD = 3 /* words of a state before its set */, LOOK = 1 << 14 /* work between looks at the limits */ };
+enum { CHUNK = 1 << 10, HEAD = 3 /* words of a state before its set */, LOOK = 1 << 14 /* work between looks at the limits */ };
 #define NO_STATE UINT32_MAX
 
 typedef struct open_state {
@@ -41,8 +41,7 @@ typedef struct prover {
     uint32_t *last_rerun;       /* by op: the last of them, or 0 */
     uint64_t *useful;           /* by t: set of storages that may still serve */
     uint64_t *in, *out, *stale; /* by op: sets */
-    int64_t *out_bytes;
-    uint32_t *by_size; /* storages, largest first, with bytes */
+    uint32_t *by_size;          /* storages, largest first, with bytes */
     uint32_t n_by_size;
     /* states: */
     RM_VEC(uint64_t *) chunks;
@@ -143,6 +142,7 @@ static remat_status new_state(prover *p, uint32_t *place, uint32_t t, const uint
         if (!chunk) return REMAT_E_MEMORY;
         TRY(RM_PUSH(p->ctx, p->chunks, chunk));
         p->bytes += (int64_t)size;
+        p->full |= p->bytes + (int64_t)(p->open.room * sizeof *p->open.items) > p->most_bytes;
     }
     uint64_t *x = state_at(p, p->n_states);
     x[2] = t;
@@ -153,10 +153,10 @@ static remat_status new_state(prover *p, uint32_t *place, uint32_t t, const uint
 
 /* ---- steps ---- */
 
-/* Costs are whole, and re-runs cost multiples of `step`. */
-static int64_t round_up(const prover *p, int64_t cost)
+/* Costs are whole, and re-runs cost multiples of `step`. rest: in cost units / unit. */
+static int64_t round_up(const prover *p, int64_t cost, int64_t rest)
 {
-    const int64_t unit = p->future.bound.unit, whole = cost / unit + (cost % unit > 0);
+    const int64_t unit = p->future.bound.unit, whole = cost + rest / unit + (rest % unit > 0);
     if (whole <= p->total_cost) return p->total_cost;
     const int64_t more = whole - p->total_cost;
     return p->total_cost + (more + p->step - 1) / p->step * p->step;
@@ -168,7 +168,7 @@ static int64_t bound_of(prover *p, uint32_t t, const uint64_t *set, int64_t cost
     const rm_future *f = &p->future;
     p->work += 1 + (f->wanted_begin[t + 1] - f->wanted_begin[t] + f->current_begin[t + 1] - f->current_begin[t]) / 64;
     const int64_t rest = rm_future_cost(&p->future, t, set);
-    return rest == RM_NO_FUTURE ? RM_MAX_SUM : round_up(p, cost * p->future.bound.unit + rest);
+    return rest == RM_NO_FUTURE ? RM_MAX_SUM : round_up(p, cost, rest);
 }
 
 static bool is_subset(const prover *p, const uint64_t *a, const uint64_t *b)
@@ -225,9 +225,11 @@ static remat_status arrive(prover *p)
     return push_open(p, (open_state){bound, t, *place - 1});
 }
 
+/* Is there no time, work or memory left? */
 static bool is_time(prover *p)
 {
     remat_ctx *ctx = p->ctx;
+    if (p->full) return true;
     if (p->stopped || (p->work < LOOK && p->work < ctx->work_limit - ctx->work)) return p->stopped;
     const int64_t cost = p->below == RM_MAX_SUM ? REMAT_ABSENT : p->below;
     rm_report_bound(ctx, p->asked->strategy, rm_permille_used(ctx, p->began_ns), cost, p->asked->peak_bytes, p->bound);
@@ -308,9 +310,8 @@ static remat_status search(prover *p, rm_proved *out)
         TRY(push_open(p, (open_state){p->bound, t, 0}));
     }
     while (p->open.n && p->open.items[0].bound < p->below) {
-        p->full |= p->bytes + (int64_t)(p->open.room * sizeof *p->open.items) > p->most_bytes;
         p->bound = p->open.items[0].bound;
-        if (p->full || is_time(p)) break;
+        if (is_time(p)) break;
         const open_state top = pop_open(p);
         uint64_t *x = state_at(p, top.state);
         if (x[2] >> 32) continue; /* done already, at a lower cost */
@@ -320,7 +321,7 @@ static remat_status search(prover *p, rm_proved *out)
         p->from_cost = (int64_t)x[0];
         memcpy(p->from, x + HEAD, p->n_words * sizeof *p->from);
         TRY(expand(p));
-        if (p->stopped) break;
+        if (p->full || p->stopped) break;
     }
     p->ctx->work += p->work;
     out->full = p->full;
@@ -352,7 +353,7 @@ static remat_status find_reruns(prover *p)
         for (uint32_t t = 0; t <= n; t++) {
             sum += paid[t];
             const bool may = (t > p->future.position[op] || p->floats[op]) && !p->nm->pinned[op] &&
-                             round_up(p, root + p->nm->cost[op] * b->unit - sum) < p->below;
+                             round_up(p, p->nm->cost[op], root - sum) < p->below;
             if (!may) continue;
             p->may_rerun[(size_t)op * (n / 64 + 1) + t / 64] |= UINT64_C(1) << t % 64;
             p->last_rerun[op] = t;
