@@ -1,9 +1,10 @@
 /* exact.c: auto's plan, and then the proof that none with its order of first runs is cheaper, or the one that is.
  *
- * The search of prove.c goes over all plans in the order in which auto's plan runs its ops for the first time; where auto found nothing that
- * fits, in the graph's own order. A cheaper plan takes the place of auto's; it has the same order, so the proof holds for it.
- * auto runs as long as the size of the graph asks for, and a short search follows; if that does not end, a long run of auto comes before the long
- * search: the better the plan, the fewer states are left to look at. Work is auto's edits and prove.c's questions together. */
+ * The search of prove.c goes over all plans in the order in which auto's plan runs its ops for the first time; where auto
+ * found nothing that fits, in the graph's own order. A cheaper plan takes the place of auto's; it has the same order, so the
+ * proof holds for it. auto runs as long as the size of the graph asks for, and a short search follows; if that does not end, a
+ * long run of auto comes before the long search: the better the plan, the fewer states are left to look at. Work is auto's
+ * edits and prove.c's questions together. */
 #include "plan/planner.h"
 #include "plan/prove.h"
 #include "plan/search.h"

@@ -1,12 +1,13 @@
 /* future.c: a lower limit on what remains to be paid from a state on. docs/bound.md, "From a state on", has the proof.
  *
- * The bound's prices and charges, looked at from position t. Gaps that begin later count as they do in the bound. For those that t lies in,
- * the state says more: a storage that is wanted and not there must be made again, and whatever that reads and is not there, to any depth.
- * Those re-runs are *forced*. A gap in progress costs at least what forced re-runs pay of it, and then either the rest
- * of its weight or the price of its bytes from here on. Of a forced op, what no gap charges it for in the stages in question is
- * added on top.
+ * The bound's prices and charges, looked at from position t. Gaps that begin later count as they do in the bound. For those
+ * that t lies in, the state says more: a storage that is wanted and not there must be made again, and whatever that reads and
+ * is not there, to any depth. Those re-runs are *forced*. A gap in progress costs at least what forced re-runs pay of it, and
+ * then either the rest of its weight or the price of its bytes from here on. Of a forced op, what no gap charges it for in the
+ * stages in question is added on top.
  *
- * Tables: O(sum of the lengths of gaps and lives). A question: O(gaps and storages in progress + forced ops with their charges). */
+ * Tables: O(sum of the lengths of gaps and lives). A question: O(gaps and storages in progress + forced ops with their
+ * charges). */
 #include "plan/future.h"
 
 #include "plan/gaps.h"

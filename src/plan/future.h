@@ -34,8 +34,8 @@ typedef struct rm_future { /* arrays live in scratch */
     int64_t *forced_part; /* by gap: what forced re-runs pay of it */
 } rm_future;
 
-/* bound.feasible says whether there is anything to find; if not, or if the tables would take more than `most_bytes`, the rest is not there,
- * and base is NULL. */
+/* bound.feasible says whether there is anything to find; if not, or if the tables would take more than `most_bytes`, the rest
+ * is not there, and base is NULL. */
 remat_status rm_future_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order, int64_t most_bytes,
                            rm_future *out);
 /* In cost units / bound.unit. there: one bit a storage. */

@@ -1,15 +1,17 @@
 /* prove.c: best-first search over the states of half-done plans.
  *
- * Problem: the order of first runs is fixed; what runs again, when, and what leaves memory when, is free. A state is the number of first
- * runs done and the set of storages in memory. A step runs the next op for the first time or another one again; its
- * inputs are there, and inputs, outputs, workspace and all else that stays fit the budget.
+ * Problem: the order of first runs is fixed; what runs again, when, and what leaves memory when, is free. A state is the
+ * number of first runs done and the set of storages in memory. A step runs the next op for the first time or another one
+ * again; its inputs are there, and inputs, outputs, workspace and all else that stays fit the budget.
  *
- * Method: A*. The cost so far plus what future.c says is left is a lower limit on every plan through a state; states go in ascending
- * order of it, so the first plan that is complete is the cheapest, and the least of the open states is a bound at any time. States
- * that cannot lead to a plan cheaper than the one we have are dropped. Nothing leaves memory before it must: a state that holds
- * more is never worse. Where a step does not fit, every smallest set of storages that makes it fit is tried. What can serve nobody any more is not part of a state.
+ * Method: A*. The cost so far plus what future.c says is left is a lower limit on every plan through a state; states go in
+ * ascending order of it, so the first plan that is complete is the cheapest, and the least of the open states is a bound at
+ * any time. States that cannot lead to a plan cheaper than the one we have are dropped. Nothing leaves memory before it must:
+ * a state that holds more is never worse. Where a step does not fit, every smallest set of storages that makes it fit is
+ * tried. What can serve nobody any more is not part of a state.
  *
- * Cost: exponential; the number of states is limited by the option proof_bytes. Work is counted in questions to future.c, by their size. Deterministic. */
+ * Cost: exponential; the number of states is limited by the option proof_bytes. Work is counted in questions to future.c, by
+ * their size. Deterministic. */
 #include "plan/prove.h"
 
 #include "plan/future.h"
@@ -238,7 +240,8 @@ static bool is_time(prover *p)
     return p->stopped;
 }
 
-/* Every smallest set of candidates, from the i-th on, that frees `excess` bytes: largest first, so the last one is the least of its set. */
+/* Every smallest set of candidates, from the i-th on, that frees `excess` bytes: largest first, so the last one is the least
+ * of its set. */
 static remat_status drop(prover *p, uint32_t i, int64_t excess)
 {
     if (excess <= 0) return arrive(p);
@@ -329,8 +332,9 @@ static remat_status search(prover *p, rm_proved *out)
     return REMAT_OK;
 }
 
-/* Which ops can run again in which stages, in a plan that is cheaper than `below`? A re-run is a waste as far as no gap pays for it, and a gap
- * pays only if it is lost, which may be dearer than keeping it would have been. docs/bound.md, "From a state on". */
+/* Which ops can run again in which stages, in a plan that is cheaper than `below`? A re-run is a waste as far as no gap pays
+ * for it, and a gap pays only if it is lost, which may be dearer than keeping it would have been. docs/bound.md, "From a state
+ * on". */
 static remat_status find_reruns(prover *p)
 {
     const rm_bound *b = &p->future.bound;
@@ -362,7 +366,8 @@ static remat_status find_reruns(prover *p)
     return REMAT_OK;
 }
 
-/* May the storage still serve at t? An output does, and who is read by an op that runs later, or that can make something that serves. */
+/* May the storage still serve at t? An output does, and who is read by an op that runs later, or that can make something that
+ * serves. */
 static void find_useful(prover *p, uint32_t t)
 {
     const rm_normal *nm = p->nm;
