@@ -16,7 +16,7 @@
 #define NS_PER_SECOND INT64_C(1000000000)
 #define PROGRESS_AFTER_NS NS_PER_SECOND
 #define PROGRESS_EVERY_NS (NS_PER_SECOND / 10)
-enum { BAR_COLUMNS = 30 };
+enum { BAR_COLUMNS = 12 };
 
 static remat_ctx *volatile running; /* whom the signal handler stops */
 static volatile sig_atomic_t interrupted;
@@ -53,14 +53,23 @@ static void on_progress(void *user, const remat_progress *p)
     if (now - s->bar.begin_ns < PROGRESS_AFTER_NS || now - s->bar.drawn_ns < PROGRESS_EVERY_NS) return;
     const int64_t one = p->permille < 0 ? 0 : p->permille > 1000 ? 1000 : p->permille, points = s->bar.points;
     const int permille = (int)((1000 * (s->bar.part * points + s->bar.point) + one) / (s->bar.parts * points));
-    char line[BAR_COLUMNS + 100], bar[BAR_COLUMNS + 1] = "";
+    char line[BAR_COLUMNS + 240], bar[BAR_COLUMNS + 1] = "";
     for (int i = 0; i < BAR_COLUMNS; i++) bar[i] = i * 1000 < permille * BAR_COLUMNS ? '#' : '.';
-    const int length = snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
-    if (p->bound_cost >= 0 && p->cost >= 0)
-        snprintf(line + length, sizeof line - (size_t)length, "  cost %" PRId64 ", at least %" PRId64, p->cost, p->bound_cost);
+    size_t n = (size_t)snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
+    const char *unit = session_cost_unit(s);
+    if (p->cost != REMAT_ABSENT)
+        n += (size_t)snprintf(line + n, sizeof line - n, "  cost %s", out_cost(s->out, p->cost, unit).text);
+    if (p->peak_bytes != REMAT_ABSENT)
+        n += (size_t)snprintf(line + n, sizeof line - n, "  peak %s", out_size(s->out, p->peak_bytes).text);
+    if (p->cost != REMAT_ABSENT && p->bound_cost != REMAT_ABSENT)
+        n += (size_t)snprintf(line + n, sizeof line - n, "  bound %s", out_cost(s->out, p->bound_cost, unit).text);
+    if (p->work > s->bar.work && s->bar.work > 0)
+        snprintf(line + n, sizeof line - n, "  %.1f M/s",
+                 (double)(p->work - s->bar.work) * 1e3 / (double)(now - s->bar.drawn_ns));
     fprintf(stderr, "\r\033[K%.*s", s->bar.columns - 1, line);
     fflush(stderr);
     s->bar.drawn_ns = now;
+    s->bar.work = p->work;
 }
 
 static void on_warning(void *user, const char *line)

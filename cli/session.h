@@ -23,6 +23,7 @@ struct session {
         uint32_t part, parts;       /* progress: of a loop over strategies */
         uint32_t point, points;     /* of a loop over budgets inside */
         int64_t begin_ns, drawn_ns; /* drawn_ns: 0 if no bar is on the terminal */
+        int64_t work;               /* spent when it was drawn */
         int columns;
     } bar;
 };

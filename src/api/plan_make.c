@@ -145,6 +145,7 @@ remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const cha
     const rm_problem p = {ctx, graph, budget_bytes};
     rm_incumbent best = {.any = false};
     rm_limits_begin(ctx, planner->default_work);
+    ctx->bound_cost = graph->total_cost; /* until something better is known */
     remat_status status = planner->run(&p, &best);
     rm_need need;
     if (status == REMAT_E_APPLIES && budget_bytes >= 0 && rm_need_find(ctx, graph, &need) == REMAT_OK &&

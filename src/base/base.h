@@ -60,6 +60,7 @@ struct remat_ctx {
     void *warning_user;
     int64_t work, work_limit; /* spent and allowed in the current call */
     int64_t deadline_ns;      /* of the current call; INT64_MAX: none */
+    int64_t bound_cost;       /* of the current call, for progress; REMAT_ABSENT: not known */
     remat_stopped stopped;    /* why the current call was cut short */
     atomic_bool stop;
 };
@@ -92,7 +93,6 @@ void rm_input_name(remat_ctx *ctx, const char *name); /* NULL or "": no file */
 void rm_limits_begin(remat_ctx *ctx, int64_t default_work);
 bool rm_spend(remat_ctx *ctx, int64_t work); /* true: stop now and keep the incumbent; ctx->stopped says why */
 void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes);
-void rm_report_bound(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes, int64_t bound_cost);
 int rm_permille_used(const remat_ctx *ctx, int64_t since_ns); /* of the time, or else of the work */
 int64_t rm_clock_ns(void);
 

@@ -19,6 +19,7 @@ void rm_limits_begin(remat_ctx *ctx, int64_t default_work)
                                              : default_work; /* a time alone: all of it */
     if (!ctx->options.time_ms || rm_add_overflows(rm_clock_ns(), ctx->options.time_ms * 1000000, &ctx->deadline_ns))
         ctx->deadline_ns = INT64_MAX; /* the option's range keeps the product from overflowing */
+    ctx->bound_cost = REMAT_ABSENT;
     ctx->stopped = REMAT_DONE;
 }
 
@@ -31,15 +32,10 @@ bool rm_spend(remat_ctx *ctx, int64_t work)
     return ctx->stopped != REMAT_DONE;
 }
 
-void rm_report_bound(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes, int64_t bound_cost)
-{
-    const remat_progress progress = {strategy, permille, cost, peak_bytes, ctx->work, bound_cost};
-    if (ctx->on_progress) ctx->on_progress(ctx->progress_user, &progress);
-}
-
 void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes)
 {
-    rm_report_bound(ctx, strategy, permille, cost, peak_bytes, REMAT_ABSENT);
+    const remat_progress progress = {strategy, permille, cost, peak_bytes, ctx->work, ctx->bound_cost};
+    if (ctx->on_progress) ctx->on_progress(ctx->progress_user, &progress);
 }
 
 int rm_permille_used(const remat_ctx *ctx, int64_t since_ns)

@@ -1,22 +1,17 @@
 /* auto.c: the best plan of all that is there, improved.
  *
  * The strategies that take milliseconds (rotor, mincut) go first; then a search over sequences, started from the best of them and from
- * keep-all in turn, and again and again from its own best. One move of the search recomputes what it needs, to any depth:
- *
- *     recompute   a storage that lies in memory over a crowded slot is made again just before its next read. An input that is not in
- *                 memory there either stays in memory until then, or is made again itself, and so on (probability and
- *                 number of ops are drawn anew for each move)
- *     forget      a second run goes, and with it the runs that only served it
- *     slide       a step goes elsewhere between its inputs and its readers
+ * keep-all in turn, and again and again from its own best. Its moves recompute a value with all that it needs, forget such a
+ * recomputation (plan/closure.c), and slide a step between its inputs and its readers.
  *
  * What is minimised is cost + lambda * sum over blocks of slots of (peak of the block - budget)+, by Metropolis' rule; lambda
- * starts low, grows thirtyfold, and then follows whether the state fits. Only moves of whole recomputations reach small
- * budgets: single ops, as fastsa moves them, would have to pass through states that are worse in both memory and cost.
+ * starts low, grows thirtyfold, and then follows whether the state fits.
  *
  * Work is counted in edits (steps put in or taken out). Integers decide what fits; doubles only weigh. */
 #include <stdlib.h>
 
 #include "base/real.h"
+#include "plan/closure.h"
 #include "plan/flow_seed.h"
 #include "plan/planner.h"
 #include "plan/polish.h"
@@ -25,9 +20,6 @@
 enum {
     BATCH = 256,          /* moves between looks at the limits */
     RESPACE = 64 * BATCH, /* edits between respacings */
-    MOST_OPS = 128,       /* that one move recomputes */
-    TRIES = 48,           /* to find a storage, or a second run, at random */
-    NEAR = 64,            /* slots that are looked through for an empty one */
     MAX_STARTS = 6,
     A_SECOND = 3000000 /* edits */
 };
@@ -44,120 +36,7 @@ typedef struct climb {
     int64_t excess_now;
     int64_t edits; /* done in this call */
     int64_t started_ns;
-    uint32_t *stack;
-    uint32_t n_stack;
 } climb;
-
-/* ---- moves ---- */
-
-/* The last empty slot before `end` and behind `first`, not far from it. */
-static uint32_t slot_before(const rm_seq *q, uint32_t first, uint32_t end)
-{
-    for (uint32_t slot = end; slot > first + 1 && slot + NEAR > end;)
-        if (q->at[--slot] == RM_EMPTY) return slot;
-    return RM_EMPTY;
-}
-
-static bool insert(climb *c, uint32_t slot, uint32_t op)
-{
-    if (slot == RM_EMPTY || !rm_seq_insert(&c->search.q, slot, op)) return false;
-    rm_seq_settle(&c->search.q);
-    c->edits++;
-    return true;
-}
-
-/* Runs what makes the storage once more between `from` and `to`, and what that needs. */
-static bool recompute(climb *c, uint32_t store, uint32_t from, uint32_t to)
-{
-    rm_search *s = &c->search;
-    rm_seq *q = &s->q;
-    const rm_normal *nm = &c->nm;
-    const uint32_t first = slot_before(q, from, to);
-    if (!insert(c, first, nm->producer[store])) return false;
-    const uint32_t chance = (uint32_t)rm_random_next(&s->random);
-    uint32_t room = 1u << rm_random_below(&s->random, 8);
-    c->n_stack = 0;
-    c->stack[c->n_stack++] = first;
-    while (c->n_stack && room) {
-        const uint32_t slot = c->stack[--c->n_stack], op = q->at[slot];
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && room; k++) {
-            uint32_t before;
-            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue; /* it is in memory anyway */
-            if ((uint32_t)rm_random_next(&s->random) > chance) continue;
-            const uint32_t again = slot_before(q, before, slot);
-            if (!insert(c, again, nm->producer[nm->in[k]])) continue;
-            c->stack[c->n_stack++] = again;
-            room--;
-        }
-    }
-    return true;
-}
-
-static uint32_t crowded_slot(climb *c)
-{
-    rm_search *s = &c->search;
-    const rm_profile *m = &s->q.memory;
-    uint32_t b = rm_random_below(&s->random, m->n_blocks);
-    if (m->max > c->limit)
-        while (m->high[b] <= c->limit) b = b + 1 == m->n_blocks ? 0 : b + 1;
-    const uint32_t slot = b * RM_PROFILE_BLOCK + rm_random_below(&s->random, RM_PROFILE_BLOCK);
-    return slot < s->q.n_slots ? slot : s->q.n_slots - 1;
-}
-
-static bool propose_recompute(climb *c)
-{
-    rm_search *s = &c->search;
-    const uint32_t slot = crowded_slot(c);
-    for (int i = 0; i < TRIES; i++) {
-        const uint32_t store = rm_random_below(&s->random, c->nm.n_stores);
-        uint32_t to;
-        if (c->nm.bytes[store] == 0 || c->nm.pinned[c->nm.producer[store]] || !rm_seq_spans(&s->q, store, slot, &to)) continue;
-        return recompute(c, store, slot, to);
-    }
-    return false;
-}
-
-/* Does nobody read what the step makes? */
-static bool is_unread(const rm_seq *q, uint32_t slot)
-{
-    const rm_normal *nm = q->nm;
-    const rm_code op = q->at[slot];
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-        if (rm_seq_unread_make(q, nm->out[k], slot + 1) != slot) return false;
-    return true;
-}
-
-static bool propose_forget(climb *c)
-{
-    rm_search *s = &c->search;
-    rm_seq *q = &s->q;
-    const rm_normal *nm = &c->nm;
-    uint32_t slot = 0;
-    for (int i = 0; i < TRIES / 2; i++) {
-        slot = rm_search_full_slot(s);
-        if (q->runs[q->at[slot]] > 1) break;
-    }
-    if (q->runs[q->at[slot]] <= 1) return false;
-    uint32_t op = q->at[slot];
-    if (!rm_seq_remove(q, slot)) return false;
-    rm_seq_settle(q);
-    c->edits++;
-    c->n_stack = 0;
-    for (;;) {
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && c->n_stack < MOST_OPS; k++) {
-            const uint32_t made = rm_seq_unread_make(q, nm->in[k], slot);
-            if (made != RM_EMPTY) c->stack[c->n_stack++] = made;
-        }
-        for (;;) {
-            if (c->n_stack == 0) return true;
-            slot = c->stack[--c->n_stack];
-            op = q->at[slot];
-            if (op != RM_EMPTY && q->runs[op] > 1 && is_unread(q, slot) && rm_seq_remove(q, slot)) break;
-        }
-        rm_seq_settle(q);
-        c->edits++;
-    }
-}
 
 /* ---- annealing ---- */
 
@@ -173,12 +52,11 @@ static void mutate(climb *c)
 {
     rm_search *s = &c->search;
     const uint32_t kind = rm_random_below(&s->random, 100);
-    const bool made = kind < 45 ? propose_recompute(c) : kind < 70 ? propose_forget(c) : rm_search_slide(s);
-    c->edits++;
-    if (!made) {
-        rm_seq_undo(&s->q);
-        return;
-    }
+    const uint32_t edits = kind < 45   ? rm_closure_recompute(s, c->limit)
+                           : kind < 70 ? rm_closure_forget(s)
+                                       : (uint32_t)rm_search_slide(s);
+    c->edits += kind < 70 ? edits + 1 : 1;
+    if (edits == 0) return;
     const double limit = c->cost_now + c->lambda * (double)c->excess_now - c->heat * rm_log(rm_random_unit(&s->random) + 1e-12);
     const double cost = cost_of(c);
     if (cost > limit) {
@@ -282,7 +160,7 @@ static remat_status search(climb *c, const rm_codes *keep_all, const rm_codes *s
         rm_search_load(s, s->best, s->n_best);
         stop = run_once(c, (int64_t)(edits / 16), (schedule){0.3, 0.02, 0});
     }
-    rm_search_finish(s);
+    rm_search_save(s);
     return rm_search_best(ctx, s, result);
 }
 
@@ -349,7 +227,6 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     if (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
     climb c = {.p = p, .limit = p->budget_bytes - p->graph->resident_bytes};
     TRY(rm_normal_of(ctx, p->graph, &c.nm));
-    TRY(RM_SCRATCH(ctx, c.stack, 2 * MOST_OPS + 8));
     TRY(set_scales(&c));
     TRY(offer_seeds(&c, best));
     TRY(run_quick(p, best));

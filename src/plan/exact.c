@@ -24,6 +24,7 @@ static remat_status run_auto(const rm_problem *p, int64_t work, rm_incumbent *be
     if (deadline != INT64_MAX) ctx->deadline_ns = deadline - now > 4 * SECOND ? INT64_MAX : now + (deadline - now) / 2;
     ctx->work = 0; /* auto's search is laid out for the whole of its limit */
     ctx->work_limit = work < (limit - spent) / 4 ? work : (limit - spent) / 4 + 1;
+    ctx->bound_cost = p->graph->total_cost; /* a search's bound is for one order */
     rm_incumbent found = {.any = false}; /* auto has nothing to do where there is a plan that fits */
     remat_status status = rm_auto.run(p, &found);
     if (status == REMAT_OK) status = rm_offer(p, best, &found.steps);

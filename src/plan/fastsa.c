@@ -5,9 +5,11 @@
  * inputs have been made, removes a random step, slides a random step between its inputs and its readers (the paper's rotate), or,
  * with offload on, flips whether a value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C (^8
  * with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth no more than a percent of cost, and
- * small budgets are not met. A chain that has not met the budget half way goes by memory alone until it has. Equation (1), footnote
- * 2's strict objective and memory alone are there too. A mutation is kept by Metropolis' rule at a temperature that falls
- * geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
+ * small budgets are not met. Equation (1), footnote 2's strict objective and memory alone are there too. A mutation is kept by
+ * Metropolis' rule at a temperature that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
+ *
+ * A chain that has not met the budget half way goes by what is over the budget alone until it has, summed over blocks of slots,
+ * and adds whole recomputations (plan/closure.c): no single op leads out of a state where several large values must go at once.
  *
  * Chains: even ones anneal over groups (plan/group.c) until the budget is met, then over the ops they are made of; odd ones over
  * ops from the start. Each has its own seed and its own share of the work, so the answer does not depend on the number of
@@ -26,6 +28,7 @@
 #include <pthread.h>
 
 #include "base/real.h"
+#include "plan/closure.h"
 #include "plan/fastsa.h"
 #include "plan/group.h"
 #include "plan/planner.h"
@@ -45,7 +48,7 @@ static const moves recompute = {0, 3}, order_only = {2, 1}, offload_only = {2, 2
 
 typedef enum objective { POWER, TIMES_COST, STRICT, MEMORY } objective; /* the first three as the option counts them */
 
-/* What all chains share; nothing in it changes while they run. */
+/* What all chains share. */
 typedef struct setting {
     const rm_problem *p;
     const char *name;
@@ -53,8 +56,10 @@ typedef struct setting {
     int64_t *transfer; /* by storage; NULL: no offload */
     objective objective;
     moves allowed;
-    const rm_schedule *from[2];      /* plans that even and odd chains start from, without grouping; NULL: keep-all */
-    int64_t work, time_ns;           /* of a chain; time: INT64_MAX: no limit */
+    const rm_schedule *from[2]; /* plans that even and odd chains start from, without grouping; NULL: keep-all */
+    int64_t work, time_ns;      /* of a chain; time: INT64_MAX: no limit */
+    int64_t begun_ns;
+    _Atomic int64_t *tally;          /* mutations of all chains, for progress: all that changes */
     float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
 } setting;
 
@@ -63,13 +68,13 @@ typedef struct chain {
     rm_search search;
     int64_t spent, elapsed_ns;
     remat_stopped stopped;
-    double end;     /* the share of work and time at which the stage ends */
-    bool warm;      /* starts five times as hot */
-    bool until_met; /* the stage also ends once the budget is met */
-    bool desperate; /* half the stage is over and the budget is not met: memory is all that counts until it is */
-    bool reports;
-    rm_soft_peak soft;       /* if asked for */
-    double weight;           /* the objective of the state */
+    double end;        /* the share of work and time at which the stage ends */
+    bool warm;         /* starts five times as hot */
+    bool until_met;    /* the stage also ends once the budget is met */
+    bool desperate;    /* half the stage is over and the budget is not met: what is over it is all that counts until it is */
+    bool reports;      /* it is in the calling thread */
+    rm_soft_peak soft; /* if asked for */
+    double weight;     /* the objective of the state */
     double first_heat, heat; /* temperature */
 } chain;
 
@@ -99,23 +104,38 @@ static double weigh(const chain *x, double memory, int64_t cost)
 
 /* ---- one mutation ---- */
 
+/* What is over the budget, summed over blocks of slots. */
+static double excess(const chain *c)
+{
+    const rm_seq *q = &c->search.q;
+    return (double)rm_profile_excess(&q->memory, c->set->p->budget_bytes - q->nm->resident_bytes);
+}
+
+/* Memory with the move, as the objective sees it. */
+static double look(chain *c, int64_t peak)
+{
+    rm_seq *q = &c->search.q;
+    if (c->desperate) return rm_seq_flush(q), excess(c);
+    return c->soft.sums ? rm_soft_peak_look(&c->soft, q) : (double)peak;
+}
+
 /* Keeps the move if it is good enough. */
 static void decide(chain *c, float exponential)
 {
     rm_seq *q = &c->search.q;
     const double limit = c->weight + c->heat * (double)exponential;
-    const bool soft = c->soft.sums;
-    if (!soft && weigh(c, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
+    const bool by_peak = !c->soft.sums && !c->desperate;
+    if (by_peak && weigh(c, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
         rm_seq_undo(q);
         return;
     }
     const int64_t peak = rm_seq_peak(q);
-    const double weight = weigh(c, soft ? rm_soft_peak_look(&c->soft, q) : (double)peak, q->cost);
+    const double weight = weigh(c, look(c, peak), q->cost);
     if (weight > limit) {
         rm_seq_undo(q);
         return;
     }
-    if (soft) rm_soft_peak_keep(&c->soft);
+    if (c->soft.sums && !c->desperate) rm_soft_peak_keep(&c->soft);
     rm_search_keep(&c->search, peak);
     c->weight = weight;
 }
@@ -150,7 +170,8 @@ static void mutate(chain *c)
     const uint64_t bits = rm_random_next(&s->random);
     const uint32_t kind = c->set->allowed.first + ((uint32_t)(bits & 0xffff) * c->set->allowed.n >> 16);
     bool made;
-    if (kind == 0) made = propose_add(s);
+    if (kind == 0 && c->desperate) made = rm_closure_recompute(s, c->set->p->budget_bytes - s->q.nm->resident_bytes) > 0;
+    else if (kind == 0) made = propose_add(s);
     else if (kind == 1) made = rm_seq_remove(&s->q, rm_search_full_slot(s));
     else if (kind == 2) made = rm_search_slide(s);
     else made = propose_flip(s);
@@ -179,9 +200,10 @@ static double share_used(chain *c, int64_t begun_ns)
 
 static void take_stock(chain *c)
 {
-    const rm_seq *q = &c->search.q;
-    if (c->soft.sums) rm_soft_peak_load(&c->soft, &c->search.q);
-    c->weight = weigh(c, c->soft.sums ? rm_soft_peak_now(&c->soft, q) : (double)rm_seq_peak_kept(q), q->cost);
+    rm_seq *q = &c->search.q;
+    if (c->soft.sums) rm_soft_peak_load(&c->soft, q);
+    const double memory = c->desperate ? excess(c) : c->soft.sums ? rm_soft_peak_now(&c->soft, q) : (double)rm_seq_peak_kept(q);
+    c->weight = weigh(c, memory, q->cost);
 }
 
 /* Temperatures go with the scale of the objective. */
@@ -194,6 +216,16 @@ static void set_desperate(chain *c, bool desperate)
 }
 
 double rm_fastsa_heat(double first, double share) { return first * rm_exp(-LN_10000 * share); }
+
+static void report(chain *c, int64_t mutations)
+{
+    const setting *set = c->set;
+    remat_ctx *ctx = set->p->ctx;
+    const int64_t before = atomic_fetch_add_explicit(set->tally, mutations, memory_order_relaxed);
+    if (!c->reports || c->spent % (256 * BATCH)) return;
+    ctx->work = before + mutations;
+    rm_report(ctx, set->name, rm_permille_used(ctx, set->begun_ns), c->search.best_cost, c->search.best_peak);
+}
 
 /* From where the chain stands to the end of the stage. */
 static void anneal(chain *c)
@@ -215,11 +247,10 @@ static void anneal(chain *c)
         used = share_used(c, begun_ns);
         const bool met = c->search.best_peak <= set->p->budget_bytes;
         if (c->desperate ? met : !met && set->objective != MEMORY && 2 * used > begin + c->end) set_desperate(c, !c->desperate);
-        if (c->reports && c->spent % (256 * BATCH) == 0)
-            rm_report(set->p->ctx, set->name, (int)(used * 1000), c->search.best_cost, c->search.best_peak);
+        report(c, batch);
     }
     c->elapsed_ns += rm_clock_ns() - begun_ns;
-    if (c->search.q.ranges) rm_search_finish(&c->search);
+    if (c->search.q.ranges) rm_search_save(&c->search);
 }
 
 /* ---- all chains ---- */
@@ -232,7 +263,10 @@ typedef struct crew { /* what one thread does: every n-th chain */
 static void *work_through(void *user)
 {
     const crew *w = user;
-    for (uint32_t i = w->first; i < w->n_chains; i += w->step) anneal(&w->chains[i]);
+    for (uint32_t i = w->first; i < w->n_chains; i += w->step) {
+        w->chains[i].reports = w->first == 0;
+        anneal(&w->chains[i]);
+    }
     return NULL;
 }
 
@@ -343,7 +377,6 @@ static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes
             if (status == REMAT_OK) status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
             if (status == REMAT_OK) status = rm_codes_offer(set->p, &set->nm, &starts[i], best);
         }
-        ctx->work += chains[i].spent;
         if (ctx->stopped == REMAT_DONE) ctx->stopped = chains[i].stopped;
         end_stage(&ctx->heap, &chains[i]);
     }
@@ -379,14 +412,16 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
     const double work = (double)ctx->work_limit * share / n, left_ns = (double)(ctx->deadline_ns - rm_clock_ns()) * share / n;
     set.work = work < 1 ? 1 : work > 9e18 ? INT64_MAX : (int64_t)work;
     set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : left_ns < 1 ? 1 : (int64_t)left_ns * n_threads;
+    _Atomic int64_t tally = ctx->work;
+    set.tally = &tally;
     chain chains[MAX_CHAINS];
     rm_codes starts[MAX_CHAINS] = {0};
     for (uint32_t i = 0; i < n; i++)
         chains[i] = (chain){.set = &set,
                             .warm = i / 2 % 2 == 1 && !set.from[0],
-                            .search.random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i},
-                            .reports = i == 0};
+                            .search.random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i}};
     const remat_status status = anneal_chains(&set, chains, n, starts, best);
+    ctx->work = tally;
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
     if (ctx->stopped == REMAT_WORK && share < 1) ctx->stopped = REMAT_DONE;
     return status;
@@ -398,15 +433,15 @@ static remat_status run_both(const rm_problem *p, rm_incumbent *best, const char
 {
     remat_ctx *ctx = p->ctx;
     const bool timed = ctx->deadline_ns != INT64_MAX;
-    const setting afresh = {.p = p, .name = name};
+    const setting afresh = {.p = p, .name = name, .begun_ns = rm_clock_ns()};
     rm_incumbent alone = {.any = false};
     remat_status status = rm_keep_all.run(p, &alone);
     if (status == REMAT_OK) status = run_part(afresh, &alone, recompute, 0.5);
     if (status == REMAT_OK) status = rm_offer(p, best, &alone.steps);
     if (status == REMAT_OK) status = run_part(afresh, best, offload_only, timed ? 0.3 : 0.15);
     if (status == REMAT_OK)
-        status = run_part((setting){.p = p, .name = name, .from = {&alone.steps, &best->steps}}, best, recompute_and_offload,
-                          timed ? 1 : 0.35);
+        status = run_part((setting){.p = p, .name = name, .begun_ns = afresh.begun_ns, .from = {&alone.steps, &best->steps}},
+                          best, recompute_and_offload, timed ? 1 : 0.35);
     RM_VEC_FREE(&ctx->heap, alone.steps);
     return status;
 }
@@ -419,7 +454,8 @@ static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const cha
     const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN || (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
     if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
         return REMAT_OK; /* nothing to gain, or to be found */
-    return allowed.n < 4 ? run_part((setting){.p = p, .name = name}, best, allowed, 1) : run_both(p, best, name);
+    return allowed.n < 4 ? run_part((setting){.p = p, .name = name, .begun_ns = rm_clock_ns()}, best, allowed, 1)
+                         : run_both(p, best, name);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)

@@ -234,7 +234,8 @@ static bool is_time(prover *p)
     if (p->full) return true;
     if (p->stopped || (p->work < LOOK && p->work < ctx->work_limit - ctx->work)) return p->stopped;
     const int64_t cost = p->below == RM_MAX_SUM ? REMAT_ABSENT : p->below;
-    rm_report_bound(ctx, p->asked->strategy, rm_permille_used(ctx, p->began_ns), cost, p->asked->peak_bytes, p->bound);
+    ctx->bound_cost = p->bound;
+    rm_report(ctx, p->asked->strategy, rm_permille_used(ctx, p->began_ns), cost, p->asked->peak_bytes);
     p->stopped = rm_spend(ctx, p->work);
     p->work = 0;
     return p->stopped;

@@ -1,12 +1,61 @@
 /* search.c: the state of a search and its best one.
  *
- * The best state is saved late: as long as the state at hand is the best there is nothing to save, and in a descent that is
- * most of the time. It is written down when a move that leads away from it is kept. */
+ * A descent meets a new best state every few moves, so noting one must cost nothing. A row of slots holds an older state, and a
+ * journal the edits kept since; noting the best state marks a place in the journal. When the journal is full, the row takes in
+ * what leads to the best state. If what is left is still long, the search is far from its best state, and the journal is given
+ * up; the next best state is then copied whole. Every edit is written once and applied once: O(1) per edit. */
 #include "plan/search.h"
 
 #include <string.h>
 
-enum { SPREAD = 5 };
+enum { SPREAD = 3 };
+
+/* The row becomes the best state. */
+static void advance_row(rm_search *s)
+{
+    for (uint32_t i = 0; i < s->n_to_best; i++) s->row[s->journal[i].slot] = s->journal[i].code;
+    s->n_journal -= s->n_to_best;
+    memmove(s->journal, s->journal + s->n_to_best, s->n_journal * sizeof *s->journal);
+    s->n_to_best = 0;
+}
+
+static void give_up_journal(rm_search *s)
+{
+    s->n_journal = s->n_to_best;
+    s->lost = true;
+}
+
+/* The edits of the move at hand. */
+static void write_down(rm_search *s)
+{
+    const rm_seq *q = &s->q;
+    if (s->n_journal + 2 * q->n_edits > s->room) {
+        advance_row(s);
+        if (s->n_journal + 2 * q->n_edits > s->room / 2) {
+            give_up_journal(s);
+            return;
+        }
+    }
+    for (size_t i = 0; i < q->n_edits; i++) {
+        const rm_edit *e = &q->edits[i];
+        if (e->from != RM_EMPTY) s->journal[s->n_journal++] = (rm_change){e->from, RM_EMPTY};
+        if (e->to != RM_EMPTY) s->journal[s->n_journal++] = (rm_change){e->to, e->code};
+    }
+}
+
+/* The state at hand is the best. */
+static void note(rm_search *s, int64_t peak)
+{
+    s->best_peak = peak;
+    s->best_cost = s->q.cost;
+    s->unsaved = true;
+    if (s->lost) {
+        memcpy(s->row, s->q.at, s->q.n_slots * sizeof *s->row);
+        s->n_journal = 0;
+        s->lost = false;
+    }
+    s->n_to_best = s->n_journal;
+}
 
 remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start)
 {
@@ -14,13 +63,15 @@ remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, 
     if (n_slots > INT32_MAX / 2) return REMAT_OK;
     TRY(RM_SCRATCH(ctx, s->best, n_slots));
     TRY(RM_SCRATCH(ctx, s->spare, n_slots));
+    TRY(RM_SCRATCH(ctx, s->row, n_slots));
+    TRY(RM_SCRATCH(ctx, s->journal, n_slots));
+    s->room = (uint32_t)n_slots;
     TRY(rm_seq_new(ctx, nm, (uint32_t)n_slots, &s->q));
     s->q.transfer = transfer;
     if (ctx->options.host_bytes) s->q.host_limit = ctx->options.host_bytes;
     if (!rm_seq_load(&s->q, start->items, start->n)) return rm_seq_free(&s->q), REMAT_OK;
-    s->best_peak = rm_seq_peak_kept(&s->q);
-    s->best_cost = s->q.cost;
-    s->unsaved = true;
+    s->lost = true;
+    note(s, rm_seq_peak_kept(&s->q));
     return REMAT_OK;
 }
 
@@ -30,39 +81,24 @@ bool rm_search_is_better(const rm_search *s, int64_t peak, int64_t cost)
 {
     const bool fits = peak <= s->floor_bytes, best_fits = s->best_peak <= s->floor_bytes;
     if (fits != best_fits) return fits;
-    if (fits) return cost < s->best_cost;
-    return peak < s->best_peak -
-                      (s->floor_bytes > 0 ? s->best_peak >> 8 : 0); /* on the way to a budget not every step is worth saving */
+    return fits ? cost < s->best_cost : peak < s->best_peak;
 }
 
 void rm_search_save(rm_search *s)
 {
-    if (s->unsaved) s->n_best = rm_seq_codes_kept(&s->q, s->best);
+    if (!s->unsaved) return;
+    advance_row(s);
+    s->n_best = 0;
+    for (uint32_t slot = 0; slot < s->q.n_slots; slot++)
+        if (s->row[slot] != RM_EMPTY) s->best[s->n_best++] = s->row[slot];
     s->unsaved = false;
-}
-
-static void note(rm_search *s, int64_t peak)
-{
-    s->best_peak = peak;
-    s->best_cost = s->q.cost;
-    s->unsaved = true;
-}
-
-void rm_search_finish(rm_search *s)
-{
-    rm_search_save(s);
-    const int64_t peak = rm_seq_peak_kept(&s->q);
-    if (s->best_peak <= s->floor_bytes || peak >= s->best_peak) return;
-    note(s, peak);
-    rm_search_save(s);
 }
 
 void rm_search_keep(rm_search *s, int64_t peak)
 {
-    const bool better = rm_search_is_better(s, peak, s->q.cost);
-    if (!better) rm_search_save(s);
+    if (!s->lost) write_down(s);
     rm_seq_keep(&s->q);
-    if (better) note(s, peak);
+    if (rm_search_is_better(s, peak, s->q.cost)) note(s, peak);
 }
 
 remat_status rm_search_best(remat_ctx *ctx, const rm_search *s, rm_codes *out)
@@ -78,6 +114,7 @@ void rm_search_load(rm_search *s, const rm_code *codes, size_t n)
 {
     rm_search_save(s);
     if (!rm_seq_load(&s->q, codes, n)) return;
+    give_up_journal(s);
     if (rm_search_is_better(s, rm_seq_peak_kept(&s->q), s->q.cost)) note(s, rm_seq_peak_kept(&s->q));
 }
 
@@ -85,7 +122,8 @@ void rm_search_respace(rm_search *s)
 {
     rm_search_save(s);
     const size_t n = rm_seq_codes(&s->q, s->spare);
-    if (!rm_seq_load(&s->q, s->spare, n)) s->q.crowded = false; /* no room to be had: it is as it was */
+    if (rm_seq_load(&s->q, s->spare, n)) give_up_journal(s);
+    else s->q.crowded = false; /* no room to be had: it is as it was */
 }
 
 uint32_t rm_search_empty_slot(rm_search *s, uint32_t first, uint32_t end)

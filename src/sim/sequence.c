@@ -56,6 +56,15 @@ static void take(rm_seq *q, uint32_t store, uint32_t i)
     for (uint32_t k = i; k < e->n; k++) list[k] = list[k + 1];
 }
 
+/* The i-th event becomes the one before what is now the j-th. */
+static void shift(rm_seq *q, uint32_t store, uint32_t i, uint32_t j, uint32_t event)
+{
+    uint32_t *list = q->pool + q->events[store].begin;
+    for (; i + 1 < j; i++) list[i] = list[i + 1];
+    for (; i > j; i--) list[i] = list[i - 1];
+    list[i] = event;
+}
+
 static void add_range(rm_seq *q, uint32_t first, uint32_t last, int64_t delta)
 {
     if (last >= q->n_slots) last = q->n_slots - 1;
@@ -170,9 +179,12 @@ static void count_fetch(rm_seq *q, uint32_t store, bool insert)
 }
 
 /* All that an edit changes but lists, slots and memory. */
-static void count(rm_seq *q, uint32_t slot, rm_code code, bool insert)
+static void count(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
 {
     const rm_normal *nm = q->nm;
+    const bool insert = from == RM_EMPTY, take_out = to == RM_EMPTY;
+    if (!rm_is_fetch(nm, code) && nm->pinned[code] && !take_out) q->pin_slot[code] = to;
+    if (!insert && !take_out) return;
     q->n_steps += insert ? 1 : UINT32_MAX;
     if (rm_is_fetch(nm, code)) {
         count_fetch(q, code - nm->n_ops, insert);
@@ -180,51 +192,58 @@ static void count(rm_seq *q, uint32_t slot, rm_code code, bool insert)
     }
     q->cost += insert ? nm->cost[code] : -nm->cost[code];
     q->runs[code] += insert ? 1 : UINT32_MAX;
-    if (nm->pinned[code] && insert) q->pin_slot[code] = slot;
 }
 
-static void edit_event(rm_seq *q, uint32_t store, uint32_t slot, bool make, bool insert)
+static void edit_event(rm_seq *q, uint32_t store, uint32_t from, uint32_t to, bool make)
 {
-    const uint32_t i = rm_event_find(q, store, slot);
-    if (insert) put(q, store, i, 2 * slot + make);
-    else take(q, store, i);
+    if (from == RM_EMPTY) put(q, store, rm_event_find(q, store, to), 2 * to + make);
+    else if (to == RM_EMPTY) take(q, store, rm_event_find(q, store, from));
+    else shift(q, store, rm_event_find(q, store, from), rm_event_find(q, store, to), 2 * to + make);
 }
 
-/* The steps as a set, for random choice: a removal moves the last one into the hole, and putting it back undoes just that. */
-static void edit_set(rm_seq *q, const rm_edit *e, bool insert, bool undo)
+/* The steps as a set, for random choice: taking one out moves the last one into the hole, and putting it back undoes just that. */
+static void put_into_set(rm_seq *q, uint32_t slot, uint32_t rank)
 {
-    if (insert) {
-        uint32_t at = q->n_set++;
-        if (undo && e->rank != at) { /* back to where it was */
-            const uint32_t moved = q->set[e->rank];
-            q->set[at] = moved;
-            q->rank[moved] = at;
-            at = e->rank;
-        }
-        q->set[at] = e->slot;
-        q->rank[e->slot] = at;
-        return;
+    const uint32_t end = q->n_set++;
+    if (rank != end) {
+        const uint32_t moved = q->set[rank];
+        q->set[end] = moved;
+        q->rank[moved] = end;
     }
-    const uint32_t at = q->rank[e->slot], moved = q->set[--q->n_set];
-    q->set[at] = moved;
-    q->rank[moved] = at;
+    q->set[rank] = slot;
+    q->rank[slot] = rank;
 }
 
-static void edit_lists(rm_seq *q, rm_edit *e, bool insert, bool undo)
+static uint32_t take_from_set(rm_seq *q, uint32_t slot)
+{
+    const uint32_t rank = q->rank[slot], moved = q->set[--q->n_set];
+    q->set[rank] = moved;
+    q->rank[moved] = rank;
+    return rank;
+}
+
+/* Slots and lists. `rank` is for a step put in; a step taken out returns its own. */
+static uint32_t edit_lists(rm_seq *q, uint32_t from, uint32_t to, rm_code code, uint32_t rank)
 {
     const rm_normal *nm = q->nm;
-    const rm_code code = e->code;
-    if (!insert && !undo) e->rank = q->rank[e->slot];
-    edit_set(q, e, insert, undo);
-    q->at[e->slot] = insert ? code : RM_EMPTY;
-    if (rm_is_fetch(nm, code)) {
-        edit_event(q, code - nm->n_ops, e->slot, RM_EVENT_MAKE, insert);
-        return;
+    if (from == RM_EMPTY) {
+        put_into_set(q, to, rank);
+    } else if (to == RM_EMPTY) {
+        rank = take_from_set(q, from);
+    } else {
+        rank = q->rank[from];
+        q->set[rank] = to;
+        q->rank[to] = rank;
     }
-    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
-        edit_event(q, nm->in[k], e->slot, RM_EVENT_READ, insert);
-    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
-        edit_event(q, nm->out[k], e->slot, RM_EVENT_MAKE, insert);
+    if (from != RM_EMPTY) q->at[from] = RM_EMPTY;
+    if (to != RM_EMPTY) q->at[to] = code;
+    if (rm_is_fetch(nm, code)) {
+        edit_event(q, code - nm->n_ops, from, to, RM_EVENT_MAKE);
+        return rank;
+    }
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++) edit_event(q, nm->in[k], from, to, RM_EVENT_READ);
+    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) edit_event(q, nm->out[k], from, to, RM_EVENT_MAKE);
+    return rank;
 }
 
 /* Most moves have one edit and are refused: their lists are never touched. */
@@ -232,14 +251,23 @@ void rm_seq_settle(rm_seq *q)
 {
     while (q->n_settled < q->n_edits) {
         rm_edit *e = &q->edits[q->n_settled++];
-        edit_lists(q, e, e->inserted, false);
+        e->rank = edit_lists(q, e->from, e->to, e->code, q->n_set);
     }
 }
 
-static void record(rm_seq *q, uint32_t slot, rm_code code, bool insert)
+static void record(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
 {
-    count(q, slot, code, insert);
-    q->edits[q->n_edits++] = (rm_edit){slot, code, 0, insert};
+    count(q, from, to, code);
+    q->edits[q->n_edits++] = (rm_edit){from, to, code, 0};
+}
+
+static void take_back(rm_seq *q)
+{
+    const rm_edit e = q->edits[--q->n_edits];
+    count(q, e.to, e.from, e.code);
+    if (q->n_edits >= q->n_settled) return;
+    edit_lists(q, e.to, e.from, e.code, e.rank);
+    q->n_settled--;
 }
 
 static bool begin_edit(rm_seq *q, size_t events)
@@ -289,7 +317,7 @@ bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code)
     if (!begin_edit(q, n_events(q->nm, code))) return false;
     const size_t n_ranges = q->n_ranges;
     if (!weigh_insert(q, slot, code)) return q->n_ranges = n_ranges, false;
-    record(q, slot, code, true);
+    record(q, RM_EMPTY, slot, code);
     return true;
 }
 
@@ -301,7 +329,7 @@ bool rm_seq_remove(rm_seq *q, uint32_t slot)
     if (!begin_edit(q, n_events(q->nm, code))) return false;
     const size_t n_ranges = q->n_ranges;
     if (!weigh_remove(q, slot, code)) return q->n_ranges = n_ranges, false;
-    record(q, slot, code, false);
+    record(q, slot, RM_EMPTY, code);
     return true;
 }
 
@@ -369,16 +397,13 @@ static bool slide_slowly(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
 {
     const size_t n_ranges = q->n_ranges;
     if (weigh_insert(q, to, code)) {
-        record(q, to, code, true);
+        record(q, RM_EMPTY, to, code);
         rm_seq_settle(q);
         if (weigh_remove(q, from, code)) {
-            record(q, from, code, false);
+            record(q, from, RM_EMPTY, code);
             return true;
         }
-        rm_edit *e = &q->edits[--q->n_edits];
-        q->n_settled--;
-        edit_lists(q, e, false, true);
-        count(q, to, code, false);
+        take_back(q);
         if (!rm_is_fetch(q->nm, code) && q->nm->pinned[code]) q->pin_slot[code] = from;
     }
     q->n_ranges = n_ranges;
@@ -407,8 +432,7 @@ bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to)
     if (!rm_is_fetch(nm, code) && nm->pinned[code] && !may_stand(q, code, to)) return false;
     if (rm_is_fetch(nm, code) || has_token(q, code)) return slide_slowly(q, from, to, code);
     if (!weigh_slide(q, from, to, code)) return q->n_ranges = n_ranges, false;
-    record(q, to, code, true);
-    record(q, from, code, false);
+    record(q, from, to, code);
     return true;
 }
 
@@ -438,13 +462,7 @@ void rm_seq_keep(rm_seq *q)
 
 void rm_seq_undo(rm_seq *q)
 {
-    while (q->n_edits) {
-        rm_edit *e = &q->edits[--q->n_edits];
-        count(q, e->slot, e->code, !e->inserted);
-        if (q->n_edits >= q->n_settled) continue;
-        edit_lists(q, e, !e->inserted, true);
-        q->n_settled--;
-    }
+    while (q->n_edits) take_back(q);
     if (q->n_flushed) rm_profile_undo(&q->memory, q->ranges, q->n_flushed);
     q->n_ranges = q->n_flushed = 0;
 }
@@ -511,7 +529,7 @@ bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
     for (size_t i = 0; i < n; i++) {
         const uint32_t slot = (uint32_t)((i + 1) * q->n_slots / (n + 1));
         load_step(q, slot, codes[i]);
-        record(q, slot, codes[i], true);
+        record(q, RM_EMPTY, slot, codes[i]);
         rm_seq_settle(q);
         rm_profile_sketch(&q->memory, q->ranges, q->n_ranges);
         q->n_ranges = q->n_edits = q->n_settled = 0;
@@ -520,30 +538,12 @@ bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
     return true;
 }
 
-static size_t list_codes(const rm_seq *q, rm_code *out)
-{
-    size_t n = 0;
-    for (uint32_t slot = 0; slot < q->n_slots; slot++)
-        if (q->at[slot] != RM_EMPTY) out[n++] = q->at[slot];
-    return n;
-}
-
 size_t rm_seq_codes(rm_seq *q, rm_code *out)
 {
     rm_seq_settle(q);
-    return list_codes(q, out);
-}
-
-static void turn_slot(rm_seq *q, const rm_edit *e, bool forward)
-{
-    q->at[e->slot] = e->inserted == forward ? e->code : RM_EMPTY;
-}
-
-size_t rm_seq_codes_kept(rm_seq *q, rm_code *out)
-{
-    for (size_t i = q->n_settled; i-- > 0;) turn_slot(q, &q->edits[i], false);
-    const size_t n = list_codes(q, out);
-    for (size_t i = 0; i < q->n_settled; i++) turn_slot(q, &q->edits[i], true);
+    size_t n = 0;
+    for (uint32_t slot = 0; slot < q->n_slots; slot++)
+        if (q->at[slot] != RM_EMPTY) out[n++] = q->at[slot];
     return n;
 }
 

@@ -19,10 +19,9 @@ typedef struct rm_events { /* of one storage, in time: 2 * slot + (1: made, 0: r
 } rm_events;
 
 typedef struct rm_edit {
-    uint32_t slot;
+    uint32_t from, to; /* slots; from RM_EMPTY: the step is put in; to RM_EMPTY: it is taken out */
     rm_code code;
-    uint32_t rank; /* of a removed step among `set` */
-    bool inserted;
+    uint32_t rank; /* of a step taken out among `set` */
 } rm_edit;
 
 typedef struct rm_seq {
@@ -53,8 +52,7 @@ remat_status rm_seq_new(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots, r
 void rm_seq_free(rm_seq *q);
 /* Steps evenly spread: step i of n in slot (i + 1) * n_slots / (n + 1). They must be valid, and fewer than slots; false: no room. */
 bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n);
-size_t rm_seq_codes(rm_seq *q, rm_code *out);      /* in order, with the move at hand; out has room for n_slots */
-size_t rm_seq_codes_kept(rm_seq *q, rm_code *out); /* without it */
+size_t rm_seq_codes(rm_seq *q, rm_code *out); /* in order, with the move at hand; out has room for n_slots */
 
 /* Each is part of the move at hand. False: it would not be valid, or there is no room; then nothing has changed. */
 bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code); /* slot is empty */

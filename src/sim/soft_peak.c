@@ -72,7 +72,10 @@ double rm_soft_peak_look(rm_soft_peak *s, rm_seq *q)
         const uint32_t b = (i % 2 ? q->ranges[i / 2].first : q->ranges[i / 2].last) / BLOCK;
         s->sums[b] = sum_block(s, q, b);
     }
-    for (size_t i = 0; i < q->n_edits; i++) s->sums[q->edits[i].slot / BLOCK] = sum_block(s, q, q->edits[i].slot / BLOCK);
+    for (size_t i = 0; i < 2 * q->n_edits; i++) {
+        const uint32_t slot = i % 2 ? q->edits[i / 2].from : q->edits[i / 2].to;
+        if (slot != RM_EMPTY) s->sums[slot / BLOCK] = sum_block(s, q, slot / BLOCK);
+    }
     return in_bytes(s, q, s->sums);
 }
 

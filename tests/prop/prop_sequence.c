@@ -127,12 +127,6 @@ static void one_move(bed *b, random_source *r)
     }
     const int64_t peak = rm_seq_peak(&b->q);
     if (changed) compare(b, peak, "edits");
-    const size_t n = rm_seq_codes_kept(&b->q, b->codes);
-    for (size_t i = 0, slot = 0; slot < b->q.n_slots; slot++)
-        if (before.at[slot] != RM_EMPTY) {
-            CHECK(i < n && b->codes[i] == before.at[slot], "code %zu of %zu before the move", i, n);
-            i++;
-        }
     if (!rm_seq_may_sink(&b->q)) CHECK(peak >= before.peak, "sank from %" PRId64 " to %" PRId64, before.peak, peak);
     if (random_chance(r, 50)) {
         rm_seq_keep(&b->q);

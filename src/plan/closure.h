@@ -1,0 +1,12 @@
+/* closure.h: moves of whole recomputations, for searches over sequences. */
+#ifndef RM_CLOSURE_H
+#define RM_CLOSURE_H
+
+#include "plan/search.h"
+
+/* Each makes edits of one move and says how many; 0: refused, and nothing has changed. */
+uint32_t rm_closure_recompute(rm_search *s,
+                              int64_t limit); /* where memory, without residents, is over the limit, if anywhere */
+uint32_t rm_closure_forget(rm_search *s);
+
+#endif
