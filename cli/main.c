@@ -46,7 +46,7 @@ const command commands[CMD_COUNT] = {
         {"verify", "GRAPH PLAN", "check a plan against its graph, independently",
          "Replays the plan with exact integers: every step must run, and the peak and cost it carries must be true. The "
          "options recorded in the plan apply unless flags are given. A certificate, if there is one, must prove the plan's "
-         "bound; with "
+         "bound (what a search proved besides cannot be checked, and is reported as such); with "
          "--bound there must be one, or the bound must be what running every op once costs. Exit code 5: invalid, with the "
          "first bad step.",
          "verify model.json.gz plan.json\n"

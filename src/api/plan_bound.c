@@ -68,7 +68,7 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
     TRY(rm_normal_of(ctx, g, &nm));
     TRY(first_runs(ctx, &nm, steps, n_steps, &order));
     if (fetches) TRY(transfers(ctx, &nm, &transfer));
-    const rm_bound_options options = {(unsigned)ctx->options.bound_rules, transfer};
+    const rm_bound_options options = {(unsigned)ctx->options.bound_rules, transfer, false};
     TRY(rm_bound_solve(ctx, &nm, budget_bytes, order, &options, &bound));
     rm_proof proof = {.cost = g->total_cost,
                       .feasible = bound.feasible,

@@ -61,7 +61,7 @@ static remat_outcome judge(const remat_summary *s)
 }
 
 /* A better bound, for the order in which this plan runs its ops for the first time. */
-static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, remat_summary *s,
+static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, int64_t proved, remat_summary *s,
                                rm_certificate *certificate)
 {
     rm_proof proof;
@@ -70,11 +70,18 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
     if (!proof.feasible || proof.cost > s->cost)
         return rm_fail(ctx, REMAT_E_BUG, "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
                        s->strategy, proof.feasible ? proof.cost : RM_MAX_SUM, s->cost);
-    if (proof.cost <= s->bound_cost) return REMAT_OK;
-    s->bound_cost = proof.cost;
-    s->bound_scope = "fixed-order";
-    s->bound_method = "flow";
-    *certificate = proof.certificate;
+    if (proof.cost > s->bound_cost) {
+        s->bound_cost = proof.cost;
+        s->bound_scope = "fixed-order";
+        s->bound_method = "flow";
+        *certificate = proof.certificate;
+    }
+    if (proved > s->bound_cost) {
+        certificate->cost = s->bound_cost;
+        s->bound_cost = proved;
+        s->bound_scope = "fixed-order";
+        s->bound_method = "search";
+    }
     return REMAT_OK;
 }
 
@@ -120,7 +127,7 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
-    TRY(strengthen(ctx, g, &best->steps, &s, &certificate));
+    TRY(strengthen(ctx, g, &best->steps, best->proved, &s, &certificate));
     s.outcome = judge(&s);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificate, out));
     (*out)->graph_ops = g->n_original_ops;

@@ -60,19 +60,29 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     return REMAT_OK;
 }
 
-/* What the certificate proves must be what the plan says. `must`: a bound that nothing proves is a fault too. */
+/* A search leaves nothing behind that could be checked: that is said, and what is proved besides. */
+static void say_unchecked(remat_ctx *ctx, const remat_summary *s, int64_t proved)
+{
+    if (s->bound_cost > proved)
+        rm_warn(ctx, "the plan's bound %" PRId64 " comes from a search and is not checked; %" PRId64 " is proved",
+                s->bound_cost, proved);
+}
+
+/* What the certificate proves must be what the plan says. `must`: a bound that nothing proves is a fault too, unless a search found it. */
 static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan, bool must, remat_verdict *v)
 {
     const remat_summary *s = &plan->summary;
     remat_verdict word;
     int64_t cost = 0;
     bool fetches = false;
+    const bool searched = strcmp(s->bound_method, "search") == 0;
     if (strcmp(s->cost_model, "") != 0 && strcmp(s->cost_model, g->cost_model) != 0)
         return must     ? rm_blame(v, REMAT_NONE, "the plan's bound is for costs by %.40s, the graph has %.40s", s->cost_model,
                                    g->cost_model),
                REMAT_OK : REMAT_OK;
     if (!plan->certificate.scale) {
         if (must && s->bound_cost == REMAT_ABSENT) rm_blame(v, REMAT_NONE, "the plan has no bound");
+        else if (must && searched) say_unchecked(ctx, s, g->total_cost);
         else if (must && s->bound_cost > g->total_cost) rm_blame(v, REMAT_NONE, "the plan's bound has no certificate");
         return REMAT_OK;
     }
@@ -82,7 +92,11 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
     TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches, bandwidth, &plan->certificate, &cost,
                         &word));
     if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
-    else if (s->bound_cost != cost) rm_verdict_refuse(v, "bound", s->bound_cost, cost);
+    else if (searched && plan->certificate.cost) {
+        if (plan->certificate.cost != cost) rm_verdict_refuse(v, "the certificate proves", plan->certificate.cost, cost);
+        else if (s->bound_cost < cost) rm_verdict_refuse(v, "bound", s->bound_cost, cost);
+        else if (must) say_unchecked(ctx, s, cost);
+    } else if (s->bound_cost != cost) rm_verdict_refuse(v, "bound", s->bound_cost, cost);
     return REMAT_OK;
 }
 

@@ -16,6 +16,7 @@
     OPT(objective, 0, 0, 2, "fastsa: 0: max(budget, peak)^4 * cost; the paper's 1: with power 1, 2: strict")                   \
     OPT(offload, 0, 0, 1, "fastsa: values may be offloaded and fetched, at the given bandwidth")                               \
     OPT(order_only, 0, 0, 1, "fastsa: nothing is recomputed, only the order changes; the lowest peak wins")                    \
+    OPT(proof_bytes, INT64_C(1) << 31, 1 << 20, INT64_MAX, "exact: the most memory that the search for a proof may take")      \
     OPT(reduction_factor, 4, 1, INT64_MAX,                                                                                     \
         "mincut: an op whose output is that many times smaller than its input never runs again")                               \
     OPT(reweight, 0, 0, 1000, "mincut: permille that a storage weighs more for each op between it and the backward pass")      \

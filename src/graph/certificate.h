@@ -18,6 +18,8 @@ typedef struct rm_heir { /* while it is no longer in use, `value` can stand in f
 
 typedef struct rm_certificate {
     int64_t scale; /* >= 1; 0: there is no certificate */
+    int64_t
+        cost; /* what it proves, as a plan says whose bound is higher since it comes from a search; 0: that of the bound itself */
     size_t n_prices, n_heirs;
     rm_price *prices; /* by op, ascending */
     rm_heir *heirs;   /* by value, then heir, ascending */

@@ -101,6 +101,7 @@ static remat_status read_certificate(remat_ctx *ctx, const rm_json *bound, rm_ce
     place = (rm_place){"bound.certificate", RM_NO_ITEM, "scale", RM_NO_ITEM};
     TRY(rm_require(ctx, certificate, place));
     TRY(rm_get_int(ctx, certificate, place, 1, &out->scale));
+    TRY((place.key = "cost", rm_get_int(ctx, certificate, place, 0, &out->cost)));
     TRY(read_pairs(ctx, certificate, "prices", &prices));
     TRY(read_pairs(ctx, certificate, "heirs", &heirs));
     out->n_prices = prices->n;

@@ -177,7 +177,9 @@ static void write_steps(rm_out *out, const remat_plan *plan)
 
 static void write_certificate(rm_out *out, const rm_certificate *x)
 {
-    rm_out_format(out, ",\"certificate\":{\"scale\":%" PRId64 ",\"prices\":[", x->scale);
+    rm_out_text(out, ",\"certificate\":{");
+    if (x->cost) rm_out_format(out, "\"cost\":%" PRId64 ",", x->cost);
+    rm_out_format(out, "\"scale\":%" PRId64 ",\"prices\":[", x->scale);
     for (size_t i = 0; i < x->n_prices; i++)
         rm_out_format(out, "%s[%" PRIu32 ",%" PRId64 "]", i ? "," : "", x->prices[i].op, x->prices[i].price);
     rm_out_text(out, "],\"heirs\":[");

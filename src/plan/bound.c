@@ -48,6 +48,7 @@ typedef struct solver {
     int64_t *weight; /* by gap */
     int64_t *rest;   /* by op: what it did not give, in cost units / unit */
     rm_uint128 *left, *given;
+    rm_charge *written;    /* like by_start, or NULL: not asked for */
     int64_t *price_before; /* by position: sum of the prices before it */
     /* the best so far: */
     rm_uint128 best;
@@ -215,7 +216,9 @@ static void share_by_bytes(solver *s, const int64_t *amount)
         for (uint32_t i = s->op_begin[op]; i < s->op_begin[op + 1]; i++) {
             const uint32_t gap = s->by_start[i];
             const rm_uint128 bytes = (rm_uint128)nm->bytes[s->gs.gaps[gap].store];
-            s->weight[gap] += (int64_t)((rm_uint128)amount[op] * bytes / (rm_uint128)most);
+            const int64_t part = (int64_t)((rm_uint128)amount[op] * bytes / (rm_uint128)most);
+            s->weight[gap] += part;
+            if (s->written) s->written[i].amount += part;
         }
     }
 }
@@ -265,6 +268,7 @@ static rm_uint128 give(solver *s)
             active += s->given[gap];
             proved += s->given[gap];
             if (active > peak) peak = active;
+            if (s->written) s->written[i] = (rm_charge){gap, limited(to_unit(s, s->given[gap]))};
         }
         s->rest[op] = limited(to_unit(s, most - peak));
     }
@@ -459,6 +463,30 @@ static remat_status write_certificate(solver *s)
     return write_heirs(s, x);
 }
 
+/* The charges that the certificate's prices call for, and what ops have left by bytes. */
+static remat_status write_charges(solver *s)
+{
+    bool too_many = false;
+    rm_bound *out = s->out;
+    if (s->best) s->heirs = s->best_heirs; /* and price_before is the certificate's */
+    else {
+        memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
+        TRY(rm_heirs_find(s->ctx, &s->gs, 0, NULL, s->price_before, &s->heirs));
+    }
+    TRY(charge_gaps(s, &too_many));
+    TRY(list_charges(s));
+    TRY(RM_SCRATCH(s->ctx, s->written, s->charges.n));
+    if (s->scale == 0) s->scale = 1;
+    give(s);
+    weigh_again(s);
+    memcpy(out->weight, s->weight, s->gs.n_gaps * sizeof *out->weight);
+    out->start = s->start;
+    out->charge_begin = s->op_begin;
+    out->charges = s->written;
+    out->price_before = s->price_before;
+    return REMAT_OK;
+}
+
 /* ---- from outside ---- */
 
 static remat_status allocate(solver *s)
@@ -511,7 +539,8 @@ remat_status rm_bound_solve(remat_ctx *ctx, const rm_normal *nm, int64_t budget_
     TRY(find_rows(&s));
     TRY(allocate(&s));
     remat_status status = s.n_rows ? solve_all(&s) : REMAT_OK;
-    RM_VEC_FREE(&ctx->heap, s.charges);
     if (status == REMAT_OK) status = write_certificate(&s);
+    if (status == REMAT_OK && options->charges) status = write_charges(&s);
+    RM_VEC_FREE(&ctx->heap, s.charges);
     return status;
 }

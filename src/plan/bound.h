@@ -21,7 +21,13 @@ typedef struct rm_gap {
 typedef struct rm_bound_options {
     unsigned rules;          /* REMAT_RULE_CHAIN | ... */
     const int64_t *transfer; /* by storage: cost of one fetch, if plans may fetch; then no rule applies. NULL: they may not */
+    bool charges;            /* say what each gap charges each op */
 } rm_bound_options;
+
+typedef struct rm_charge { /* docs/bound.md (4): what a lost gap is paid by a re-run of an op, in cost units / unit */
+    uint32_t gap;
+    int64_t amount;
+} rm_charge;
 
 typedef struct rm_bound {  /* arrays live in scratch */
     const uint32_t *order; /* by position: op */
@@ -35,6 +41,11 @@ typedef struct rm_bound {  /* arrays live in scratch */
     bool feasible;              /* need fits the budget everywhere; if not, there is no kept, no weight, no certificate */
     unsigned rules;             /* those that the certificate makes use of */
     rm_certificate certificate; /* scale 0: prices prove nothing beyond the first runs */
+    /* if options.charges, for the certificate's stand-ins: */
+    uint32_t *start;        /* by gap: after `from` where a stand-in is touched later */
+    uint32_t *charge_begin; /* by op */
+    rm_charge *charges;     /* by op, by start of their gaps; all that satisfy (4) and have no more than the op's cost */
+    int64_t *price_before;  /* by position, one more than there are: sum of the certificate's prices before it */
 } rm_bound;
 
 /* `order`: the normal graph's ops by first run; NULL: the graph's own. A budget below 0 is no limit. */

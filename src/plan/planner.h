@@ -17,6 +17,7 @@ typedef struct rm_incumbent {
     rm_schedule steps; /* in the graph's own indices */
     int64_t peak_bytes, cost;
     bool any;
+    int64_t proved; /* for the steps' order of first runs: no plan within the budget costs less; 0: nobody says so */
     int64_t offered_peak_bytes; /* of the last candidate; INT64_MAX if it is none: past 2^62 */
 } rm_incumbent;
 
@@ -58,7 +59,7 @@ const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name); /* NULL: un
 
 extern const rm_planner rm_keep_all, rm_periodic, rm_chen_sqrt, rm_chen_greedy, rm_ap_sqrt, rm_ap_greedy, rm_lin_sqrt,
     rm_lin_greedy, rm_revolve, rm_rotor, rm_rotor_float, rm_mincut, rm_save_inputs, rm_save_layers, rm_fastsa_group, rm_fastsa,
-    rm_fastsa_order, rm_fastsa_offload, rm_auto;
+    rm_fastsa_order, rm_fastsa_offload, rm_auto, rm_exact;
 
 /* What chain planners share (chain_steps.c). */
 remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind, uint32_t stage);

@@ -80,3 +80,19 @@ def test_usage(remat):
     for arguments in ((), ("--budget", "min"), ("--budget", "-1"), ("--budget", "50%", "--strategy", "rotor")):
         assert remat.run("bound", "zoo:mlp", *arguments).returncode == 1
     assert remat.run("bound", "chain:toy", "--budget", "50").returncode == 6
+
+
+def test_a_search_is_not_taken_for_a_certificate(remat):
+    graph, path = GRAPHS / "resnet18.json.gz", remat.folder / "plan.json"
+    flags = ("--dce", "--fold-identity", "--no-alias", "--cost-model", "node")
+    made = remat.json("plan", graph, "--budget", "50%", "--strategy", "exact", "-o", path, *flags)
+    assert (made["cost"], made["bound_cost"], made["bound_scope"], made["outcome"]) == (179, 179, "fixed-order", "optimal")
+    plan = json.loads(path.read_text())
+    schema("remat-plan.schema.json").validate(plan)
+    assert plan["bound"]["method"] == "search" and plan["bound"]["certificate"]["cost"] == 178
+    assert remat.run("verify", graph, path).stderr == b""
+    checked = remat.run("verify", graph, path, "--bound")
+    assert checked.returncode == 0 and b"the plan's bound 179 comes from a search and is not checked; 178 is proved" in checked.stderr
+    bare = dict(plan, bound=dict(plan["bound"], certificate=None))
+    checked = remat.run("verify", graph, remat.file("bare.json", bare), "--bound")
+    assert checked.returncode == 0 and b"171 is proved" in checked.stderr

@@ -1,19 +1,21 @@
 /* prop_bound.c: N random tiny graphs, each at a budget and in an order of first runs. The bound, as the verifier reads it from the
  * certificate, is never above the cheapest schedule that brute force finds, for no rule, each rule alone and all together; and
  * never below what running every op once costs. Each rule must have made a bound higher somewhere: a rule that never acts
- * would not be tested. With fetches allowed, bound and brute force are compared as well.
+ * would not be tested. With fetches allowed, bound and brute force are compared as well. The search for a proof finds the optimum, whatever it
+ * starts from, and proves it; stopped early, what it proves is not above the optimum.
  * Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1 SEED runs that one alone. */
 #include <string.h>
 
 #include "check.h"
 #include "order_brute.h"
-#include "plan/bound.h"
+#include "plan/gaps.h"
+#include "plan/prove.h"
 #include "random_graph.h"
 #include "verify/verify.h"
 
 #define NOTHING NULL, 0
 
-static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching, n_active[5];
+static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching, n_proved, n_stopped, n_floating, n_active[5];
 
 /* A forward part whose values are read again by a backward part: what the rules are about. In some, values shrink on the way, so that
  * earlier ones can stand in for several later ones, and the backward part reads late ones only. */
@@ -148,7 +150,7 @@ static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t
     rm_bound bound;
     remat_verdict v;
     int64_t cost = -1;
-    const rm_bound_options options = {rules, transfer};
+    const rm_bound_options options = {rules, transfer, false};
     CHECK(rm_bound_solve(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     if (!bound.feasible) return BRUTE_NOTHING;
     CHECK(rm_verify_bound(b->ctx, b->graph, b->steps, b->n_steps, b->budget, transfer != NULL, bandwidth, &bound.certificate,
@@ -157,6 +159,67 @@ static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t
     CHECK(v.valid, "rules %u: %s", rules, v.reason);
     CHECK(cost >= b->graph->total_cost, "rules %u: %" PRId64, rules, cost);
     return cost;
+}
+
+/* The search for a proof: the sequence it finds is valid, has this order, fits, and costs what it says. */
+static void check_found(bed *b, const rm_codes *found, int64_t cost)
+{
+    rm_schedule steps = {0};
+    rm_liveness l;
+    uint32_t n = 0, n_ran = 0;
+    bool ran[BRUTE_MOST_OPS] = {false};
+    for (size_t i = 0; i < found->n; i++) {
+        const uint32_t op = found->items[i];
+        if (ran[op]) continue;
+        ran[op] = true;
+        n_ran++;
+        if (rm_is_free_view(&b->nm, op)) {
+            n_floating++;
+            continue;
+        }
+        for (; rm_is_free_view(&b->nm, b->order[n]); n++) continue;
+        CHECK(op == b->order[n], "first run %u is of %u, not of %u", n, op, b->order[n]);
+        n++;
+    }
+    CHECK(n_ran == b->nm.n_ops, "%u of %u ops run", n_ran, b->nm.n_ops);
+    CHECK(rm_normal_expand(b->ctx, &b->nm, found->items, found->n, &steps) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    CHECK(rm_liveness_of(b->ctx, b->graph, steps.items, steps.n, &l) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    CHECK(l.cost == cost, "%" PRId64 " instead of %" PRId64, l.cost, cost);
+    CHECK(l.peak_bytes <= b->budget, "peak %" PRId64 ", budget %" PRId64, l.peak_bytes, b->budget);
+    RM_VEC_FREE(&b->ctx->heap, steps);
+}
+
+static rm_proved prove(bed *b, int64_t below, int64_t work, rm_codes *found)
+{
+    rm_proved proved;
+    CHECK(remat_ctx_set(b->ctx, "work", work) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    rm_limits_begin(b->ctx, INT64_MAX);
+    const rm_proof_goal goal = {b->budget, b->order, below, 0, "exact"};
+    CHECK(rm_prove(b->ctx, &b->nm, &goal, found, &proved) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    if (found->n) check_found(b, found, proved.cost);
+    CHECK((found->n > 0) == (proved.cost != INT64_MAX), "%zu steps, cost %" PRId64, found->n, proved.cost);
+    return proved;
+}
+
+/* Without anything to start from, with a plan that is too dear, with the best one, and stopped early. */
+static void compare_proofs(bed *b, random_source *r, int64_t least)
+{
+    rm_codes found = {0};
+    const bool any = least != BRUTE_NOTHING;
+    rm_proved p = prove(b, RM_MAX_SUM, 0, &found);
+    CHECK(p.cost == (any ? least : INT64_MAX), "search %" PRId64 ", optimum %" PRId64 " at %" PRId64, p.cost, least, b->budget);
+    CHECK(p.bound == (any ? least : RM_MAX_SUM), "bound %" PRId64 ", optimum %" PRId64, p.bound, least);
+    if (any) {
+        p = prove(b, least + 1 + random_below(r, 9), 0, &found);
+        CHECK(p.cost == least && p.bound == least, "search %" PRId64 ", optimum %" PRId64, p.cost, least);
+        p = prove(b, least, 0, &found);
+        CHECK(found.n == 0 && p.bound == least, "bound %" PRId64 ", optimum %" PRId64, p.bound, least);
+        p = prove(b, least + random_below(r, 5), 1 + random_below(r, 100), &found);
+        CHECK(p.bound <= least, "stopped: bound %" PRId64 ", optimum %" PRId64, p.bound, least);
+        n_proved += least > b->graph->total_cost;
+        n_stopped += p.bound < least;
+    }
+    RM_VEC_FREE(&b->ctx->heap, found);
 }
 
 static void compare(bed *b, random_source *r)
@@ -178,6 +241,7 @@ static void compare(bed *b, random_source *r)
               least);
         CHECK(bounds[i] >= bounds[0], "rules %u: %" PRId64 " below the base's %" PRId64, sets[i], bounds[i], bounds[0]);
     }
+    compare_proofs(b, r, least);
     int64_t transfer[BRUTE_MOST_STORES];
     const int64_t bandwidth = 100000000 + random_below(r, 2000000000);
     CHECK(remat_ctx_set(b->ctx, "bandwidth", bandwidth) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
@@ -249,6 +313,11 @@ int main(int argc, char **argv)
            ", side outputs %" PRId64 "\n",
            n, n_compared, n_infeasible, n_above_first_runs, n_tight, n_any_cheaper, n_fetching, n_active[0], n_active[1],
            n_active[2], n_active[3], n_active[4]);
+    printf("proofs: %" PRId64 " optima above the first runs, %" PRId64 " bounds of searches that were stopped, %" PRId64
+           " first runs of free views\n",
+           n_proved, n_stopped, n_floating);
+    if (n >= 1000 && (n_proved == 0 || n_stopped == 0 || n_floating == 0))
+        return printf("no proof, stop or free view: this tests nothing\n"), 1;
     if (n >= 1000 && (n_fetching == 0 || n_any_cheaper == 0))
         return printf("no fetch or other order ever helped: this tests nothing\n"), 1;
     for (size_t i = 0; i < RM_LEN(n_active) && n >= 1000; i++)

@@ -70,7 +70,7 @@ static void plan_through_a_file(remat_ctx *ctx, const remat_graph *graph, const 
 static void check_plan(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng, const remat_info *info, const char *strategy, int64_t budget, bool files)
 {
     remat_plan *plan = NULL, *again = NULL;
-    CHECK(remat_ctx_set(ctx, "work", strncmp(strategy, "fastsa", 6) == 0 || strcmp(strategy, "auto") == 0 ? 2000 : 0) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(remat_ctx_set(ctx, "work", strncmp(strategy, "fastsa", 6) == 0 || strcmp(strategy, "auto") == 0 || strcmp(strategy, "exact") == 0 ? 2000 : 0) == REMAT_OK, "%s", remat_ctx_error(ctx));
     const remat_status status = remat_plan_make(ctx, graph, strategy, budget, &plan);
     if (status == REMAT_E_APPLIES) {
         CHECK(strcmp(strategy, "keep-all") != 0, "%s", remat_ctx_error(ctx));

@@ -15,15 +15,37 @@ typedef struct search {
     const int64_t *transfer;
     uint32_t in[BRUTE_MOST_OPS], out[BRUTE_MOST_OPS], stale[BRUTE_MOST_OPS], outputs; /* sets of storages */
     uint32_t last_pinned_before[BRUTE_MOST_OPS]; /* sets of ops: pinned ones that go first */
-    int64_t *best;                               /* by state */
+    uint32_t floats;       /* in a fixed order: set of ops that have no place in it */
+    uint32_t n_bits;       /* of `there`: storages, then flags */
+    int64_t *best;         /* by state */
     entry *heap;
     size_t n, room;
 } search;
 
-bool brute_can(const rm_normal *nm) { return nm->n_ops <= BRUTE_MOST_OPS && nm->n_stores <= BRUTE_MOST_STORES; }
-
-static void offer(search *s, uint32_t state, int64_t cost)
+/* A view that costs nothing and reads several storages has no place in the order of first runs (docs/bound.md). */
+static bool floats_freely(const rm_normal *nm, uint32_t op)
 {
+    return nm->cost[op] == 0 && nm->workspace[op] == 0 && !nm->pinned[op] && rm_is_view_op(nm->g, nm->op[op]);
+}
+
+static bool is_dead(const rm_normal *nm, uint32_t op)
+{
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        if (nm->is_output[nm->out[k]] || nm->reader_begin[nm->out[k]] < nm->reader_begin[nm->out[k] + 1]) return false;
+    return true;
+}
+
+bool brute_can(const rm_normal *nm)
+{
+    uint32_t n_flags = 0;
+    for (uint32_t op = 0; op < nm->n_ops; op++) n_flags += floats_freely(nm, op) && is_dead(nm, op);
+    return nm->n_ops <= BRUTE_MOST_OPS && nm->n_stores + n_flags <= BRUTE_MOST_STORES;
+}
+
+static void offer(search *s, uint32_t ran, uint32_t there, int64_t cost)
+{
+    while (s->order && ran < s->nm->n_ops && s->floats >> s->order[ran] & 1) ran++;
+    const uint32_t state = ran << s->n_bits | there;
     if (cost >= s->best[state]) return;
     s->best[state] = cost;
     if (s->n == s->room) {
@@ -75,12 +97,12 @@ static bool may_be_first(const search *s, uint32_t ran, uint32_t op)
 static void run(search *s, uint32_t ran, uint32_t there, uint32_t op, int64_t cost)
 {
     const rm_normal *nm = s->nm;
-    const bool again = has_run(s, ran, op);
+    const bool floats = s->floats >> op & 1, again = floats || has_run(s, ran, op);
     if ((s->in[op] & ~there) || (again ? nm->pinned[op] : !may_be_first(s, ran, op))) return;
     const uint32_t with = there | s->out[op];
     if (nm->resident_bytes + bytes_of(nm, with) + nm->workspace[op] > s->budget) return;
     const uint32_t now_ran = again ? ran : s->order ? ran + 1 : ran | 1u << op;
-    offer(s, now_ran << nm->n_stores | (with & ~(s->stale[op] & ~s->out[op])), cost + nm->cost[op]);
+    offer(s, now_ran, with & ~(s->stale[op] & ~s->out[op]), cost + nm->cost[op]);
 }
 
 static void fetch(search *s, uint32_t ran, uint32_t there, uint32_t store, int64_t cost)
@@ -90,7 +112,7 @@ static void fetch(search *s, uint32_t ran, uint32_t there, uint32_t store, int64
     uint32_t with = there | 1u << store;
     if (nm->resident_bytes + bytes_of(nm, with) > s->budget) return;
     for (uint32_t j = nm->token_begin[store]; j < nm->token_begin[store + 1]; j++) with &= ~(1u << nm->tokens[j]);
-    offer(s, ran << nm->n_stores | with, cost + s->transfer[store]);
+    offer(s, ran, with, cost + s->transfer[store]);
 }
 
 static void list_sets(search *s)
@@ -109,28 +131,36 @@ static void list_sets(search *s)
     }
     for (uint32_t x = 0; x < nm->n_stores; x++)
         if (nm->is_output[x]) s->outputs |= 1u << x;
+    s->n_bits = nm->n_stores;
+    for (uint32_t op = 0; op < nm->n_ops && s->order; op++) {
+        if (!floats_freely(nm, op)) continue;
+        s->floats |= 1u << op;
+        if (!is_dead(nm, op)) continue; /* it runs because somebody reads it */
+        s->out[op] |= 1u << s->n_bits;
+        s->outputs |= 1u << s->n_bits++;
+    }
 }
 
 int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer)
 {
     search s = {.nm = nm, .order = order, .budget = budget_bytes, .transfer = transfer};
     list_sets(&s);
-    const size_t n_ran = order ? (size_t)nm->n_ops + 1 : (size_t)1 << nm->n_ops, n_states = n_ran << nm->n_stores;
+    const size_t n_ran = order ? (size_t)nm->n_ops + 1 : (size_t)1 << nm->n_ops, n_states = n_ran << s.n_bits;
     s.best = malloc(n_states * sizeof *s.best);
     if (!s.best) abort();
     for (size_t i = 0; i < n_states; i++) s.best[i] = INT64_MAX;
     int64_t least = BRUTE_NOTHING;
-    offer(&s, 0, 0);
+    offer(&s, 0, 0, 0);
     while (s.n) {
         const entry at = take(&s);
         if (at.cost > s.best[at.state]) continue;
-        const uint32_t ran = at.state >> nm->n_stores, there = at.state & ((1u << nm->n_stores) - 1);
+        const uint32_t ran = at.state >> s.n_bits, there = at.state & ((1u << s.n_bits) - 1);
         if (ran == n_ran - 1 && !(s.outputs & ~there)) {
             least = at.cost;
             break;
         }
         for (uint32_t x = 0; x < nm->n_stores; x++)
-            if (there >> x & 1) offer(&s, at.state & ~(1u << x), at.cost);
+            if (there >> x & 1) offer(&s, ran, there & ~(1u << x), at.cost);
         for (uint32_t x = 0; x < nm->n_stores && transfer; x++) fetch(&s, ran, there, x, at.cost);
         for (uint32_t op = 0; op < nm->n_ops; op++) run(&s, ran, there, op, at.cost);
     }

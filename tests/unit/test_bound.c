@@ -122,7 +122,7 @@ static void primal_solution(void **state)
     const rm_mark mark = rm_scratch_mark(ctx);
     OK(ctx, rm_normal_of(ctx, graph, &nm));
     const int64_t budget = info.keep_all_peak_bytes * 6 / 10;
-    OK(ctx, rm_bound_solve(ctx, &nm, budget, NULL, &(rm_bound_options){0, NULL}, &bound));
+    OK(ctx, rm_bound_solve(ctx, &nm, budget, NULL, &(rm_bound_options){.rules = 0}, &bound));
     assert_true(bound.feasible && bound.certificate.scale > 0);
     int64_t lost = 0;
     for (uint32_t t = 0; t < nm.n_ops; t++) {
@@ -203,7 +203,7 @@ static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *
     remat_verdict v, word;
     rm_schedule steps = {0};
     int64_t cost = 0;
-    const rm_bound_options options = {RM_RULES, NULL};
+    const rm_bound_options options = {RM_RULES, NULL, false};
     OK(ctx, rm_bound_solve(ctx, nm, budget, NULL, &options, &first));
     rounding x = {.nm = nm, .bound = &first};
     x.there = rm_scratch(ctx, nm->n_stores, 1), x.held = rm_scratch(ctx, nm->n_stores, 1),

@@ -107,7 +107,8 @@ static remat_status use_graph(remat_ctx *ctx, const remat_graph *graph)
     THEN(remat_graph_need_values(ctx, graph, values, 8, &n));
     THEN(remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM, "unit", &prepared));
     for (size_t i = 0; remat_strategy_at(i); i++) {
-        const bool anneals = strncmp(remat_strategy_at(i)->name, "fastsa", 6) == 0 || strcmp(remat_strategy_at(i)->name, "auto") == 0;
+        const char *name = remat_strategy_at(i)->name;
+        const bool anneals = strncmp(name, "fastsa", 6) == 0 || strcmp(name, "auto") == 0 || strcmp(name, "exact") == 0;
         THEN(remat_ctx_set(ctx, "work", anneals ? 3000 : 0));
         THEN(remat_ctx_set(ctx, "offload", 1));
         if (!is_twin(remat_strategy_at(i)->name, false)) THEN(use_plan(ctx, prepared, remat_strategy_at(i)->name));

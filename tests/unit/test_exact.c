@@ -1,0 +1,221 @@
+/* test_exact.c: exact proves the optima of FastSA's Table 2 (its cost model, graphs folded as there), and the one of a public graph that a MILP
+ * solver proves too; stopped by work, memory or a signal it keeps the plan and a bound that is true; plans say how their bound was
+ * proved, and the verifier neither refuses such a bound nor takes it for checked. */
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+
+#include "base/base.h"
+
+enum { FASTSA = REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS };
+
+static remat_graph *load(remat_ctx *ctx, const char *name, unsigned flags, const char *cost_model)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/graphs/%s.json.gz", REMAT_TEST_DATA, name);
+    remat_graph *file = NULL, *graph = NULL;
+    OK(ctx, remat_graph_load(ctx, path, &file));
+    OK(ctx, remat_graph_prepare(ctx, file, flags, cost_model, &graph));
+    remat_graph_free(file);
+    return graph;
+}
+
+static remat_plan *plan_at(remat_ctx *ctx, const remat_graph *graph, int64_t percent)
+{
+    remat_info info;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    OK(ctx, remat_plan_make(ctx, graph, "exact", info.keep_all_peak_bytes / 100 * percent, &plan));
+    assert_true(remat_plan_summary(plan)->within_budget);
+    return plan;
+}
+
+static void table_2(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const struct {
+        const char *graph;
+        int64_t percent, again; /* ops that run again in the cheapest plan */
+    } cases[] = {{"resnet18", 90, 1}, {"resnet18", 80, 2}, {"resnet18", 70, 4}, {"resnet18", 60, 6},
+                 {"resnet18", 50, 8}, {"vgg11", 90, 1},    {"vgg11", 80, 2}};
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        remat_graph *graph = load(ctx, cases[i].graph, FASTSA, "node");
+        remat_plan *plan = plan_at(ctx, graph, cases[i].percent);
+        const remat_summary *s = remat_plan_summary(plan);
+        assert_int_equal(s->cost - s->keep_all_cost, cases[i].again);
+        assert_int_equal(s->outcome, REMAT_OPTIMAL);
+        assert_int_equal(s->bound_cost, s->cost);
+        assert_string_equal(s->bound_scope, "fixed-order");
+        assert_int_equal(s->stopped, REMAT_DONE);
+        remat_plan_free(plan);
+        remat_graph_free(graph);
+    }
+}
+
+static remat_plan *plan_of_60(remat_ctx *ctx, remat_graph **graph) /* the one that takes the longest */
+{
+    *graph = load(ctx, "resnet18", FASTSA, "node");
+    return plan_at(ctx, *graph, 60);
+}
+
+static void by_work(void **state)
+{
+    remat_ctx *ctx = *state;
+    for (int64_t work = 1; work <= 100000; work *= 100) {
+        remat_graph *graph;
+        OK(ctx, remat_ctx_set(ctx, "work", work));
+        remat_plan *plan = plan_of_60(ctx, &graph);
+        const remat_summary *s = remat_plan_summary(plan);
+        assert_int_equal(s->stopped, REMAT_WORK);
+        assert_int_equal(s->outcome, REMAT_FEASIBLE);
+        assert_int_equal(s->bound_cost, 176); /* of the flow */
+        assert_string_equal(s->bound_method, "flow");
+        assert_in_range(s->work, work, work + 5000); /* auto looks at its limit every few thousand edits */
+        remat_plan_free(plan);
+        remat_graph_free(graph);
+    }
+}
+
+static void by_memory(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph;
+    OK(ctx, remat_ctx_set(ctx, "proof_bytes", 1 << 20));
+    remat_plan *plan = plan_of_60(ctx, &graph);
+    assert_int_equal(remat_plan_summary(plan)->outcome, REMAT_FEASIBLE);
+    assert_int_equal(remat_plan_summary(plan)->bound_cost, 176);
+    assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_WORK);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
+typedef struct watcher {
+    remat_ctx *ctx;
+    bool seen;
+} watcher;
+
+static void stop_in_proof(void *user, const remat_progress *p)
+{
+    watcher *w = user;
+    if (strcmp(p->strategy, "exact") != 0) return;
+    assert_true(p->bound_cost >= 171 && p->cost >= p->bound_cost && p->peak_bytes > 0);
+    w->seen = true;
+    remat_ctx_stop(w->ctx);
+}
+
+static void by_signal(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph;
+    watcher w = {.ctx = ctx};
+    remat_ctx_on_progress(ctx, stop_in_proof, &w);
+    remat_plan *plan = plan_of_60(ctx, &graph);
+    assert_true(w.seen);
+    assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_SIGNAL);
+    assert_int_equal(remat_plan_summary(plan)->outcome, REMAT_FEASIBLE);
+    remat_ctx_on_progress(ctx, NULL, NULL);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
+typedef struct text {
+    char bytes[65536];
+    size_t n;
+} text;
+
+static int append(void *user, const void *data, size_t size)
+{
+    text *t = user;
+    if (t->n + size > sizeof t->bytes) return -1;
+    memcpy(t->bytes + t->n, data, size);
+    t->n += size;
+    return 0;
+}
+
+static void count_warning(void *user, const char *line)
+{
+    assert_non_null(strstr(line, "comes from a search"));
+    ++*(int *)user;
+}
+
+static bool is_proved(remat_ctx *ctx, const remat_graph *graph, const text *t)
+{
+    remat_input *input = NULL;
+    remat_plan *plan = NULL;
+    remat_verdict v;
+    OK(ctx, remat_input_parse(ctx, "plan", t->bytes, t->n, &input));
+    OK(ctx, remat_plan_read(ctx, input, &plan));
+    OK(ctx, remat_plan_verify_bound(ctx, graph, plan, &v));
+    remat_plan_free(plan);
+    remat_input_free(input);
+    return v.valid;
+}
+
+/* The same length, so that the text stays in place. */
+static text with(const text *t, const char *old, const char *now)
+{
+    text changed = *t;
+    assert_int_equal(strlen(old), strlen(now));
+    char *at = strstr(changed.bytes, old);
+    assert_non_null(at);
+    memcpy(at, now, strlen(now));
+    return changed;
+}
+
+static void what_the_file_says(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, "resnet18", FASTSA, "node");
+    text twice[2] = {{{0}, 0}};
+    int warnings = 0;
+    for (int i = 0; i < 2; i++) {
+        remat_plan *plan = plan_at(ctx, graph, 50);
+        assert_string_equal(remat_plan_summary(plan)->bound_method, "search");
+        OK(ctx, remat_plan_write(ctx, plan, REMAT_JSON, append, &twice[i]));
+        remat_plan_free(plan);
+    }
+    assert_int_equal(twice[0].n, twice[1].n);
+    assert_memory_equal(twice[0].bytes, twice[1].bytes, twice[0].n);
+    remat_ctx_on_warning(ctx, count_warning, &warnings);
+    assert_true(is_proved(ctx, graph, &twice[0]));
+    assert_int_equal(warnings, 1);
+    const struct {
+        const char *old, *now;
+    } lies[] = {{"\"certificate\":{\"cost\":178", "\"certificate\":{\"cost\":177"},
+                {"\"certificate\":{\"cost\":178", "\"certificate\":{\"cost\":179"},
+                {"\"bound\":{\"cost\":179", "\"bound\":{\"cost\":178"},
+                {"\"bound\":{\"cost\":179", "\"bound\":{\"cost\":180"},
+                {"\"method\":\"search\"", "\"method\":\"flow  \""}};
+    for (size_t i = 0; i < LENGTH(lies); i++) {
+        const text lie = with(&twice[0], lies[i].old, lies[i].now);
+        assert_false(is_proved(ctx, graph, &lie));
+    }
+    assert_int_equal(warnings, 1);
+    remat_graph_free(graph);
+}
+
+/* Where nothing fits in any order, and where there is no limit, there is nothing to search. */
+static void nothing_to_prove(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, "vgg11", FASTSA, "node");
+    remat_info info;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    OK(ctx, remat_plan_make(ctx, graph, "exact", info.keep_all_peak_bytes / 10 * 7, &plan));
+    assert_int_equal(remat_plan_summary(plan)->outcome, REMAT_INFEASIBLE);
+    remat_plan_free(plan);
+    OK(ctx, remat_plan_make(ctx, graph, "exact", REMAT_BUDGET_NONE, &plan));
+    assert_int_equal(remat_plan_summary(plan)->outcome, REMAT_OPTIMAL);
+    assert_int_equal(remat_plan_summary(plan)->cost, 71);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(table_2),   WITH_CONTEXT(by_work),            WITH_CONTEXT(by_memory),
+                                       WITH_CONTEXT(by_signal), WITH_CONTEXT(what_the_file_says), WITH_CONTEXT(nothing_to_prove)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
