@@ -1,0 +1,223 @@
+"""The backend of torch.compile: a partition function for AOTAutograd that plans the joint graph within a budget, and compilers that run the two
+halves with eager kernels. Same kernels in the same order on the same numbers: gradients are bit-identical to keep-all.
+
+What the planner cannot be trusted with (joint.Unsupported) gets torch's own partition and one warning with the reason.
+"""
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import pathlib
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+import torch
+from torch import fx
+
+from .. import core
+from ..errors import BudgetError, Error, Infeasible, NotFound, UsageError, size_text
+from . import lower
+from .joint import Joint, Unsupported
+
+TRIED = ("2.11", "2.13")  # versions of torch whose joint graphs and calling convention were tested
+OPTIONS = ("budget", "kernels", "strategy", "random", "reserve", "device", "cache", "time", "work", "seed", "costs")
+DEVICES = {"H200": "h200", "H100": "h100", "A100": "a100", "V100": "v100"}
+
+
+@dataclass
+class Settings:
+    """The options of the backend, checked."""
+    budget: Union[int, str, None] = None
+    kernels: str = "eager"
+    strategy: str = "auto"
+    random: str = "replay"
+    reserve: int = 0
+    device: Optional[str] = None
+    cache: Union[bool, str] = True
+    costs: Any = None
+    search: Dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, options: Dict[str, Any]) -> "Settings":
+        unknown = [name for name in options if name not in OPTIONS]
+        if unknown:
+            raise UsageError(f"no option {unknown[0]!r} of the backend remat: {', '.join(OPTIONS)}")
+        search = {name: options[name] for name in ("time", "work", "seed") if options.get(name) is not None}
+        found = cls(search=search, **{name: value for name, value in options.items() if name not in ("time", "work", "seed")})
+        if found.kernels != "eager":
+            raise UsageError(f"kernels={found.kernels!r}: only 'eager' is there")
+        if found.random not in ("replay", "pin"):
+            raise UsageError(f"random={found.random!r}: 'replay' or 'pin'")
+        if found.strategy not in core.strategies():
+            raise UsageError(f"no strategy {found.strategy!r}: {', '.join(core.strategies())}")
+        found.reserve = bytes_of(found.reserve)
+        if isinstance(found.budget, str):
+            bytes_of(found.budget if found.budget != "min" else "0", 1)  # refused here, before anything is traced
+        return found
+
+
+def bytes_of(text: Union[int, str], whole: Optional[int] = None) -> int:
+    """Bytes of "8GiB", "900MB", 4096, and of "50%" if it is said what the whole is."""
+    if isinstance(text, int):
+        if text < 0:
+            raise UsageError(f"{text} bytes: negative")
+        return text
+    if text.strip().endswith("%") and whole is None:
+        raise UsageError(f"{text!r}: bytes are wanted here")
+    out = ctypes.c_int64()
+    with core._Context() as context:
+        context.check(core.lib.remat_budget_parse(context.handle, text.encode(), whole or 0, ctypes.byref(out)))
+    return out.value
+
+
+# ---- reports ----
+
+_reports: List[Dict[str, Any]] = []
+_warned: set = set()
+
+
+def last_report() -> Optional[Dict[str, Any]]:
+    """What was last planned: a dict with the fields of `reports()`; None before the first plan."""
+    return dict(_reports[-1]) if _reports else None
+
+
+def reports() -> List[Dict[str, Any]]:
+    """A dict for every graph planned in this process: graph, planned (False: torch's own partition, and `reason`), budget_bytes, peak_bytes,
+    keep_all_peak_bytes, need_bytes, resident_bytes, saved_bytes, overhead, bound_gap, steps, recomputed_ops, replayed_ops, pinned_ops, cached, digest."""
+    return [dict(report) for report in _reports]
+
+
+def _warn(line: str) -> None:
+    if line not in _warned:
+        _warned.add(line)
+        warnings.warn(line, stacklevel=2)
+
+
+# ---- planning ----
+
+def _roofline(settings: Settings, device: torch.device) -> str:
+    if settings.device:
+        return f"roofline:{settings.device}"
+    if device.type == "cuda" and torch.cuda.is_available():
+        name = torch.cuda.get_device_name(device)
+        return "roofline:" + next((known for part, known in DEVICES.items() if part in name), "h100")
+    return "roofline:cpu"
+
+
+def _cache_folder(settings: Settings) -> Optional[pathlib.Path]:
+    if not settings.cache:
+        return None
+    if isinstance(settings.cache, str):
+        return pathlib.Path(settings.cache)
+    base = os.environ.get("REMAT_CACHE_DIR")
+    return pathlib.Path(base) if base else pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "remat"
+
+
+def _cached(path: Optional[pathlib.Path], graph: core.Graph) -> Optional[core.Plan]:
+    """A plan that lies on the disk, if the verifier takes it for this graph."""
+    if path is None or not path.exists():
+        return None
+    try:
+        plan = core.load(path)
+        return plan if isinstance(plan, core.Plan) and graph.verify(plan) else None
+    except Error:
+        return None
+
+
+def make_plan(graph: core.Graph, settings: Settings, keep_all_peak_bytes: int) -> Tuple[core.Plan, bool]:
+    """A plan within the budget, and whether it came from the disk. Nothing fits: an error that says what would."""
+    folder, path, budget = _cache_folder(settings), None, settings.budget
+    if isinstance(budget, str) and budget != "min":
+        budget = bytes_of(budget, keep_all_peak_bytes)
+    if folder is not None and budget is not None:
+        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if settings.costs is not None else graph.cost_model
+        key = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
+        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json.gz"
+    plan = _cached(path, graph)
+    if plan is not None:
+        return plan, True
+    plan = graph.plan(budget, None if budget is None else settings.strategy, strict=False, **settings.search)
+    if plan.stopped == "signal":
+        raise KeyboardInterrupt
+    if plan.status:
+        least = graph.plan("min", settings.strategy, strict=False, **settings.search)
+        kind = Infeasible if plan.status == 10 else NotFound
+        peak = min(plan.peak_bytes, least.peak_bytes)
+        raise kind(f"{graph._why(plan)}; the least that was found to do is {peak} bytes ({size_text(peak)}, "
+                   f"{100 * peak / keep_all_peak_bytes:.1f} % of keep-all)", plan)
+    if path is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            plan.save(path)
+        except OSError:
+            pass  # a cache that cannot be written is no cache
+    return plan, False
+
+
+def plan_joint(module: fx.GraphModule, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> Tuple[fx.GraphModule, fx.GraphModule]:
+    """The two modules of a plan for a joint graph; a report of it is left behind."""
+    replay = settings.random == "replay"
+    arguments = dict(outside_bytes=settings.reserve)
+    joint = Joint(module, num_fwd_outputs, static, replay=replay, **arguments)
+    graph = joint.graph().prepare(_roofline(settings, joint.device))
+    keep_all = Joint(module, num_fwd_outputs, static, replay=replay, states_of=set(), copies_of=set(), **arguments).graph()
+    plan, cached = make_plan(graph, settings, keep_all.info()["keep_all_peak_bytes"])
+    if any(step.kind != "run" for step in plan.steps):
+        raise Unsupported("a plan that offloads")
+    schedule = [step.index for step in plan.steps]
+    # States and inputs are copied only where something needs the copy; what is then in memory, and that it is right, the verifier says.
+    final = Joint(module, num_fwd_outputs, static, replay=replay, states_of=lower.replayed_nodes(joint, schedule),
+                  copies_of=lower.read_behind(joint, schedule), **arguments)
+    schedule = lower.translate(schedule, joint, final)
+    lowered = final.graph().prepare(graph.cost_model)
+    verdict = lowered.verify(schedule)
+    if not verdict:
+        raise Unsupported(f"a plan that the verifier refuses once it is lowered ({verdict.reason})")
+    if plan.budget_bytes is not None and verdict.peak_bytes > max(plan.budget_bytes, plan.peak_bytes):
+        raise Unsupported("a plan that needs more memory once it is lowered")
+    modules = lower.split(final, schedule)
+    info = lowered.info()
+    _reports.append({
+        "graph": graph.name, "planned": True, "reason": "", "device": str(joint.device), "budget_bytes": plan.budget_bytes, "peak_bytes": verdict.peak_bytes,
+        "keep_all_peak_bytes": info["keep_all_peak_bytes"], "need_bytes": info["need_bytes"], "resident_bytes": info["resident_bytes"],
+        "saved_bytes": plan.saved_bytes, "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
+        "steps": len(schedule), "ops": info["ops"], "recomputed_ops": len(schedule) - len(set(schedule)), "replayed_ops": len(final.states_of or ()),
+        "pinned_ops": info["pinned"], "strategy": plan.strategy, "cost_model": graph.cost_model, "cached": cached, "digest": graph.digest})
+    return modules
+
+
+def _own_partition(module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], reason: str) -> Any:
+    from torch._functorch.partitioners import default_partition
+    _warn(f"remat: torch's own partition is used, without a budget: {reason}")
+    _reports.append({"graph": "joint", "planned": False, "reason": reason})
+    return default_partition(module, joint_inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
+
+
+def partition_fn(settings: Settings) -> Any:
+    """A partition function for AOTAutograd."""
+
+    def partition(module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
+                  **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
+        if torch.__version__.split("+")[0].rsplit(".", 1)[0] not in TRIED:
+            return _own_partition(module, joint_inputs, num_fwd_outputs, static_lifetime_input_indices,
+                                  f"torch {torch.__version__} was not tried (tried: {', '.join(TRIED)})")
+        try:
+            return plan_joint(module, num_fwd_outputs, static_lifetime_input_indices, settings)
+        except Unsupported as error:
+            return _own_partition(module, joint_inputs, num_fwd_outputs, static_lifetime_input_indices, f"the graph has {error}")
+
+    return partition
+
+
+def _compile(module: fx.GraphModule, _inputs: Any) -> Any:
+    return lower.compile_boxed(module)
+
+
+def backend(module: fx.GraphModule, example_inputs: List[Any], *, options: Optional[Dict[str, Any]] = None, **more: Any) -> Any:
+    """torch.compile(model, backend="remat", options={"budget": "8GiB"}); docs/pytorch.md has the options."""
+    from torch._dynamo.backends.common import aot_autograd
+    settings = Settings.of({**(options or {}), **more})
+    return aot_autograd(fw_compiler=_compile, bw_compiler=_compile, inference_compiler=_compile,
+                        partition_fn=partition_fn(settings))(module, example_inputs)
