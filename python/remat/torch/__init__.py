@@ -7,8 +7,9 @@ docs/pytorch.md says what is supported.
 from .compiler import backend, last_report, reports
 from .check import CheckResult, check
 from .joint import Unsupported
+from .trace import TracedGraph, profile, trace
 
-__all__ = ["CheckResult", "Unsupported", "backend", "check", "last_report", "reports"]
+__all__ = ["CheckResult", "TracedGraph", "Unsupported", "backend", "check", "last_report", "profile", "reports", "trace"]
 
 
 def _register() -> None:

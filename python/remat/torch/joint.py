@@ -150,8 +150,7 @@ class Joint:
                     continue
                 if not isinstance(node.target, torch._ops.OpOverload):
                     raise Unsupported(f"the operator {node.target}")
-                if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) or torch.Tag.data_dependent_output in node.target.tags or \
-                        torch.Tag.dynamic_output_shape in node.target.tags:
+                if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
                     raise Unsupported(f"sizes that depend on data ({node.target})")
                 nodes.append(node)
             elif node.op != "output":

@@ -143,7 +143,9 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
     for node in backward.graph.nodes:
         if node.op in ("call_function", "get_attr"):
             node.meta["autograd_backward"] = True
-    return fx.GraphModule(joint.module, forward.graph, "RematForward"), fx.GraphModule(joint.module, backward.graph, "RematBackward")
+    modules = fx.GraphModule(joint.module, forward.graph, "RematForward"), fx.GraphModule(joint.module, backward.graph, "RematBackward")
+    modules[0].meta["remat_constants"] = [getattr(joint.module, node.target) for node in joint.constants]  # resident: for the meter
+    return modules
 
 
 def _saved(joint: Joint, steps: Sequence[int], ran: Set[int]) -> List[int]:
@@ -209,6 +211,7 @@ def compile_boxed(module: fx.GraphModule) -> Callable[[List[Any]], Any]:
         if not metered:
             metered.append(_generate(module, True))
         meter[0].take(args)
+        meter[0].take(module.meta.get("remat_constants", ()))
         return metered[0](args)
 
     boxed: Any = run

@@ -1,0 +1,222 @@
+"""Training steps under a budget: the same numbers to the last bit, the predicted peak to the last byte; what is refused, and how."""
+import gc
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+from conftest import ROOT
+
+torch = pytest.importorskip("torch")
+sys.path.insert(0, str(ROOT / "bench"))
+import torch_models  # noqa: E402
+from torch import nn  # noqa: E402
+
+import remat  # noqa: E402
+import remat.torch  # noqa: E402
+
+SEARCH = {"cache": False, "work": 200000}
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+    gc.collect()
+
+
+def mlp(depth=6, width=32, dropout=0.0):
+    layers = [layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.GELU(), nn.Dropout(dropout))]
+    return nn.Sequential(*layers)
+
+
+def square(y):
+    return y.square().mean()
+
+
+@pytest.mark.parametrize("name, budget", [("unet", "80%"), ("densenet", "45%"), ("mixer", "60%"), ("lstm", "70%"), ("experts", "55%"), ("dropout1", "60%"),
+                                          ("dropout3", "min"), ("dropout8", "50%")])
+def test_gradients_buffers_and_generators_are_identical_and_the_peak_is_the_plan_s(name, budget):
+    model, args, keywords = torch_models.MODELS[name]()
+    result = remat.torch.check(model, *args, keywords=keywords, budget=budget, verbose=False, **SEARCH)
+    assert result.planned and result.different == []
+    assert result.measured_bytes == result.predicted_bytes < result.keep_all_bytes
+    report = remat.torch.last_report()
+    assert report["recomputed_ops"] > 0 and report["peak_bytes"] <= report["budget_bytes"]
+
+
+def test_several_steps_update_running_statistics_once_each_and_draw_the_same_random_numbers():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Dropout(0.5), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Dropout(0.5),
+                          nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
+    result = remat.torch.check(model, torch.randn(8, 3, 16, 16), budget="min", loss=square, steps=3, verbose=False, **SEARCH)
+    assert result and result.reports[-1]["recomputed_ops"] > 0
+
+
+def test_random_ops_can_be_pinned():
+    model = mlp(8, 128, 0.3)
+    result = remat.torch.check(model, torch.randn(512, 128), budget="min", loss=square, verbose=False, random="pin", **SEARCH)
+    assert result and result.reports[-1]["replayed_ops"] == 0 and result.reports[-1]["pinned_ops"] >= 8
+    replayed = remat.torch.check(model, torch.randn(512, 128), budget="min", loss=square, verbose=False, **SEARCH)
+    assert replayed and replayed.reports[-1]["replayed_ops"] > 0 and replayed.predicted_bytes < result.predicted_bytes
+
+
+def step(model, x, **options):
+    compiled = torch.compile(model, backend="remat", options={**SEARCH, **options})
+    return compiled, square(compiled(x))
+
+
+def test_a_budget_below_the_least_is_refused_before_training_with_what_would_do():
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed) as caught:
+        step(mlp(), torch.randn(64, 32), budget="1%")
+    assert isinstance(caught.value.inner_exception, remat.Infeasible)
+    line = str(caught.value.inner_exception)
+    assert "at least" in line and "the least that was found to do" in line and "needed at" in line
+    with pytest.raises(remat.Infeasible):
+        remat.torch.check(mlp(), torch.randn(64, 32), budget=1000, loss=square)
+
+
+@pytest.mark.parametrize("options, says", [({"budget": "lots"}, "lots"), ({"budjet": 1}, "budjet"), ({"kernels": "inductor"}, "eager"), ({"random": "maybe"}, "replay"),
+                                           ({"strategy": "guess"}, "guess"), ({"reserve": "50%"}, "bytes"), ({"budget": -5}, "-5")])
+def test_wrong_options_are_named(options, says):
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=says):
+        step(mlp(2), torch.randn(4, 32), **options)
+
+
+def test_eval_mode_and_no_gradients_run_as_they_are():
+    model, x = mlp(3, dropout=0.5).eval(), torch.randn(8, 32)
+    compiled = torch.compile(model, backend="remat", options={"budget": "50%"})
+    with torch.no_grad():
+        assert torch.equal(compiled(x), model(x))
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    assert torch.equal(compiled(x), model(x)) and not compiled(x).requires_grad
+
+
+def test_retain_graph_second_backward_and_double_backward():
+    model, x = mlp(4, 32, 0.2), torch.randn(256, 32)
+    compiled, loss = step(model, x, budget="80%")
+    loss.backward(retain_graph=True)
+    once = [p.grad.clone() for p in model.parameters()]
+    loss.backward()
+    assert all(torch.equal(p.grad, 2 * g) for p, g in zip(model.parameters(), once))
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="double backward"):
+        torch.autograd.grad(square(compiled(x)), list(model.parameters()), create_graph=True)[0].sum().backward()
+
+
+def test_gradients_accumulate_and_inputs_get_theirs():
+    model = mlp(4)
+    square(model(torch.randn(16, 32))).backward()
+    x = torch.randn(256, 32, requires_grad=True)
+    assert remat.torch.check(model, x, budget="80%", loss=square, steps=2, verbose=False, **SEARCH)
+
+
+def test_nested_compile():
+    inner = torch.compile(mlp(3), backend="remat", options={"budget": None})
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.head = inner, nn.Linear(32, 4)
+
+        def forward(self, x):
+            return self.head(self.inner(x))
+    model = Outer()
+    compiled, loss = step(model, torch.randn(128, 32), budget="95%")
+    loss.backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_what_is_not_understood_gets_torch_s_partition_and_one_warning():
+    class Dynamic(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return self.layer(x).relu()
+    model = Dynamic()
+    compiled = torch.compile(model, backend="remat", options={"budget": "99%"}, dynamic=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in (5, 6, 7):
+            square(compiled(torch.randn(n, 8))).backward()
+    lines = [str(w.message) for w in caught if "remat" in str(w.message)]
+    assert len(lines) == 1 and "dynamic shapes" in lines[0]
+    assert remat.torch.last_report()["planned"] is False
+    expected = [p.grad.clone() for p in model.parameters()]
+    assert all(g.abs().sum() > 0 for g in expected)
+
+
+def test_a_torch_that_was_not_tried_keeps_its_own_partition(monkeypatch):
+    monkeypatch.setattr(remat.torch.compiler, "TRIED", ("1.0",))
+    with pytest.warns(UserWarning, match="was not tried"):
+        _, loss = step(mlp(2), torch.randn(64, 32), budget="50%")
+    loss.backward()
+    assert remat.torch.last_report()["planned"] is False
+
+
+def test_plans_are_cached_on_disk_and_bad_files_are_not_trusted(tmp_path):
+    model, x = mlp(6, 64), torch.randn(512, 64)
+    options = {"budget": "70%", "cache": str(tmp_path), "work": 1000}
+    for expected in (False, True):
+        torch._dynamo.reset()
+        torch.compile(model, backend="remat", options=options)(x)
+        assert remat.torch.last_report()["cached"] is expected
+    file, = tmp_path.iterdir()
+    file.write_bytes(b"not a plan")
+    torch._dynamo.reset()
+    torch.compile(model, backend="remat", options=options)(x)
+    assert remat.torch.last_report()["cached"] is False
+
+
+def test_reserve_counts_against_the_budget():
+    x = torch.randn(256, 32)
+    step(mlp(), x, budget=None)
+    keep_all = remat.torch.last_report()["keep_all_peak_bytes"]
+    torch._dynamo.reset()
+    step(mlp(), x, budget=keep_all + 4096, reserve=4096)
+    assert remat.torch.last_report()["recomputed_ops"] == 0 and remat.torch.last_report()["peak_bytes"] == keep_all + 4096
+    torch._dynamo.reset()
+    step(mlp(), x, budget=keep_all + 4095, reserve="4KiB")
+    assert remat.torch.last_report()["peak_bytes"] <= keep_all + 4095
+
+
+def test_a_trace_needs_no_memory_scales_with_the_batch_and_is_a_file_for_the_program(tmp_path):
+    with torch.device("meta"):
+        model = mlp(4, 4096, 0.1)
+        x = torch.empty(64, 4096)
+    graph = remat.torch.trace(model, x, loss=square, name="wide")
+    assert graph.info()["resident_bytes"] == 4 * (4096 * 4096 + 4096) * 4 + x.numel() * 4
+    assert graph.document["batch"] == 64
+    larger = remat.torch.trace(model, torch.empty(96, 4096, device="meta"), loss=square)
+    grown = [(v["storage"] + 32 * v.get("storage_per_batch", 0)) for v in graph.document["values"] if "storage" in v]
+    assert grown == [v["storage"] for v in larger.document["values"] if "storage" in v]
+    graph.save(tmp_path / "wide.json.gz")
+    assert remat.load(tmp_path / "wide.json.gz").digest == graph.digest
+    program = os.environ.get("REMAT", str(ROOT / "build" / "plain" / "remat"))
+    done = subprocess.run([program, "plan", str(tmp_path / "wide.json.gz"), "--budget", "min", "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {node["op"] for node in graph.document["nodes"]} >= {"remat.boundary", "remat.rng_state"}
+    assert all(p.device.type == "meta" for p in model.parameters())
+
+
+def test_a_traced_graph_is_the_one_that_is_run():
+    model, args, keywords = torch_models.MODELS["unet"]()
+    traced = remat.torch.trace(model, *args, batch_dim=None)
+    result = remat.torch.check(model, *args, budget=None, verbose=False)
+    assert result.keep_all_bytes == traced.info()["keep_all_peak_bytes"] == result.measured_bytes
+
+
+def test_a_profile_has_a_time_for_every_op_that_makes_something():
+    model = mlp(3)
+    graph = remat.torch.trace(model, torch.randn(64, 32), loss=square, batch_dim=None)
+    timed = remat.torch.profile(graph, "cpu", repeat=1)
+    ops = [timed.op(i) for i in range(timed.n_ops)]
+    assert timed.cost_model == "given" and all((op["cost"] > 0) == (op["class"] != "view" and op["target"][:6] != "remat.") for op in ops)
+    with pytest.raises(remat.UsageError, match="no result needs a gradient|nothing to plan"):
+        remat.torch.trace(model.requires_grad_(False), torch.randn(4, 32), loss=square)
