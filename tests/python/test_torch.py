@@ -37,8 +37,8 @@ def square(y):
     return y.square().mean()
 
 
-@pytest.mark.parametrize("name, budget", [("unet", "80%"), ("densenet", "45%"), ("mixer", "60%"), ("lstm", "70%"), ("experts", "55%"), ("dropout1", "60%"),
-                                          ("dropout3", "min"), ("dropout8", "50%")])
+@pytest.mark.parametrize("name, budget", [("densenet", "45%"), ("mixer", "60%"), ("lstm", "70%"), ("dropout1", "60%"),
+                                          ("dropout8", "50%")])
 def test_gradients_buffers_and_generators_are_identical_and_the_peak_is_the_plan_s(name, budget):
     model, args, keywords = torch_models.MODELS[name]()
     result = remat.torch.check(model, *args, keywords=keywords, budget=budget, verbose=False, **SEARCH)
@@ -206,7 +206,7 @@ def test_a_trace_needs_no_memory_scales_with_the_batch_and_is_a_file_for_the_pro
 
 
 def test_a_traced_graph_is_the_one_that_is_run():
-    model, args, keywords = torch_models.MODELS["unet"]()
+    model, args, keywords = torch_models.MODELS["lstm"]()
     traced = remat.torch.trace(model, *args, batch_dim=None)
     result = remat.torch.check(model, *args, budget=None, verbose=False)
     assert result.keep_all_bytes == traced.info()["keep_all_peak_bytes"] == result.measured_bytes
@@ -220,3 +220,68 @@ def test_a_profile_has_a_time_for_every_op_that_makes_something():
     assert timed.cost_model == "given" and all((op["cost"] > 0) == (op["class"] != "view" and op["target"][:6] != "remat.") for op in ops)
     with pytest.raises(remat.UsageError, match="no result needs a gradient|nothing to plan"):
         remat.torch.trace(model.requires_grad_(False), torch.randn(4, 32), loss=square)
+
+
+class TwoGraphs(nn.Module):
+    """A graph break in the middle: two graphs in one step."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = mlp(6, 64, 0.1), mlp(3, 64)
+
+    def forward(self, x):
+        x = self.first(x)
+        torch._dynamo.graph_break()
+        return self.second(x)
+
+
+def test_graphs_of_one_step_share_the_budget():
+    model, x = TwoGraphs(), torch.randn(512, 64)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        remat.torch.compiler._warned.clear()
+        result = remat.torch.check(model, x, budget="60%", loss=square, steps=3, verbose=False, **SEARCH)
+    assert result.identical and result.planned
+    assert sum("2 graphs: planned together" in str(w.message) for w in caught) == 1
+    first, second = [r for r in result.reports if r.get("graphs") == 2][:2]
+    assert first["step_peak_bytes"] <= first["budget_bytes"] == first["step_keep_all_bytes"] * 60 // 100
+    assert first["later_bytes"] > 0 and first["recomputed_ops"] > 0 and second["graph_index"] == 1
+
+
+def test_the_peak_of_a_step_of_two_graphs_is_never_above_what_was_predicted():
+    model, x = TwoGraphs(), torch.randn(512, 64)
+    compiled = torch.compile(model, backend="remat", options={"budget": "50%", **SEARCH})
+    for _ in range(2):
+        model.zero_grad()
+        square(compiled(x)).backward()
+    model.zero_grad()
+    meter = remat.torch.lower.Meter()
+    remat.torch.lower.meter[:] = [meter]
+    try:
+        square(compiled(x)).backward()
+    finally:
+        remat.torch.lower.meter.clear()
+    predicted = remat.torch.reports()[-2]["step_peak_bytes"]
+    assert 0.85 * predicted < meter.peak_bytes <= predicted  # what the first graph returned counts to the end, whoever holds it
+
+
+def test_gradients_that_exist_before_the_step_are_counted():
+    model, x = mlp(6, 64), torch.randn(512, 64)
+    compiled, loss = step(model, x, budget="70%")
+    alone = remat.torch.last_report()
+    loss.backward()
+    square(compiled(x)).backward()
+    counted = remat.torch.last_report()
+    gradients = sum(p.grad.untyped_storage().nbytes() for p in model.parameters())
+    assert counted["existing_gradient_bytes"] == gradients and counted["resident_bytes"] == alone["resident_bytes"] + gradients
+    assert counted["peak_bytes"] <= counted["budget_bytes"]
+
+
+def test_forward_passes_without_a_backward_are_forgotten():
+    model, x = mlp(4, 64), torch.randn(256, 64)
+    compiled, loss = step(model, x, budget="80%")
+    for _ in range(5):
+        compiled(x)
+    loss.backward()
+    square(compiled(x)).backward()
+    assert len(next(iter(remat.torch.session._sessions.values()))[1].pending) <= 1

@@ -94,10 +94,11 @@ class Joint:
     """The remat graph of a joint graph: `document` is the file, `graph()` the library's object."""
 
     def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
-                 states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, outside_bytes: int = 0, name: str = "joint",
+                 states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, outside_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, name: str = "joint",
                  costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None):
         """`replay`: random ops may run again; `states_of`: only these of them (others get no state and are pinned). `copies_of`: the
-        only inputs that are copied because they will be overwritten. `outside_bytes`: what is in memory besides, all the time. `costs`, `workspaces`: by node name, in ns and bytes."""
+        only inputs that are copied because they will be overwritten. `outside_bytes`: what is in memory besides, all the time. `later_bytes`: what
+        graphs need that run between this one's forward and backward pass, on top of what this one holds then; `later_gradients`: what stays of it. `costs`, `workspaces`: by node name, in ns and bytes."""
         self.module, self.num_fwd_outputs = module, num_fwd_outputs
         self.replay, self.states_of, self.copies_of = replay, states_of, copies_of
         self.ops: List[Entry] = []
@@ -107,6 +108,7 @@ class Joint:
         self._documents: List[Dict[str, Any]] = []
         self._nodes: List[Dict[str, Any]] = []
         self.costs, self.workspaces = costs, workspaces or {}
+        self.later_bytes, self.later_gradients = later_bytes, later_gradients
         self._outputs: List[int] = []
         self._read()
         self.device = self._device()
@@ -388,7 +390,12 @@ class Joint:
         for node in self.tangents:
             self.values[node, 0] = self._value(node.name, node.meta["val"])
             outputs.append(self.values[node, 0])
+        if self.later_gradients:
+            outputs.append(len(self._documents))
+            self._documents.append({"name": "remat.later_gradients", "size": self.later_gradients})
+        self.tangent_bytes = sum(self._documents[value].get("storage", 0) for value in outputs if "storage" in self._documents[value])
+        workspace = max(0, self.later_bytes - self.tangent_bytes - self.later_gradients)
         self.boundary = len(self.ops)
         self._append(Entry("boundary", None), {"name": "remat.boundary", "op": "remat.boundary", "in": inputs, "out": outputs, "phase": "forward",
-                                               "pinned": True, "cost": 0, "flops": 0})
+                                               "pinned": True, "cost": 0, "flops": 0, "workspace": workspace})
         self._outputs += outputs
