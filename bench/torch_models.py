@@ -34,22 +34,25 @@ def _tokens(batch, length, vocabulary):
     return torch.randint(0, vocabulary, (batch, length))
 
 
-def _language(config_class, model_class, batch=4, length=64, vocabulary=128, **config):
+def _language(config_class, model_class, batch=4, length=64, vocabulary=128, one_graph=True, **config):
     import transformers
     made = getattr(transformers, config_class)(vocab_size=vocabulary, **config)
     made.use_cache = False
-    model = HuggingFace(getattr(transformers, model_class)(made)).train()
+    made = getattr(transformers, model_class)(made)
+    if one_graph and made.loss_type is None:
+        made.loss_type = "ForCausalLM"  # or transformers warns in the middle of the step, which ends a graph
+    model = HuggingFace(made).train()
     tokens = _tokens(batch, length, vocabulary)
     return model, (), {"input_ids": tokens, "labels": tokens}
 
 
 def gpt2():
-    return _language("GPT2Config", "GPT2LMHeadModel", n_layer=4, n_head=4, n_embd=64, n_positions=64, loss_type="ForCausalLMLoss", bos_token_id=0, eos_token_id=0)
+    return _language("GPT2Config", "GPT2LMHeadModel", n_layer=4, n_head=4, n_embd=64, n_positions=64, bos_token_id=0, eos_token_id=0)
 
 
 def gpt2_in_two_graphs():
-    """transformers warns in the middle of this one, which ends a graph: the loss becomes a graph of its own."""
-    return _language("GPT2Config", "GPT2LMHeadModel", n_layer=4, n_head=4, n_embd=64, n_positions=64, bos_token_id=0, eos_token_id=0)
+    """The loss is a graph of its own."""
+    return _language("GPT2Config", "GPT2LMHeadModel", one_graph=False, n_layer=4, n_head=4, n_embd=64, n_positions=64, bos_token_id=0, eos_token_id=0)
 
 
 def bert():

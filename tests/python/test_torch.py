@@ -212,6 +212,11 @@ def test_a_traced_graph_is_the_one_that_is_run():
     assert result.keep_all_bytes == traced.info()["keep_all_peak_bytes"] == result.measured_bytes
 
 
+def test_a_plan_can_use_measured_costs():
+    result = remat.torch.check(mlp(6, 64, 0.1), torch.randn(512, 64), budget="60%", loss=square, verbose=False, costs="measure", **SEARCH)
+    assert result and result.reports[-1]["cost_model"] == "given" and result.measured_bytes == result.predicted_bytes
+
+
 def test_a_profile_has_a_time_for_every_op_that_makes_something():
     model = mlp(3)
     graph = remat.torch.trace(model, torch.randn(64, 32), loss=square, batch_dim=None)

@@ -5,9 +5,9 @@
 docs/pytorch.md says what is supported.
 """
 from .compiler import backend, last_report, reports
-from .check import CheckResult, check
+from .checking import CheckResult, check
 from .joint import Unsupported
-from .trace import TracedGraph, profile, trace
+from .tracing import TracedGraph, profile, trace
 
 __all__ = ["CheckResult", "TracedGraph", "Unsupported", "backend", "check", "last_report", "profile", "reports", "trace"]
 

@@ -36,7 +36,7 @@ class Settings:
     reserve: int = 0
     device: Optional[str] = None
     cache: Union[bool, str] = True
-    costs: Any = None
+    costs: Optional[str] = None
     search: Dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -48,6 +48,8 @@ class Settings:
         found = cls(search=search, **{name: value for name, value in options.items() if name not in ("time", "work", "seed")})
         if found.kernels != "eager":
             raise UsageError(f"kernels={found.kernels!r}: only 'eager' is there")
+        if found.costs not in (None, "roofline", "measure"):
+            raise UsageError(f"costs={found.costs!r}: 'roofline' or 'measure'")
         if found.random not in ("replay", "pin"):
             raise UsageError(f"random={found.random!r}: 'replay' or 'pin'")
         if found.strategy not in core.strategies():
@@ -132,7 +134,7 @@ def make_plan(graph: core.Graph, settings: Settings, budget: Union[int, str, Non
     if isinstance(budget, str) and budget != "min":
         budget = bytes_of(budget, keep_all_peak_bytes)
     if folder is not None and budget is not None:
-        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if settings.costs is not None else graph.cost_model
+        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if settings.costs == "measure" else graph.cost_model
         key = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
         path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json.gz"
     plan = _cached(path, graph)
@@ -191,16 +193,29 @@ class Work:
     static: Optional[Sequence[int]]
     settings: Settings
 
+    measured: Optional[Tuple[Dict[str, int], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
+
     def joint(self, **more: Any) -> Joint:
-        return Joint(self.module, self.num_fwd_outputs, self.static, replay=self.settings.random == "replay", **more)
+        costs, workspaces = self.measured or (None, None)
+        return Joint(self.module, self.num_fwd_outputs, self.static, replay=self.settings.random == "replay", costs=costs, workspaces=workspaces, **more)
+
+    def measure(self) -> None:
+        """Times every op with its real shapes on its device (and its workspace, on CUDA), in place of the roofline."""
+        from .tracing import measure
+        joint = self.joint()
+        with torch._subclasses.fake_tensor.unset_fake_temporarily():
+            found = measure(joint, joint.device)
+        self.measured = {node.name: time for node, (time, _) in found.items()}, {node.name: n for node, (_, n) in found.items()}
 
     def keep_all_info(self, **memory: int) -> Dict[str, Any]:
         return self.joint(states_of=set(), copies_of=set(), **memory).graph().info()
 
     def solve(self, budget: Union[int, str, None], **memory: int) -> Solution:
         """A plan within the budget; `memory` is what Joint must know of other graphs."""
+        if self.settings.costs == "measure" and self.measured is None:
+            self.measure()
         joint = self.joint(**memory)
-        graph = joint.graph().prepare(_roofline(self.settings, joint.device))
+        graph = joint.graph().prepare("given" if self.measured else _roofline(self.settings, joint.device))
         plan, cached = make_plan(graph, self.settings, budget, self.keep_all_info(**memory)["keep_all_peak_bytes"])
         if any(step.kind != "run" for step in plan.steps):
             raise Unsupported("a plan that offloads")

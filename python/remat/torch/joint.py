@@ -53,12 +53,15 @@ def is_random(node: fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
 
 
+WRITES = ("aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::native_batch_norm")  # into running statistics; their schemas do not say so
+
+
 def is_pinned(node: fx.Node) -> bool:
     """What must run exactly once: it writes into something, talks to other processes, or has no result that says what it does."""
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return False
-    return target._schema.is_mutable or target.namespace in ("_c10d_functional", "c10d_functional", "c10d") or not tensors_of(node.meta.get("val"))
+    return target._schema.name in WRITES or target._schema.is_mutable or target.namespace in ("_c10d_functional", "c10d_functional", "c10d") or not tensors_of(node.meta.get("val"))
 
 
 def generator_bytes(device: torch.device) -> int:

@@ -145,6 +145,7 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
             node.meta["autograd_backward"] = True
     modules = fx.GraphModule(joint.module, forward.graph, "RematForward"), fx.GraphModule(joint.module, backward.graph, "RematBackward")
     modules[0].meta["remat_constants"] = [getattr(joint.module, node.target) for node in joint.constants]  # resident: for the meter
+    modules[1].meta["remat_tangents"] = len(joint.tangents)
     return modules
 
 
@@ -177,10 +178,12 @@ def _saved_descriptions(n_saved: int) -> List[Any]:
 
 class Meter:
     """Counts the storages that are really there, right behind every op that the generated code runs: those that went in, those that were made,
-    less those that are gone. `peak_bytes` is the most that there ever was."""
+    less those that are gone. `peak_bytes` is the most that there ever was. Tangents are held as long as the meter is there: who else holds them,
+    and until when, is up to autograd and the caller, so plans count them to the end."""
 
     def __init__(self, device_type: str = "cpu"):
         self.device_type, self.peak_bytes, self.n_ops = device_type, 0, 0
+        self.held: List[Any] = []
         self._live: Dict[int, Tuple[Any, int]] = {}
 
     def take(self, value: Any) -> None:
@@ -212,6 +215,7 @@ def compile_boxed(module: fx.GraphModule) -> Callable[[List[Any]], Any]:
             metered.append(_generate(module, True))
         meter[0].take(args)
         meter[0].take(module.meta.get("remat_constants", ()))
+        meter[0].held += args[len(args) - module.meta.get("remat_tangents", 0):]
         return metered[0](args)
 
     boxed: Any = run
