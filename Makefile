@@ -14,7 +14,7 @@ CMAKE = $(shell cmake --version >/dev/null 2>&1 && echo cmake || echo .venv/bin/
 PYTHON = $(CURDIR)/.venv/bin/python
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check bench bench-mincut build-tests fuzz install format layers clean have-build have-check have-fuzz have-format
+.PHONY: all demo check bench bench-mincut bench-torch build-tests fuzz install format layers clean have-build have-check have-fuzz have-format
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -32,6 +32,11 @@ bench: build-tests
 bench-mincut: build-tests build/bench-venv/ready
 	@build/bench-venv/bin/python bench/mincut_torch.py $(BUILD)/remat build/mincut-networks bench/results/mincut-torch.md
 	@cat bench/results/mincut-torch.md
+
+# Exactness of the PyTorch front end: 16 models x 4 budgets, about half an hour.
+bench-torch: all build/bench-venv/ready
+	@PYTHONPATH=python:bench REMAT_LIBRARY=$(BUILD)/lib/libremat.so build/bench-venv/bin/python bench/torch_exact.py bench/results/torch-exact.md
+	@cat bench/results/torch-exact.md
 
 build/bench-venv/ready: bench/requirements.txt
 	python3 -m venv build/bench-venv

@@ -8,6 +8,7 @@ The first graph's peak, with everything resident of the others and existing .gra
 """
 from __future__ import annotations
 
+import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
@@ -20,13 +21,15 @@ from .compiler import Settings, Solution, Work
 from .joint import storage_key
 
 _sessions: Dict[int, Tuple[Any, "Session"]] = {}
-_records: Dict[int, "Record"] = {}
+_records: "weakref.WeakValueDictionary[int, Record]" = weakref.WeakValueDictionary()  # the compiled functions hold them
 
 
 def session_of(options: Any, settings: Settings) -> "Session":
     """One session for each torch.compile call: the graphs of one call come with the same options object."""
     known = _sessions.get(id(options))
     if known is None or known[0] is not options or known[1].settings != settings:
+        while len(_sessions) >= 256:  # the oldest; its compiled functions still work, each graph by itself
+            del _sessions[next(iter(_sessions))]
         known = _sessions[id(options)] = (options, Session(settings))
     return known[1]
 
@@ -100,6 +103,7 @@ class Session:
         self.backwards: List[Record] = []
         self.pending: List[Tuple[Record, Any]] = []  # forward runs whose backward may still come
         self.recording = settings.budget is not None
+        self.fresh: List[Record] = []  # planned, not compiled yet
         self.together: Set[Tuple[int, ...]] = set()  # sequences that were planned
         self.gradient_bytes = 0  # existing .grad buffers, the most that were seen
         self.counted_bytes = 0  # of them, in the plans in force
@@ -122,6 +126,7 @@ class Session:
         self.counted_bytes = self.gradient_bytes
         self.recording = self.settings.budget is not None
         record = Record(self, work)
+        self.fresh.append(record)
         made = record.modules(solution)
         compiler._reports.append(solution.report())
         return made
@@ -135,6 +140,7 @@ class Session:
             return run
         if side == "forward":
             record.forward = run
+            self.fresh = [other for other in self.fresh if other is not record]
             boxed: Any = lambda args: record.run_forward(args)  # noqa: E731
         else:
             record.backward = record.backward or run
