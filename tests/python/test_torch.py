@@ -290,3 +290,84 @@ def test_forward_passes_without_a_backward_are_forgotten():
     loss.backward()
     square(compiled(x)).backward()
     assert len(next(iter(remat.torch.session._sessions.values()))[1].pending) <= 1
+
+
+class Mixed(nn.Module):
+    """Tied weights, a frozen layer, channels last, autocast, an in-place op, two results."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(32, 16), nn.Linear(16, 32, bias=False)
+        self.head.weight = self.embed.weight
+        self.frozen = nn.Linear(16, 16).requires_grad_(False)
+        self.conv = nn.Sequential(*(nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(inplace=True)) for _ in range(4)))
+
+    def forward(self, tokens):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            x = self.frozen(self.embed(tokens))
+            y = self.conv(x.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last)).permute(0, 2, 3, 1)
+            return self.head(y).float().logsumexp(-1).mean(), y
+
+
+def test_tied_and_frozen_weights_channels_last_autocast_and_two_results():
+    result = remat.torch.check(Mixed(), torch.randint(0, 32, (4, 16, 16)), budget="85%", verbose=False, **SEARCH)
+    assert result.different == [] and result.planned and result.measured_bytes <= result.predicted_bytes
+
+
+def test_ops_that_write_fall_back_and_are_run_once():
+    calls = []
+    with torch.library._scoped_library("remat_test", "FRAGMENT"):
+        @torch.library.custom_op("remat_test::count", mutates_args=("log",))
+        def count(x: torch.Tensor, log: torch.Tensor) -> torch.Tensor:
+            log += 1
+            calls.append(1)
+            return x * 2
+        count.register_fake(lambda x, log: torch.empty_like(x))
+        model, log, x = mlp(3), torch.zeros(1), torch.randn(64, 32)
+
+        class Counting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.model = model
+
+            def forward(self, x, log):
+                return self.model(count(x, log))
+        compiled = torch.compile(Counting(), backend="remat", options={"budget": "80%", **SEARCH})
+        square(compiled(x, log)).backward()
+        assert log.item() == 1 and len(calls) == 1
+        expected = [p.grad.clone() for p in model.parameters()]
+        model.zero_grad()
+        square(model(x * 2)).backward()
+        assert all(torch.allclose(p.grad, g) for p, g in zip(model.parameters(), expected))
+
+
+def fake_graph(*devices):
+    """A joint graph over fake tensors on these devices: one addition each, one result."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    graph = torch.fx.Graph()
+    with FakeTensorMode():
+        values = [torch.empty(8, device=device) for device in devices]
+        nodes = []
+        for i, value in enumerate(values):
+            node = graph.placeholder(f"primals_{i + 1}")
+            node.meta["val"] = value
+            nodes.append(node)
+        made = graph.call_function(torch.ops.aten.mul.Tensor, (nodes[0], nodes[0]))
+        made.meta["val"] = torch.empty_like(values[0])
+        tangent = torch.empty_like(values[0])
+    tangents = graph.placeholder("tangents_1")
+    tangents.meta["val"] = tangent
+    graph.output(([made, made],)).meta["desc"] = [object(), object()]
+    return torch.fx.GraphModule({}, graph)
+
+
+def test_memory_of_the_accelerator_is_what_counts_and_two_of_them_are_refused():
+    try:
+        module = fake_graph("cuda:0", "cpu")
+    except (RuntimeError, AssertionError) as error:
+        pytest.skip(f"no fake CUDA tensors in this build: {error}")
+    joint = remat.torch.joint.Joint(module, 1)
+    assert joint.device.type == "cuda"
+    assert [v["storage"] for v in joint.document["values"][:2]] == [512, 0]  # rounded as the allocator does; the CPU's memory is not planned
+    with pytest.raises(remat.torch.Unsupported, match="several accelerators"):
+        remat.torch.joint.Joint(fake_graph("cuda:0", "cuda:1"), 1)
