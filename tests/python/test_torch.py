@@ -131,25 +131,60 @@ def test_nested_compile():
     assert all(p.grad is not None for p in model.parameters())
 
 
-def test_what_is_not_understood_gets_torch_s_partition_and_one_warning():
-    class Dynamic(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = nn.Linear(8, 8)
-
-        def forward(self, x):
-            return self.layer(x).relu()
-    model = Dynamic()
-    compiled = torch.compile(model, backend="remat", options={"budget": "99%"}, dynamic=True)
+def test_dynamic_shapes_are_planned_at_the_sizes_at_hand():
+    model = mlp(6, 32, 0.2)
+    remat.torch.compiler._warned.clear()
+    compiled = torch.compile(model, backend="remat", options={"budget": "70%", **SEARCH}, dynamic=True)
+    reference = torch.compile(model, backend="aot_eager_default_partitioner", dynamic=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for n in (5, 6, 7):
-            square(compiled(torch.randn(n, 8))).backward()
+        for n in (256, 100, 300):
+            x, found = torch.randn(n, 32), []
+            for step in (reference, compiled):
+                torch.manual_seed(n)
+                model.zero_grad()
+                square(step(x)).backward()
+                found.append([p.grad.clone() for p in model.parameters()])
+            assert all(torch.equal(a, b) for a, b in zip(*found))
+    assert sum("dynamic shapes: planned for the sizes at hand" in str(w.message) for w in caught) == 1
+    report = remat.torch.last_report()
+    assert report["planned"] and report["recomputed_ops"] > 0 and report["peak_bytes"] <= report["budget_bytes"]
+
+
+def test_a_batch_size_that_changes_is_planned_again_without_being_asked():
+    model = mlp(6, 32)
+    compiled = torch.compile(model, backend="remat", options={"budget": "70%", **SEARCH})
+    for n in (256, 100, 300):
+        model.zero_grad()
+        x = torch.randn(n, 32)
+        square(compiled(x)).backward()
+        ours = [p.grad.clone() for p in model.parameters()]
+        model.zero_grad()
+        square(model(x)).backward()
+        assert all(torch.allclose(p.grad, g, atol=1e-6) for p, g in zip(model.parameters(), ours))
+    assert remat.torch.last_report()["planned"]
+
+
+def test_what_is_not_understood_gets_torch_s_partition_and_one_warning():
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+    module_fails = remat.torch.joint.Joint
+
+    def refuse(*args, **kwargs):
+        raise remat.torch.Unsupported("something new")
+    remat.torch.compiler._warned.clear()
+    remat.torch.compiler.Joint = refuse
+    try:
+        compiled = torch.compile(model, backend="remat", options={"budget": "99%"}, dynamic=False)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for n in (5, 6, 7):
+                square(compiled(torch.randn(n, 8))).backward()
+    finally:
+        remat.torch.compiler.Joint = module_fails
     lines = [str(w.message) for w in caught if "remat" in str(w.message)]
-    assert len(lines) == 1 and "dynamic shapes" in lines[0]
+    assert len(lines) == 1 and "something new" in lines[0] and "torch's own partition" in lines[0]
     assert remat.torch.last_report()["planned"] is False
-    expected = [p.grad.clone() for p in model.parameters()]
-    assert all(g.abs().sum() > 0 for g in expected)
+    assert all(p.grad.abs().sum() > 0 for p in model.parameters())
 
 
 def test_a_torch_that_was_not_tried_keeps_its_own_partition(monkeypatch):

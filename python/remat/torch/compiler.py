@@ -203,6 +203,8 @@ class Work:
         """Times every op with its real shapes on its device (and its workspace, on CUDA), in place of the roofline."""
         from .tracing import measure
         joint = self.joint()
+        if joint.dynamic:  # there are no shapes to measure with
+            return
         with torch._subclasses.fake_tensor.unset_fake_temporarily():
             found = measure(joint, joint.device)
         self.measured = {node.name: time for node, (time, _) in found.items()}, {node.name: n for node, (_, n) in found.items()}

@@ -18,7 +18,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from ..errors import BudgetError, size_text
 from . import compiler, lower
 from .compiler import Settings, Solution, Work
-from .joint import storage_key
+from .joint import is_scalar, storage_key
 
 _sessions: Dict[int, Tuple[Any, "Session"]] = {}
 _records: "weakref.WeakValueDictionary[int, Record]" = weakref.WeakValueDictionary()  # the compiled functions hold them
@@ -66,11 +66,11 @@ class Record:
 
     def _witness(self, module: fx.GraphModule) -> Optional[int]:
         """Which result lives exactly as long as a backward pass may come: a saved tensor with a storage of its own."""
-        given = {storage_key(node.meta["val"]) for node in module.graph.find_nodes(op="placeholder")}
+        given = {storage_key(node.meta["val"]) for node in module.graph.find_nodes(op="placeholder") if not is_scalar(node)}
         returned = module.graph.find_nodes(op="output")[0].args[0]
-        others = {storage_key(n.meta["val"]) for n in returned[:self.work.num_fwd_outputs] if isinstance(n, fx.Node)}
+        others = {storage_key(n.meta["val"]) for n in returned[:self.work.num_fwd_outputs] if isinstance(n, fx.Node) and not is_scalar(n)}
         for index in range(self.work.num_fwd_outputs, len(returned)):
-            if storage_key(returned[index].meta["val"]) not in given | others:
+            if not is_scalar(returned[index]) and storage_key(returned[index].meta["val"]) not in given | others:
                 return index
         return None
 
@@ -124,6 +124,8 @@ class Session:
         solution = work.solve("min" if later and self.settings.budget is not None else self.settings.budget,
                               outside_bytes=self.settings.reserve + self.gradient_bytes)
         self.counted_bytes = self.gradient_bytes
+        if solution.joint.dynamic:
+            compiler._warn("remat: dynamic shapes: planned for the sizes at hand; at other sizes the plan is run as it is, and its peak grows and shrinks with them")
         self.recording = self.settings.budget is not None
         record = Record(self, work)
         self.fresh.append(record)
@@ -176,7 +178,7 @@ class Session:
     def _watch(self, record: Record, args: List[Any]) -> None:
         """Gradients that exist before a step are in memory too (accumulation); plans that did not count them are made again."""
         self.see_gradients([args[i] for i in record.watched if i < len(args)])
-        if self.gradient_bytes > self.counted_bytes:
+        if self.gradient_bytes > self.counted_bytes and not record.solution.joint.dynamic:
             compiler._warn(f"remat: {size_text(self.gradient_bytes)} of gradients exist before the step: planned again with them counted")
             self.counted_bytes = self.gradient_bytes
             self.together.clear()
@@ -194,6 +196,9 @@ class Session:
         if len(set(key)) != len(key) or [id(r) for r in backwards] != list(reversed(key)):
             compiler._warn("remat: a graph runs several times before its backward pass, or backward passes are not in reverse order: "
                            "the budget holds for each graph alone, not for the step")
+            return
+        if any(record.solution.joint.dynamic for record in sequence):
+            compiler._warn("remat: graphs with dynamic shapes are not planned together: the budget holds for each graph alone, not for the step")
             return
         compiler._warn(f"remat: the step has {len(sequence)} graphs: planned together for one budget (compiled once more)")
         self._plan(sequence)
