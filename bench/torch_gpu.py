@@ -163,7 +163,7 @@ def main():
     parser.add_argument("--out")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(True, warn_only=True)
     torch.backends.cudnn.benchmark = False
     name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
     lines = [f"# Eager kernels on {name}, torch {torch.__version__}, deterministic algorithms", "",

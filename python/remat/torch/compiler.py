@@ -205,8 +205,12 @@ class Work:
         joint = self.joint()
         if joint.dynamic:  # there are no shapes to measure with
             return
-        with torch._subclasses.fake_tensor.unset_fake_temporarily():
-            found = measure(joint, joint.device)
+        try:
+            with torch._subclasses.fake_tensor.unset_fake_temporarily():
+                found = measure(joint, joint.device)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+            _warn(f"remat: ops could not be measured, the roofline is used: {str(error).splitlines()[0]}")
+            return
         self.measured = {node.name: time for node, (time, _) in found.items()}, {node.name: n for node, (_, n) in found.items()}
 
     def keep_all_info(self, **memory: int) -> Dict[str, Any]:

@@ -211,7 +211,14 @@ def _real(value: Any, device: torch.device) -> Any:
 
 def _measure(node: fx.Node, device: torch.device, repeat: int) -> Tuple[int, int]:
     """Median nanoseconds of an op, and the bytes that it allocates beyond its results while it runs (CUDA; 0 elsewhere)."""
-    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: _real(n.meta.get("val"), device))
+    home = next((t.device.type for n in (node, *node.all_input_nodes) for _, t in tensors_of(n.meta.get("val")) if t.device.type not in ("cpu", "meta")), None)
+
+    def real(n: fx.Node) -> Any:
+        """On the device, but for host scalars among a device's tensors, which stay where they are."""
+        value = n.meta.get("val")
+        return _real(value, value.device if home and isinstance(value, torch.Tensor) and value.device.type == "cpu" else device)
+
+    args, kwargs = fx.map_arg((node.args, node.kwargs), real)
     kwargs = {key: device if key == "device" else value for key, value in kwargs.items()}
     cuda = device.type == "cuda"
     times, workspace = [], 0
