@@ -1,0 +1,729 @@
+"""Graphs, chains and plans as Python objects over libremat. Sizes are bytes, costs integers, as in include/remat.h.
+
+>>> import remat
+>>> graph = remat.load("zoo:resnet18")
+>>> plan = graph.plan("80%")
+>>> plan.peak_bytes <= plan.budget_bytes and plan.within_budget
+True
+>>> graph.verify(plan).valid
+True
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+import warnings
+import weakref
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ._native import ABSENT, BUDGET_NONE, NONE, ON_PROGRESS, ON_WARNING, SINK, lib
+from . import _native
+from .errors import BY_STATUS, Error, Infeasible, InputError, NoMemory, NotFound, UsageError, size_text
+
+Budget = Union[int, str, None]
+PHASES = ("none", "forward", "backward")
+CLASSES = ("other", "compute", "fusible", "view", "random")
+KINDS = ("temporary", "param", "buffer", "input", "const")
+OUTCOMES = ("unknown", "feasible", "optimal", "infeasible")
+STOPPED = ("done", "work", "time", "signal")
+STEPS = ("run", "offload", "fetch", "Fall", "Fck", "Fnone", "B")
+FLAGS = {"dce": 1, "fold_identity": 2, "no_alias": 4, "replay_random": 8, "fuse": 16}
+
+
+class Step(NamedTuple):
+    """One step: `kind` is run, offload or fetch with an op or a value of a graph, or an operation of Rotor with a stage of a chain."""
+    kind: str
+    index: int
+
+
+class Statement(NamedTuple):
+    """allocate, compute or deallocate, as remat_lower gives them."""
+    kind: str
+    step: Step
+    step_index: int
+    value: Optional[int]
+    register: Optional[int]
+    bytes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    strategy: str
+    permille: int
+    cost: Optional[int]
+    peak_bytes: Optional[int]
+    work: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the independent verifier says; `first_bad_step` and `reason` where a schedule is not valid."""
+    valid: bool
+    peak_bytes: Optional[int]
+    cost: Optional[int]
+    host_bytes: Optional[int]
+    peak_step: Optional[int]
+    peak_op: Optional[int]
+    first_bad_step: Optional[int]
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.valid
+
+
+@dataclass(frozen=True)
+class Bound:
+    """No plan of this scope within the budget costs less than `cost`; `infeasible`: none fits at all."""
+    infeasible: bool
+    budget_bytes: int
+    cost: Optional[int]
+    keep_all_cost: int
+    need_bytes: int
+    need_op: Optional[int]
+    need_values: List[int]
+    scope: str
+    method: str
+
+
+class _Context:
+    """One C context for one call: options in, errors out. `plan` runs a call so that Ctrl-C stops it."""
+
+    def __init__(self, options: Optional[Dict[str, Any]] = None, progress: Optional[Callable[[Progress], Any]] = None,
+                 classes: Optional[Dict[str, str]] = None):
+        self.handle = lib.remat_ctx_new(None)
+        if not self.handle:
+            raise NoMemory("out of memory")
+        self.failure: Optional[BaseException] = None
+        self._on_warning = ON_WARNING(self._warn)
+        lib.remat_ctx_on_warning(self.handle, self._on_warning, None)
+        if progress is not None:
+            self._on_progress = ON_PROGRESS(self._report)
+            self.progress = progress
+            lib.remat_ctx_on_progress(self.handle, self._on_progress, None)
+        self.warnings: List[str] = []
+        try:
+            for name, value in (options or {}).items():
+                if value is None:
+                    continue
+                if name == "time":  # seconds, as the program's flag
+                    name, value = "time_ms", max(1, round(value * 1000))
+                if not isinstance(value, int):
+                    raise UsageError(f"option {name}: {value!r} is not an integer")
+                self.check(lib.remat_ctx_set(self.handle, name.encode(), int(value)))
+            for target, kind in (classes or {}).items():
+                if kind not in CLASSES:
+                    raise UsageError(f"no class {kind!r}: {', '.join(CLASSES)}")
+                self.check(lib.remat_ctx_class(self.handle, target.encode(), CLASSES.index(kind)))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> "_Context":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+        for line in self.warnings:
+            warnings.warn(line, stacklevel=3)
+
+    def close(self) -> None:
+        handle, self.handle = self.handle, None
+        lib.remat_ctx_free(handle)
+
+    def _warn(self, _user: Any, line: bytes) -> None:
+        self.warnings.append(line.decode("utf-8", "replace"))
+
+    def _report(self, _user: Any, record: Any) -> None:
+        try:
+            self.progress(Progress(**record.contents.fields()))
+        except BaseException as error:  # raised again once the library has returned
+            self.failure = self.failure or error
+            lib.remat_ctx_stop(self.handle)
+
+    def check(self, status: int) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if status:
+            text = [f(self.handle).decode("utf-8", "replace") for f in
+                    (lib.remat_ctx_error, lib.remat_ctx_error_file, lib.remat_ctx_error_place, lib.remat_ctx_error_reason)]
+            raise BY_STATUS.get(status, Error)(*text)
+
+    def plan(self, function: Any, *arguments: Any) -> None:
+        """Calls function(context, *arguments). On the main thread another one does the work: Python runs its signal handlers between
+        bytecodes only, and a Ctrl-C must reach remat_ctx_stop while C is running. The best plan so far then comes back."""
+        if threading.current_thread() is not threading.main_thread():
+            return self.check(function(self.handle, *arguments))
+        status: List[int] = []
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                status.append(function(self.handle, *arguments))
+            finally:
+                done.set()
+
+        before = signal.getsignal(signal.SIGINT)
+        if before is signal.default_int_handler:  # another handler may raise: that is its owner's wish, and comes after the call
+            signal.signal(signal.SIGINT, lambda *_: lib.remat_ctx_stop(self.handle))
+        threading.Thread(target=work, name="remat-plan", daemon=True).start()
+        while not done.is_set():
+            try:
+                done.wait()
+            except BaseException as error:
+                self.failure = self.failure or error
+                lib.remat_ctx_stop(self.handle)
+        if before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, before)
+        self.check(status[0])
+
+
+def _own(owner: Any, handle: ctypes.c_void_p, free: Any) -> int:
+    weakref.finalize(owner, free, handle.value)
+    return handle.value  # type: ignore[return-value]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def _indices(values: Iterable[int]) -> Any:
+    items = list(values)
+    return (ctypes.c_uint32 * len(items))(*items), len(items)
+
+
+def _written(write: Any, handle: int, compress: bool) -> bytes:
+    pieces: List[bytes] = []
+
+    def take(_user: Any, data: int, n_bytes: int) -> int:
+        pieces.append(ctypes.string_at(data, n_bytes))
+        return 0
+
+    with _Context() as context:
+        context.check(write(context.handle, handle, 1 if compress else 0, SINK(take), None))
+    return b"".join(pieces)
+
+
+class _File:
+    """What graphs, chains and plans share: bytes and files."""
+
+    _write: Any
+    handle: int
+
+    def to_bytes(self, compress: bool = False) -> bytes:
+        """The file's bytes: JSON, or gzip of it."""
+        return _written(self._write, self.handle, compress)
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the file, gzip if the name ends in .gz; it is there whole or not at all."""
+        path = os.fspath(path)
+        data = self.to_bytes(path.endswith(".gz"))
+        part = f"{path}.{os.getpid()}.part"
+        try:
+            with open(part, "wb") as file:
+                file.write(data)
+            os.replace(part, path)
+        finally:
+            if os.path.exists(part):
+                os.unlink(part)
+
+
+class Plan(_File):
+    """A schedule with its numbers: every field of remat_summary is an attribute (peak_bytes, cost, outcome, ...); None where not known."""
+
+    _write = lib.remat_plan_write
+
+    def __init__(self, handle: ctypes.c_void_p):
+        self.handle = _own(self, handle, lib.remat_plan_free)
+        self._summary = lib.remat_plan_summary(self.handle).contents.fields()
+        for field, names in (("outcome", OUTCOMES), ("stopped", STOPPED), ("kind", ("graph", "chain"))):
+            self._summary[field] = names[self._summary[field]]
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_summary" and name in self._summary:
+            return self._summary[name]
+        raise AttributeError(f"a plan has no {name!r}")
+
+    def __repr__(self) -> str:
+        limit = "no budget" if self.budget_bytes is None else f"budget {size_text(self.budget_bytes)}"
+        return f"<remat.Plan {self.strategy} of {self.graph!r}: {limit}, peak {size_text(self.peak_bytes)}, overhead {100 * self.overhead:.2f} %>"
+
+    @property
+    def summary(self) -> Dict[str, Any]:
+        return dict(self._summary)
+
+    @property
+    def overhead(self) -> float:
+        """cost / keep-all cost - 1."""
+        return self.cost / self.keep_all_cost - 1 if self.keep_all_cost else 0.0
+
+    @property
+    def gap(self) -> Optional[float]:
+        """(cost - bound) / bound, or None without a bound."""
+        return (self.cost - self.bound_cost) / self.bound_cost if self.bound_cost else None
+
+    @property
+    def status(self) -> int:
+        """0, 10 (proved infeasible) or 11 (not found)."""
+        return lib.remat_plan_status(self.handle)
+
+    @property
+    def steps(self) -> List[Step]:
+        n_steps = ctypes.c_size_t()
+        array = lib.remat_plan_steps(self.handle, ctypes.byref(n_steps))
+        flat = (ctypes.c_uint32 * (2 * n_steps.value)).from_address(ctypes.addressof(array.contents)) if n_steps.value else []
+        return [Step(STEPS[flat[i]], flat[i + 1]) for i in range(0, 2 * n_steps.value, 2)]
+
+
+def _steps_array(steps: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> Any:
+    if isinstance(steps, Plan):
+        steps = steps.steps
+    pairs = [(STEPS.index("run"), step) if isinstance(step, int) else (STEPS.index(step[0]), step[1]) for step in steps]
+    return (_native.Step * len(pairs))(*(_native.Step(*pair) for pair in pairs)), len(pairs)
+
+
+class _Plannable(_File):
+    """What graphs and chains share: planning and verifying."""
+
+    _make: Any
+    _verify_plan: Any
+    _verify_steps: Any
+
+    def _budget(self, context: _Context, budget: Budget) -> int:
+        if budget is None:
+            return BUDGET_NONE
+        if isinstance(budget, int):
+            if budget < 0:
+                raise UsageError(f"a budget of {budget} bytes is negative")
+            return budget
+        out = ctypes.c_int64()
+        context.check(lib.remat_budget_parse(context.handle, budget.encode(), self._keep_all_peak(), ctypes.byref(out)))
+        return out.value
+
+    def _keep_all_peak(self) -> int:
+        raise NotImplementedError
+
+    def _why(self, plan: Plan) -> str:
+        raise NotImplementedError
+
+    def plan(self, budget: Budget = None, strategy: Optional[str] = None, *, progress: Optional[Callable[[Progress], Any]] = None,
+             classes: Optional[Dict[str, str]] = None, strict: bool = True, **options: Any) -> Plan:
+        """A verified plan within the budget: bytes, or text such as "12GiB", "50%" (of the keep-all peak) and "min". Without one: no limit.
+
+        `options` are those of `remat.options()`, and `time` in seconds. `progress` is called now and then with a `Progress`. Ctrl-C ends the
+        search: the best plan so far comes back, with `stopped` "signal". Where nothing fits, `Infeasible` or `NotFound` is raised, which
+        carries the nearest plan; with `strict=False` that plan is returned.
+
+        >>> import remat
+        >>> graph = remat.load("zoo:resnet18")
+        >>> keep_all, rotor = graph.plan(), graph.plan("70%", "rotor")
+        >>> rotor.peak_bytes < keep_all.peak_bytes and rotor.cost > keep_all.cost
+        True
+        """
+        out = ctypes.c_void_p()
+        with _Context(options, progress, classes) as context:
+            limit = self._budget(context, budget)
+            name = strategy or ("keep-all" if limit == BUDGET_NONE else "auto")
+            context.plan(self._make, self.handle, name.encode(), limit, ctypes.byref(out))
+            made = Plan(out)
+        if strict and made.status:
+            raise (Infeasible if made.status == 10 else NotFound)(self._why(made), made)
+        return made
+
+    def curve(self, budgets: Iterable[Budget], strategy: Optional[str] = None, **options: Any) -> List[Plan]:
+        """A plan for each budget; those that miss it too (see `within_budget`).
+
+        >>> import remat
+        >>> [plan.within_budget for plan in remat.load("zoo:resnet18").curve(["90%", "70%"], "chen-greedy")]
+        [True, True]
+        """
+        return [self.plan(budget, strategy, strict=False, **options) for budget in budgets]
+
+    def verify(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> Verdict:
+        """Judges a plan, or bare steps, with the independent verifier: bare integers run ops.
+
+        >>> import remat
+        >>> remat.load("zoo:f").verify([1]).reason != ""
+        True
+        """
+        out = _native.Verdict()
+        with _Context() as context:
+            if isinstance(plan, Plan):
+                context.check(self._verify_plan(context.handle, self.handle, plan.handle, ctypes.byref(out)))
+            else:
+                steps, n_steps = _steps_array(plan)
+                context.check(self._verify_steps(context.handle, self.handle, steps, n_steps, ctypes.byref(out)))
+        return Verdict(**out.fields())
+
+
+class Graph(_Plannable):
+    """A training step: ops, values and costs; immutable. Made by `load`, `parse`, `Builder` or `remat.torch.trace`."""
+
+    _write, _make = lib.remat_graph_write, lib.remat_plan_make
+    _verify_plan, _verify_steps = lib.remat_plan_verify, lib.remat_verify
+
+    def __init__(self, handle: ctypes.c_void_p):
+        self.handle = _own(self, handle, lib.remat_graph_free)
+        self._info: Optional[Dict[str, Any]] = None
+
+    def __repr__(self) -> str:
+        return f"<remat.Graph {self.name!r}: {self.n_ops} ops, {self.n_values} values>"
+
+    name = property(lambda self: _text(lib.remat_graph_name(self.handle)))
+    digest = property(lambda self: _text(lib.remat_graph_digest(self.handle)))
+    cost_model = property(lambda self: _text(lib.remat_graph_cost_model(self.handle)))
+    cost_unit = property(lambda self: _text(lib.remat_graph_cost_unit(self.handle)))
+    n_ops = property(lambda self: lib.remat_graph_n_ops(self.handle))
+    n_values = property(lambda self: lib.remat_graph_n_values(self.handle))
+
+    def info(self) -> Dict[str, Any]:
+        """Counts and memory, as `remat info`.
+
+        >>> import remat
+        >>> remat.load("zoo:fig4").info()["ops"] > 0
+        True
+        """
+        if self._info is None:
+            out = _native.Info()
+            with _Context() as context:
+                context.check(lib.remat_graph_info(context.handle, self.handle, ctypes.byref(out)))
+            self._info = out.fields()
+        return dict(self._info)
+
+    def _keep_all_peak(self) -> int:
+        return self.info()["keep_all_peak_bytes"]
+
+    def _why(self, plan: Plan) -> str:
+        if plan.status == 11:
+            return f"no plan within {plan.budget_bytes} bytes was found: the least peak met was {plan.peak_bytes} ({size_text(plan.peak_bytes)})"
+        op = self.op_name(plan.need_op) if plan.need_op is not None else "the end"
+        return (f"nothing fits {plan.budget_bytes} bytes: at least {plan.need_bytes} ({size_text(plan.need_bytes)}) are needed at {op} "
+                f"({self._in_the_way()})")
+
+    def _in_the_way(self, most: int = 3) -> str:
+        names = [self.value_name(v) or f"value {v}" for v in self.need_values()]
+        return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+    def need_values(self) -> List[int]:
+        """The values that are in memory together at info()["need_op"] whatever the plan, largest first."""
+        values, n = (ctypes.c_uint32 * max(1, self.n_values))(), ctypes.c_uint32()
+        with _Context() as context:
+            context.check(lib.remat_graph_need_values(context.handle, self.handle, values, self.n_values, ctypes.byref(n)))
+        return list(values[:min(n.value, self.n_values)])
+
+    def op_name(self, op: int) -> str:
+        return _text(lib.remat_graph_op_name(self.handle, op))
+
+    def op_target(self, op: int) -> str:
+        return _text(lib.remat_graph_op_target(self.handle, op))
+
+    def value_name(self, value: int) -> str:
+        return _text(lib.remat_graph_value_name(self.handle, value))
+
+    def op(self, op: int) -> Dict[str, Any]:
+        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay.
+
+        >>> import remat
+        >>> remat.load("zoo:f").op(0)["out"]
+        [1]
+        """
+        if not 0 <= op < self.n_ops:
+            raise IndexError(f"op {op} of {self.n_ops}")
+        get = [lib.remat_graph_op_get(self.handle, op, attribute) for attribute in range(7)]
+        return {"name": self.op_name(op), "target": self.op_target(op), "in": self._list(lib.remat_graph_op_in, op),
+                "out": self._list(lib.remat_graph_op_out, op), "cost": get[0], "flops": None if get[1] == ABSENT else get[1],
+                "workspace": get[2], "phase": PHASES[get[3]], "class": CLASSES[get[4]], "pinned": bool(get[5]), "replay": bool(get[6])}
+
+    def value(self, value: int) -> Dict[str, Any]:
+        """Everything about a value: name, size, storage, alias, kind, root, producer (None: resident)."""
+        if not 0 <= value < self.n_values:
+            raise IndexError(f"value {value} of {self.n_values}")
+        get = [lib.remat_graph_value_get(self.handle, value, attribute) for attribute in range(6)]
+        return {"name": self.value_name(value), "size": get[0], "storage": get[1], "alias": None if get[2] == ABSENT else get[2],
+                "kind": KINDS[get[3]], "root": get[4], "producer": None if get[5] == ABSENT else get[5]}
+
+    @property
+    def outputs(self) -> List[int]:
+        n = ctypes.c_uint32()
+        array = lib.remat_graph_outputs(self.handle, ctypes.byref(n))
+        return array[:n.value] if n.value else []
+
+    def _list(self, function: Any, index: int) -> List[int]:
+        n = ctypes.c_uint32()
+        array = function(self.handle, index, ctypes.byref(n))
+        return array[:n.value] if n.value else []
+
+    def prepare(self, cost_model: Optional[str] = None, **flags: bool) -> "Graph":
+        """A copy with other costs, and dce, fold_identity, no_alias, replay_random or fuse applied; its plans name the ops of this one.
+
+        >>> import remat
+        >>> remat.load("zoo:gpt?layers=2").prepare("unit", dce=True).cost_model
+        'unit'
+        """
+        bits = 0
+        for flag, wanted in flags.items():
+            if flag not in FLAGS:
+                raise UsageError(f"no flag {flag!r}: {', '.join(FLAGS)}")
+            bits |= FLAGS[flag] if wanted else 0
+        out = ctypes.c_void_p()
+        with _Context() as context:
+            context.check(lib.remat_graph_prepare(context.handle, self.handle, bits, cost_model.encode() if cost_model else None,
+                                                  ctypes.byref(out)))
+        return Graph(out)
+
+    def bound(self, budget: Budget, **options: Any) -> Bound:
+        """A lower limit on the cost of any plan within the budget whose ops first run in the graph's order.
+
+        >>> import remat
+        >>> graph = remat.load("zoo:resnet18").prepare(dce=True)
+        >>> graph.bound("70%").cost <= graph.plan("70%").cost
+        True
+        """
+        out = _native.Bound()
+        with _Context(options) as context:
+            context.plan(lib.remat_bound_find, self.handle, self._budget(context, budget), ctypes.byref(out))
+        fields = out.fields()
+        fields["need_values"] = fields["need_values"][:fields.pop("n_need_values")]
+        fields.pop("rules")
+        return Bound(infeasible=fields.pop("status") == 10, **fields)
+
+    def lower(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> List[Statement]:
+        """The schedule with its allocations and frees.
+
+        >>> import remat
+        >>> graph = remat.load("zoo:f")
+        >>> {statement.kind for statement in graph.lower(graph.plan())} == {"allocate", "compute", "deallocate"}
+        True
+        """
+        out, n = ctypes.c_void_p(), ctypes.c_size_t()
+        steps, n_steps = _steps_array(plan)
+        with _Context() as context:
+            context.check(lib.remat_lower(context.handle, self.handle, steps, n_steps, ctypes.byref(out)))
+        try:
+            array = lib.remat_program_statements(out, ctypes.byref(n))
+            kinds = ("allocate", "compute", "deallocate")
+            return [Statement(kinds[s.kind], Step(STEPS[s.step.kind], s.step.index), s.step_index, None if s.value == NONE else s.value,
+                              None if s.reg == NONE else s.reg, s.bytes, s.memory_bytes) for s in array[:n.value]]
+        finally:
+            lib.remat_program_free(out)
+
+    def chain(self) -> "Chain":
+        """The graph cut into a chain where one storage alone crosses its forward pass."""
+        out = ctypes.c_void_p()
+        with _Context() as context:
+            context.check(lib.remat_chain_of_graph(context.handle, self.handle, ctypes.byref(out)))
+        return Chain(out)
+
+
+@dataclass
+class Stage:
+    """A stage of a chain in Rotor's model: docs/format.md. `delta` None: that of `a`."""
+    a: int = 0
+    abar: int = 0
+    delta: Optional[int] = None
+    tf: int = 0
+    tb: int = 0
+    of: int = 0
+    ob: int = 0
+    keep: int = 0
+    name: str = ""
+
+
+class Chain(_Plannable):
+    """A chain of stages; immutable. Its plans have the steps Fall, Fck, Fnone and B, with stages counted from 1.
+
+    >>> import remat
+    >>> chain = remat.Chain.of([remat.Stage(a=1, abar=3, tf=1, tb=2) for _ in range(8)], input=remat.Stage(a=1))
+    >>> plan = chain.plan(14, "rotor", slots=0)
+    >>> chain.verify(plan).peak_bytes <= 14
+    True
+    >>> plan.steps[-1]
+    Step(kind='B', index=1)
+    """
+
+    _write, _make = lib.remat_chain_write, lib.remat_chain_plan
+    _verify_plan, _verify_steps = lib.remat_chain_plan_verify, lib.remat_chain_verify
+
+    def __init__(self, handle: ctypes.c_void_p):
+        self.handle = _own(self, handle, lib.remat_chain_free)
+
+    @classmethod
+    def of(cls, stages: Sequence[Stage], input: Optional[Stage] = None, loss: Optional[Stage] = None, name: str = "") -> "Chain":
+        """A chain from its stages, its input (a, delta) and its loss."""
+        all_stages = [input or Stage(), *stages, loss or Stage()]
+        array = (_native.Stage * len(all_stages))(*(
+            _native.Stage(s.name.encode(), s.a, s.abar, s.a if s.delta is None else s.delta, s.tf, s.tb, s.of, s.ob, s.keep)
+            for s in all_stages))
+        out = ctypes.c_void_p()
+        with _Context() as context:
+            context.check(lib.remat_chain_new(context.handle, name.encode(), array, len(stages), ctypes.byref(out)))
+        return cls(out)
+
+    def __repr__(self) -> str:
+        return f"<remat.Chain {self.name!r}: {self.n_stages} stages>"
+
+    name = property(lambda self: _text(lib.remat_chain_name(self.handle)))
+    digest = property(lambda self: _text(lib.remat_chain_digest(self.handle)))
+    size_unit = property(lambda self: _text(lib.remat_chain_size_unit(self.handle)))
+    cost_unit = property(lambda self: _text(lib.remat_chain_cost_unit(self.handle)))
+    n_stages = property(lambda self: lib.remat_chain_n_stages(self.handle))
+
+    def stage(self, index: int) -> Stage:
+        """Stage `index`: 0 is the input, n_stages + 1 the loss."""
+        if not 0 <= index <= self.n_stages + 1:
+            raise IndexError(f"stage {index} of {self.n_stages}")
+        fields = lib.remat_chain_stage(self.handle, index).contents
+        return Stage(**{name: getattr(fields, name) for name in "a abar delta tf tb of ob keep".split()}, name=_text(fields.name or b""))
+
+    def _keep_all_peak(self) -> int:
+        return self.plan(None, "keep-all").peak_bytes
+
+    def _why(self, plan: Plan) -> str:
+        if plan.status == 11:
+            return f"no plan within {plan.budget_bytes} {self.size_unit} was found: the least peak met was {plan.peak_bytes}"
+        where = f" at stage {plan.need_op}" if plan.need_op is not None else ""
+        return f"nothing fits {plan.budget_bytes} {self.size_unit}: at least {plan.need_bytes} are needed{where}"
+
+
+class Builder:
+    """Builds a graph op by op. Values are known by the index that their call returns.
+
+    >>> import remat
+    >>> b = remat.Builder("two ops")
+    >>> x = b.value("x", 4096, kind="input")
+    >>> y = b.value("y", 4096)
+    >>> z = b.view("z", 2048, of=y)
+    >>> b.op("relu", [x], [y], cost=3, target="aten.relu.default")
+    0
+    >>> b.op("half", [y], [z], op_class="view")
+    1
+    >>> b.output(z)
+    >>> b.finish().plan().peak_bytes
+    8192
+    """
+
+    def __init__(self, name: str = ""):
+        self._context = _Context()
+        self._handle = lib.remat_builder_new(self._context.handle, name.encode())
+        if not self._handle:
+            raise NoMemory("out of memory")
+        context, handle = self._context.handle, self._handle
+        self._context.handle, self._context.close = context, lambda: None  # type: ignore[method-assign]
+        weakref.finalize(self, lambda: (lib.remat_builder_free(handle), lib.remat_ctx_free(context)))
+
+    def value(self, name: str, size: int, *, storage: Optional[int] = None, kind: str = "temporary", dtype: str = "",
+              shape: Sequence[int] = ()) -> int:
+        return self._described(lib.remat_builder_value(self._handle, name.encode(), size), storage, kind, dtype, shape)
+
+    def view(self, name: str, size: int, of: int, *, kind: str = "temporary", dtype: str = "", shape: Sequence[int] = ()) -> int:
+        return self._described(lib.remat_builder_view(self._handle, name.encode(), size, of), None, kind, dtype, shape)
+
+    def _described(self, value: int, storage: Optional[int], kind: str, dtype: str, shape: Sequence[int]) -> int:
+        if kind not in KINDS:
+            raise UsageError(f"no kind {kind!r}: {', '.join(KINDS)}")
+        if storage is not None:
+            lib.remat_builder_value_set(self._handle, value, 1, storage)
+        lib.remat_builder_value_set(self._handle, value, 3, KINDS.index(kind))
+        if dtype or shape:
+            lib.remat_builder_value_tensor(self._handle, value, dtype.encode(), (ctypes.c_int64 * len(shape))(*shape), len(shape))
+        return value
+
+    def op(self, name: str, inputs: Iterable[int], outputs: Iterable[int], *, target: str = "", cost: Optional[int] = None,
+           flops: Optional[int] = None, workspace: int = 0, phase: str = "none", op_class: str = "other", pinned: bool = False,
+           replay: bool = False) -> int:
+        if phase not in PHASES or op_class not in CLASSES:
+            raise UsageError(f"no phase {phase!r} or no class {op_class!r}: {', '.join(PHASES)}; {', '.join(CLASSES)}")
+        op = lib.remat_builder_op(self._handle, name.encode(), *_indices(inputs), *_indices(outputs))
+        for attribute, x in enumerate((cost, flops, workspace, PHASES.index(phase), CLASSES.index(op_class), int(pinned), int(replay))):
+            if x is not None:
+                lib.remat_builder_op_set(self._handle, op, attribute, x)
+        if target:
+            lib.remat_builder_op_target(self._handle, op, target.encode())
+        return op
+
+    def output(self, value: int) -> None:
+        lib.remat_builder_output(self._handle, value)
+
+    def finish(self) -> Graph:
+        """The graph so far; more may be added and finished again."""
+        out = ctypes.c_void_p()
+        self._context.check(lib.remat_builder_finish(self._handle, ctypes.byref(out)))
+        return Graph(out)
+
+
+def _read(context: _Context, source: ctypes.c_void_p) -> Union[Graph, Chain, Plan]:
+    out = ctypes.c_void_p()
+    try:
+        kind = lib.remat_input_kind(source)
+        if kind == 3:
+            raise InputError("a maximum-flow problem: only `remat maxflow` reads these")
+        read, made = ((lib.remat_graph_read, Graph), (lib.remat_chain_read, Chain), (lib.remat_plan_read, Plan))[kind]
+        context.check(read(context.handle, source, ctypes.byref(out)))
+    finally:
+        lib.remat_input_free(source)
+    return made(out)
+
+
+def load(source: Union[str, "os.PathLike[str]"]) -> Any:
+    """Reads a graph, a chain or a plan from a file of any known format, plain or gzip, or an embedded model ("zoo:resnet50").
+
+    >>> import remat
+    >>> remat.load("zoo:resnet18").name
+    'resnet18'
+    """
+    found = ctypes.c_void_p()
+    with _Context() as context:
+        context.check(lib.remat_input_open(context.handle, os.fspath(source).encode(), ctypes.byref(found)))
+        return _read(context, found)
+
+
+def parse(data: Union[bytes, str], name: str = "<bytes>") -> Any:
+    """The same from bytes or text in memory."""
+    if isinstance(data, str):
+        data = data.encode()
+    found = ctypes.c_void_p()
+    with _Context() as context:
+        context.check(lib.remat_input_parse(context.handle, name.encode(), data, len(data), ctypes.byref(found)))
+        return _read(context, found)
+
+
+def _table(at: Any) -> Dict[str, str]:
+    found, index = {}, 0
+    while at(index):
+        entry = at(index).contents
+        found[_text(entry.name)] = _text(entry.help)
+        index += 1
+    return found
+
+
+def strategies() -> Dict[str, str]:
+    """Names and one line each.
+
+    >>> import remat
+    >>> "auto" in remat.strategies()
+    True
+    """
+    return _table(lib.remat_strategy_at)
+
+
+def zoo() -> Dict[str, str]:
+    """Embedded models and their parameters."""
+    return _table(lib.remat_zoo_at)
+
+
+def devices() -> Dict[str, str]:
+    """Devices of the roofline cost model."""
+    return _table(lib.remat_device_at)
+
+
+def options() -> Dict[str, Dict[str, Any]]:
+    """What `plan` takes as keywords: help, initial value and range of each."""
+    found = (lib.remat_option_at(index).contents for index in range(lib.remat_option_count()))
+    return {_text(o.name): {"help": _text(o.help), "initial": o.initial, "low": o.low, "high": o.high} for o in found}
+
+
+def version() -> str:
+    return _text(lib.remat_version())

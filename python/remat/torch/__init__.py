@@ -1,0 +1,23 @@
+"""remat for PyTorch: trace a training step, plan it, run the plan exactly.
+
+    model = torch.compile(model, backend="remat", options={"budget": "8GiB"})
+
+docs/pytorch.md says what is supported.
+"""
+from .compiler import backend, last_report, reports
+from .checking import CheckResult, check
+from .joint import Unsupported
+from .tracing import TracedGraph, profile, trace
+
+__all__ = ["CheckResult", "TracedGraph", "Unsupported", "backend", "check", "last_report", "profile", "reports", "trace"]
+
+
+def _register() -> None:
+    """The name "remat" for torch.compile where the package is not installed (an entry point does it where it is)."""
+    from torch._dynamo import register_backend
+    from torch._dynamo.backends import registry
+    if "remat" not in registry._BACKENDS:
+        register_backend(backend, name="remat")
+
+
+_register()

@@ -1,0 +1,424 @@
+"""A joint graph of AOTAutograd (torch.fx) as a remat graph: which tensors share a storage, what is random, what runs once, where the forward
+pass ends. Everything that torch knows and the planner must; what is not understood raises `Unsupported` and never guesses.
+
+Invariant: entry i of `Joint.ops` says what op i of the remat graph stands for, and `Joint.values` what each tensor's value is, so that a plan
+can be turned back into torch.fx nodes (lower.py).
+
+Four kinds of op have no node of their own. `remat.boundary` (pinned) reads what the forward pass returns and makes the tangents; it also makes a
+view of each returned tensor that is live to the end, because the caller holds it whatever the plan does. `remat.rng_state` (pinned) copies the
+generator's state before a random op; the op reads that copy, so that it can run again with it, and the next copy reads a token (0 bytes) of the op
+before, so that first runs keep their order. `remat.copy` (pinned) copies an input that torch will overwrite after the forward pass (running
+statistics), for ops that read its old contents behind the boundary. All other nodes are ops; `getitem` nodes are outputs of theirs.
+"""
+from __future__ import annotations
+
+import json
+import operator
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import torch
+from torch import fx
+
+from .. import core
+
+CUDA_ALIGN = 512  # the caching allocator rounds every allocation up to it
+
+
+class Unsupported(Exception):
+    """The graph has something that a plan cannot be trusted with: torch's own partition is used instead."""
+
+
+SCALARS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def hint(x: Any) -> int:
+    """A size as a number: with dynamic shapes that of the sizes at hand. Never int(x), which would make torch assume it."""
+    if not isinstance(x, SCALARS):
+        return int(x)
+    if x.node.hint is None:
+        raise Unsupported("sizes that depend on data")
+    return int(x.node.hint)
+
+
+def is_scalar(node: Any) -> bool:
+    """A symbolic size, or a sum of such: no tensor, no memory, not planned."""
+    return isinstance(node, fx.Node) and isinstance(node.meta.get("val"), SCALARS)
+
+
+class Entry(NamedTuple):
+    """What an op of the remat graph stands for: kind "node", "rng_state" or "copy" (of `node`) or "boundary"."""
+    kind: str
+    node: Optional[fx.Node]
+
+
+def tensors_of(value: Any) -> List[Tuple[int, torch.Tensor]]:
+    """The tensors that a node's meta value holds, by position: one tensor is at position 0 of itself."""
+    if isinstance(value, torch.Tensor):
+        return [(0, value)]
+    if isinstance(value, (list, tuple)):
+        found = []
+        for i, item in enumerate(value):
+            if isinstance(item, torch.Tensor):
+                found.append((i, item))
+            elif item is not None and not isinstance(item, (int, float, bool, *SCALARS)):
+                raise Unsupported(f"an output of type {type(item).__name__}")
+        return found
+    return []
+
+
+def is_random(node: fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+
+
+WRITES = ("aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::native_batch_norm")  # into running statistics; their schemas do not say so
+
+
+def is_pinned(node: fx.Node) -> bool:
+    """What must run exactly once: it writes into something, talks to other processes, or has no result that says what it does."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    return target._schema.name in WRITES or target._schema.is_mutable or target.namespace in ("_c10d_functional", "c10d_functional", "c10d") or not tensors_of(node.meta.get("val"))
+
+
+def generator_bytes(device: torch.device) -> int:
+    """Bytes of a copy of the generator's state; CUDA's are on the host."""
+    return torch.default_generator.get_state().numel() if device.type == "cpu" else 0
+
+
+def device_of(node: fx.Node) -> Optional[torch.device]:
+    found = tensors_of(node.meta.get("val"))
+    return found[0][1].device if found else None
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def flops_of(node: fx.Node) -> int:
+    """Arithmetic of a node by torch's own formulas; one operation for each element made where there is none."""
+    from torch.utils.flop_counter import flop_registry
+
+    outputs = tensors_of(node.meta.get("val"))
+    formula = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    if formula is not None:
+        args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
+        try:
+            return hint(formula(*args, **kwargs, out_val=node.meta.get("val")))
+        except Exception:  # a formula that does not take this overload: the estimate below stands in
+            pass
+    return sum(hint(t.numel()) for _, t in outputs)
+
+
+class Joint:
+    """The remat graph of a joint graph: `document` is the file, `graph()` the library's object."""
+
+    def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
+                 states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, outside_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, name: str = "joint",
+                 costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None):
+        """`replay`: random ops may run again; `states_of`: only these of them (others get no state and are pinned). `copies_of`: the
+        only inputs that are copied because they will be overwritten. `outside_bytes`: what is in memory besides, all the time. `later_bytes`: what
+        graphs need that run between this one's forward and backward pass, on top of what this one holds then; `later_gradients`: what stays of it. `costs`, `workspaces`: by node name, in ns and bytes."""
+        self.module, self.num_fwd_outputs = module, num_fwd_outputs
+        self.replay, self.states_of, self.copies_of = replay, states_of, copies_of
+        self.ops: List[Entry] = []
+        self.values: Dict[Tuple[fx.Node, int], int] = {}
+        self.originals: Dict[fx.Node, int] = {}  # of inputs that were copied
+        self._roots: Dict[int, int] = {}
+        self._documents: List[Dict[str, Any]] = []
+        self._nodes: List[Dict[str, Any]] = []
+        self.costs, self.workspaces = costs, workspaces or {}
+        self.later_bytes, self.later_gradients = later_bytes, later_gradients
+        self._outputs: List[int] = []
+        self._read()
+        self.device = self._device()
+        self._residents(set(static_inputs or ()), outside_bytes)
+        self._order()
+        self._emit()
+        self.document = {"format": "remat-graph", "version": 1, "name": name, "values": self._documents, "nodes": self._nodes,
+                         "outputs": self._outputs}
+
+    def graph(self) -> core.Graph:
+        return core.parse(json.dumps(self.document), self.document["name"])
+
+    # ---- what the torch.fx graph says ----
+
+    def _read(self) -> None:
+        """Sorts the nodes: inputs, tangents, constants, ops, what is returned."""
+        self.primals: List[fx.Node] = []  # symbolic sizes among them
+        self.scalars: List[fx.Node] = []  # symbolic sizes that are computed
+        self.dynamic = False
+        self.tangents: List[fx.Node] = []
+        self.constants: List[fx.Node] = []
+        nodes: List[fx.Node] = []
+        for node in self.module.graph.nodes:
+            value = node.meta.get("val")
+            if node.op == "placeholder":
+                if is_scalar(node):
+                    self.dynamic = True
+                elif not isinstance(value, torch.Tensor):
+                    raise Unsupported(f"an input of type {type(value).__name__}")
+                if "seed_offset" in node.name or "rng_state" in node.name:
+                    raise Unsupported("functionalised random numbers")
+                (self.tangents if node.name.startswith("tangents") else self.primals).append(node)
+            elif node.op == "get_attr":
+                constant = getattr(self.module, node.target, None)
+                if not isinstance(constant, torch.Tensor):
+                    raise Unsupported("a subgraph")
+                self.constants.append(node)
+            elif node.op == "call_function" and is_scalar(node):
+                self.scalars.append(node)
+            elif node.op == "call_function":
+                if node.target is operator.getitem:
+                    source = node.args[0]
+                    if source.op != "call_function" or source.target is operator.getitem or not isinstance(value, torch.Tensor):
+                        raise Unsupported("nested results")
+                    continue
+                if not isinstance(node.target, torch._ops.OpOverload):
+                    raise Unsupported(f"the operator {node.target}")
+                nodes.append(node)
+            elif node.op != "output":
+                raise Unsupported(f"a node of kind {node.op}")
+            for _, tensor in tensors_of(value):
+                if type(tensor) not in (torch._subclasses.FakeTensor, torch.Tensor, torch.nn.Parameter):
+                    raise Unsupported(f"tensors of type {type(tensor).__name__}")
+                self.dynamic = self.dynamic or any(isinstance(size, torch.SymInt) for size in tensor.shape)
+                if tensor.layout is not torch.strided:
+                    raise Unsupported(f"tensors with layout {tensor.layout}")
+        output, = self.module.graph.find_nodes(op="output")
+        returned = list(torch.utils._pytree.arg_tree_leaves(*output.args))
+        descriptions = torch.utils._pytree.arg_tree_leaves(output.meta.get("desc", [None] * len(returned)))
+        self.fwd_outputs, self.bwd_outputs = returned[:self.num_fwd_outputs], returned[self.num_fwd_outputs:]
+        self.fwd_descriptions, self.bwd_descriptions = descriptions[:self.num_fwd_outputs], descriptions[self.num_fwd_outputs:]
+        if any(isinstance(n, fx.Node) for n in self.fwd_outputs) and None in self.fwd_descriptions:
+            raise Unsupported("results that this version of torch does not describe")
+        overwritten = [d.mutated_input for d in self.fwd_descriptions if self.is_mutation(d)]
+        self.overwritten = [n for n in self.primals if n.meta.get("desc") in overwritten]
+        if len(self.overwritten) != len(overwritten):
+            raise Unsupported("an overwritten input that is not there")
+        needed = set()
+        stack = [n for n in returned if isinstance(n, fx.Node)] + [n for n in nodes if is_pinned(n) or is_random(n)]
+        while stack:
+            node = stack.pop()
+            if node not in needed:
+                needed.add(node)
+                stack.extend(node.all_input_nodes)
+        self.nodes = [node for node in nodes if node in needed]
+
+    def _device(self) -> torch.device:
+        """The device whose memory is planned: the accelerator if there is one."""
+        found = {tensor.device for node in self.module.graph.nodes for _, tensor in tensors_of(node.meta.get("val"))}
+        accelerators = {device for device in found if device.type not in ("cpu", "meta")}
+        if len(accelerators) > 1:
+            raise Unsupported("tensors on several accelerators: " + ", ".join(sorted(map(str, accelerators))))
+        return accelerators.pop() if accelerators else torch.device("cpu")
+
+    # ---- values ----
+
+    def bytes_of(self, tensor: torch.Tensor) -> int:
+        """What a tensor's storage takes of the planned device's memory."""
+        return self._rounded(hint(tensor.untyped_storage().nbytes()), tensor)
+
+    def _rounded(self, n_bytes: int, tensor: torch.Tensor) -> int:
+        if tensor.device.type not in (self.device.type, "meta"):
+            return 0
+        return -(-n_bytes // CUDA_ALIGN) * CUDA_ALIGN if self.device.type == "cuda" else n_bytes
+
+    def _value(self, name: str, tensor: torch.Tensor, kind: Optional[str] = None) -> int:
+        index, here = len(self._documents), tensor.device.type in (self.device.type, "meta")
+        entry: Dict[str, Any] = {"name": name, "size": hint(tensor.numel()) * tensor.element_size() if here else 0,
+                                 "dtype": str(tensor.dtype).replace("torch.", ""), "shape": [hint(size) for size in tensor.shape]}
+        if kind:
+            entry["kind"] = kind
+        root = self._roots.get(storage_key(tensor))
+        if root is None:
+            self._roots[storage_key(tensor)] = index
+            entry["storage"] = self.bytes_of(tensor)
+        else:
+            entry["alias"] = root
+        self._documents.append(entry)
+        return index
+
+    def _residents(self, static: Set[int], outside_bytes: int) -> None:
+        for i, node in enumerate(self.primals):
+            if is_scalar(node):
+                continue
+            tensor = node.meta["val"]
+            kind = "input" if i not in static else "param" if tensor.requires_grad or self._has_gradient(i) else "buffer"
+            self.values[node, 0] = self._value(node.name, tensor, kind)
+        for node in self.constants:
+            tensor = node.meta.get("val")
+            self.values[node, 0] = self._value(node.name, tensor if isinstance(tensor, torch.Tensor) else getattr(self.module, node.target), "const")
+        if outside_bytes:
+            self._documents.append({"name": "remat.outside", "size": outside_bytes, "kind": "const"})
+        self._n_resident = len(self._documents)
+
+    def _has_gradient(self, primal: int) -> bool:
+        return primal < len(self.bwd_outputs) and self.bwd_outputs[primal] is not None
+
+    def is_view(self, node: fx.Node) -> bool:
+        inputs = {storage_key(t) for n in node.all_input_nodes for _, t in tensors_of(n.meta.get("val"))}
+        made = tensors_of(node.meta.get("val"))
+        return bool(made) and all(storage_key(t) in inputs for _, t in made)
+
+    # ---- order ----
+
+    def _order(self) -> None:
+        """Forward ops, then the boundary, then the rest. Nodes that the forward results do not need stay in the forward pass if torch ran them
+        there, but for views: those wait for their first use, or they would hold their storage for nothing."""
+        after = set(self.tangents)
+        for node in self.module.graph.nodes:
+            if any(n in after for n in node.all_input_nodes):
+                after.add(node)
+        stack = [n for n in self.fwd_outputs if isinstance(n, fx.Node)]
+        stack += [n for n in self.nodes if n not in after and n.meta.get("partitioner_tag") != "is_backward" and not self.is_view(n)]
+        forward = set()
+        while stack:
+            node = stack.pop()
+            if node not in forward:
+                if node in after:
+                    raise Unsupported("a forward result that depends on gradients")
+                forward.add(node)
+                stack.extend(node.all_input_nodes)
+        self.forward_nodes = [n for n in self.nodes if n in forward]
+        rest = [n for n in self.nodes if n not in forward]
+        done: Set[fx.Node] = set()
+        self.backward_nodes: List[fx.Node] = []
+        members = set(rest)
+
+        def run(last: fx.Node) -> None:
+            stack = [last]
+            while stack:
+                node = stack[-1]
+                waiting = [m for n in node.all_input_nodes for m in ([n.args[0]] if n.target is operator.getitem else [n])
+                           if m in members and m not in done]
+                if waiting:
+                    stack.extend(waiting)
+                else:
+                    stack.pop()
+                    if node not in done:
+                        done.add(node)
+                        self.backward_nodes.append(node)
+
+        for node in rest:
+            if node in after or not self.is_view(node):
+                run(node)
+        for node in rest:
+            run(node)
+
+    # ---- ops ----
+
+    def _emit(self) -> None:
+        self._token: Optional[int] = None
+        for node in self.overwritten:
+            if self.copies_of is None or node in self.copies_of:
+                self._copy(node)
+        for node in self.forward_nodes:
+            self._op(node, "forward")
+        self._boundary()
+        for node in self.backward_nodes:
+            self._op(node, "backward")
+        self._outputs += [self.value(n) for n in self.bwd_outputs if isinstance(n, fx.Node) and not is_scalar(n)]
+
+    def root(self, value: int) -> int:
+        return self._documents[value].get("alias", value)
+
+    def value(self, node: fx.Node) -> int:
+        """The value of a node that stands for one tensor."""
+        if node.target is operator.getitem:
+            return self.values[node.args[0], node.args[1]]
+        return self.values[node, 0]
+
+    def inputs_of(self, node: fx.Node) -> List[int]:
+        return [self.value(n) for n in node.all_input_nodes if not is_scalar(n)]
+
+    def _append(self, entry: Entry, document: Dict[str, Any]) -> None:
+        self.ops.append(entry)
+        self._nodes.append(document)
+
+    def _op(self, node: fx.Node, phase: str) -> None:
+        inputs, outputs = self.inputs_of(node), []
+        made = tensors_of(node.meta.get("val"))
+        random, pinned = is_random(node), is_pinned(node)
+        document: Dict[str, Any] = {"name": node.name, "op": str(node.target), "in": inputs, "out": outputs, "phase": phase}
+        replayed = random and not pinned and self.replay and (self.states_of is None or node in self.states_of)
+        if replayed:
+            state = len(self._documents)
+            size = generator_bytes(device_of(node) or self.device) if self.device.type == "cpu" else 0
+            self._documents.append({"name": f"{node.name}.state", "size": size, "dtype": "uint8", "shape": [size]})
+            self._append(Entry("rng_state", node), {"name": f"{node.name}.state", "op": "remat.rng_state", "in": [] if self._token is None else [self._token],
+                                                    "out": [state], "phase": phase, "pinned": True, "cost": 0, "flops": 0})
+            inputs.append(state)
+        known = {self._roots.get(storage_key(t)) for n in node.all_input_nodes for _, t in tensors_of(n.meta.get("val"))}
+        for position, tensor in made:
+            before = self._roots.get(storage_key(tensor))
+            index = self._value(node.name if len(made) == 1 else f"{node.name}[{position}]", tensor)
+            if before is not None and before not in known:
+                raise Unsupported(f"{node.target}, whose result shares memory with a tensor that it does not read")
+            known.add(self._roots[storage_key(tensor)])
+            self.values[node, position] = index
+            outputs.append(index)
+        if replayed:
+            self._token = len(self._documents)
+            self._documents.append({"name": f"{node.name}.token", "size": 0})
+            outputs.append(self._token)
+        view = self.is_view(node)
+        tags = node.target.tags if isinstance(node.target, torch._ops.OpOverload) else ()
+        document["class"] = ("view" if view else "random" if random else "compute" if self._computes(node) else
+                             "fusible" if torch.Tag.pointwise in tags else "other")
+        document["flops"] = 0 if view else flops_of(node)
+        if random:
+            document["replay"] = replayed
+        if pinned or random and not replayed:
+            document["pinned"] = True
+        if self.costs is not None:
+            document["cost"] = 0 if view else self.costs.get(node.name, 0)
+        if self.workspaces.get(node.name):
+            document["workspace"] = self.workspaces[node.name]
+        self._append(Entry("node", node), document)
+
+    def _copy(self, node: fx.Node) -> None:
+        """From here on everything reads the copy."""
+        original, tensor = self.values[node, 0], node.meta["val"]
+        if self._documents[original].get("alias") is not None:
+            raise Unsupported("an overwritten input that shares memory with another")
+        copy = len(self._documents)
+        n_bytes = hint(tensor.numel()) * tensor.element_size()
+        self._documents.append({**self._documents[original], "name": f"{node.name}.copy", "kind": "temporary", "storage": self._rounded(n_bytes, tensor)})
+        self._append(Entry("copy", node), {"name": f"{node.name}.copy", "op": "remat.copy", "in": [original], "out": [copy], "phase": "forward",
+                                           "pinned": True, "cost": 0, "flops": 0})
+        self.values[node, 0] = copy
+        self.originals[node] = original
+        self._roots[storage_key(tensor)] = copy
+
+    def _computes(self, node: fx.Node) -> bool:
+        from torch.utils.flop_counter import flop_registry
+        return getattr(node.target, "overloadpacket", None) in flop_registry
+
+    def is_mutation(self, description: Any) -> bool:
+        return type(description).__name__ == "InputMutationAOTOutput"
+
+    def _boundary(self) -> None:
+        """Reads what the forward pass returns, makes the tangents. New contents of mutated inputs are copied by torch and dropped; the rest is held."""
+        inputs, outputs = [], []
+        for node, description in zip(self.fwd_outputs, self.fwd_descriptions):
+            if not isinstance(node, fx.Node) or is_scalar(node):
+                continue
+            inputs.append(self.value(node))
+            root = self.root(inputs[-1])
+            if root >= self._n_resident and not self.is_mutation(description):
+                held = len(self._documents)
+                self._documents.append({"name": f"{node.name}.held", "size": self._documents[inputs[-1]]["size"], "alias": root})
+                outputs.append(held)
+        for node in self.tangents:
+            self.values[node, 0] = self._value(node.name, node.meta["val"])
+            outputs.append(self.values[node, 0])
+        if self.later_gradients:
+            outputs.append(len(self._documents))
+            self._documents.append({"name": "remat.later_gradients", "size": self.later_gradients})
+        self.tangent_bytes = sum(self._documents[value].get("storage", 0) for value in outputs if "storage" in self._documents[value])
+        workspace = max(0, self.later_bytes - self.tangent_bytes - self.later_gradients)
+        self.boundary = len(self.ops)
+        self._append(Entry("boundary", None), {"name": "remat.boundary", "op": "remat.boundary", "in": inputs, "out": outputs, "phase": "forward",
+                                               "pinned": True, "cost": 0, "flops": 0, "workspace": workspace})
+        self._outputs += outputs
