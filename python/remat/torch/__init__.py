@@ -4,11 +4,12 @@
 
 docs/pytorch.md says what is supported.
 """
+from .checkpointable import Checkpointable
 from .compiler import backend, last_report, reports
 from .check import CheckResult, check
 from .joint import Unsupported
 
-__all__ = ["CheckResult", "Unsupported", "backend", "check", "last_report", "reports"]
+__all__ = ["CheckResult", "Checkpointable", "Unsupported", "backend", "check", "last_report", "reports"]
 
 
 def _register() -> None:
