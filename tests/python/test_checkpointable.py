@@ -396,6 +396,16 @@ def test_autocast(inside):
     assert all(g is not None and same_bits(g, h) for g, h in zip(*results))
 
 
+def test_weights_cast_by_autocast_do_not_outlive_their_stage():
+    model, x = chain_of(), torch.randn(64, 32)
+    gauge = stages.CountingGauge(CPU)
+    gauge.take([*model.parameters(), x])
+    start = gauge.now()
+    with torch.autocast("cpu", torch.bfloat16), gauge:
+        out, _ = stages.run_dropping(stages.Group("all", list(model)), [x], None, [False])
+        assert gauge.now() - start == out[0].nbytes
+
+
 def test_modules_that_compute_otherwise_without_autograd():
     layers = [nn.TransformerEncoderLayer(32, 2, 64, 0.1, batch_first=True) for _ in range(4)]
     model = nn.Sequential(*layers).eval()

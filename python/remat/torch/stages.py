@@ -157,7 +157,7 @@ def run_dropping(group: Group, inputs: Tensors, form: Optional[Form], needs_grad
 
 
 def _drop_casts() -> None:
-    """autocast's copies of weights must not outlive the run of a stage: one made under no_grad would have no gradient in the next."""
+    """autocast's copies of weights must not outlive the run of a stage: it holds them to its end, and with a gradient or without as they were made."""
     torch.clear_autocast_cache()
 
 
