@@ -3,8 +3,11 @@ import copy
 import gc
 import io
 import pickle
+import runpy
+import sys
 
 import pytest
+from conftest import ROOT
 
 torch = pytest.importorskip("torch")
 import sequential_models  # noqa: E402
@@ -274,6 +277,7 @@ def test_state_dict_copies_and_pickles():
     model = Checkpointable(plain, "min", x)
     assert list(model.state_dict()) == list(plain.state_dict()) and [n for n, _ in model.named_parameters()] == [n for n, _ in plain.named_parameters()]
     assert next(model.parameters()) is next(plain.parameters())
+    assert type(model[:1]) is nn.Sequential and model[:1][0] is plain[0] is model[0]
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         twin.load_state_dict(plain.state_dict())
         assert twin.budget == "min" and twin._latest is None
@@ -434,6 +438,13 @@ def test_every_kind_of_input_is_measured_once():
     assert len(model._measured) == 3 and model._latest.recomputed == 0
 
 
+def test_a_long_chain_is_planned_in_slots():
+    model = Checkpointable(chain_of(60, 8, nn.Dropout(0.1)), "40%", torch.randn(256, 8))
+    decision = model._latest
+    assert len(decision.groups) == 180 and decision.peak_bytes <= decision.budget_bytes and 0 < decision.recomputed < 360
+    assert loss_of(model(torch.randn(256, 8))).backward() is None
+
+
 def test_training_for_a_while_gives_the_same_model():
     plain, x = sequential_models.resnet()
     twin = copy.deepcopy(plain)
@@ -446,3 +457,13 @@ def test_training_for_a_while_gives_the_same_model():
             nn.functional.cross_entropy(m(x + torch.randn_like(x)), torch.randint(10, (8,))).backward()
             optimizer.step()
     assert all(same_bits(a, b) for a, b in zip(plain.state_dict().values(), twin.state_dict().values()))
+
+
+def test_the_example_trains_the_same_model(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["train_resnet.py", "60%", "2"])
+    try:
+        runpy.run_path(str(ROOT / "examples" / "train_resnet.py"), run_name="__main__")
+    finally:
+        torch.use_deterministic_algorithms(False)
+    said = capsys.readouterr().out
+    assert "to the last bit: yes" in said and "forward runs more" in said

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple, Union
 
@@ -27,8 +28,8 @@ from .joint import Unsupported
 from .stages import Form, Group, Tensors
 
 MOST_KINDS = 64  # kinds of input that are remembered
-FLOAT_STAGES = 40  # rotor-float takes O(L^4) time and O(L^3) memory: about half a second here
-SECONDS = 10.0  # for each search
+EXACT_STAGES, FLOAT_STAGES = 100, 40  # longer chains are planned in slots only; rotor-float takes O(L^4) time and O(L^3) memory
+SECONDS = 5.0  # for each search
 
 
 @dataclass
@@ -61,13 +62,17 @@ class Decision:
 
 def _cheapest(chain: Chain, budget: Union[int, str]) -> Plan:
     """The cheapest plan that fits, or the one that comes nearest."""
-    plans = [chain.plan(budget, "rotor", strict=False, slots=0, time=SECONDS)]
-    if plans[0].status:
-        plans.append(chain.plan(budget, "rotor", strict=False, time=SECONDS))
+    plans = []
+    if chain.n_stages <= EXACT_STAGES:
+        plans.append(chain.plan(budget, "rotor", strict=False, slots=0, time=SECONDS))
+    if not plans or plans[0].stopped != "done":
+        plans.append(chain.plan(budget, "rotor", strict=False, slots=2000 if chain.n_stages <= 2 * EXACT_STAGES else 500, time=4 * SECONDS))
     if chain.n_stages <= FLOAT_STAGES:
         plans.append(chain.plan(budget, "rotor-float", strict=False, time=SECONDS))
     if budget == "min":  # the least peak is known now; the cheapest way to it is another question
-        return _cheapest(chain, min(plan.peak_bytes for plan in plans))
+        least = min(plans, key=lambda p: (p.peak_bytes, p.cost))
+        cheapest = _cheapest(chain, least.peak_bytes)
+        return least if cheapest.status else cheapest
     return min(plans, key=lambda p: (p.status != 0, p.cost if p.status == 0 else p.peak_bytes, p.peak_bytes))
 
 
@@ -299,6 +304,11 @@ class Checkpointable(nn.Sequential):
         if sample is not None:
             with torch.enable_grad():
                 self._sequence(*stages.pack(sample, "the sample"))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return nn.Sequential(OrderedDict(list(self._modules.items())[index]))
+        return super().__getitem__(index)
 
     def __getstate__(self) -> Dict[str, Any]:
         return {**self.__dict__, "_measured": {}, "_decided": {}, "_latest": None}  # a copy measures for itself
