@@ -327,19 +327,23 @@ class Checkpointable(nn.Sequential):
         self._latest: Optional[Decision] = None
 
     def _device(self, tensors: Tensors) -> torch.device:
-        found = {t.device for t in (*tensors, *self.parameters())}
-        devices = {d for d in found if d.type != "cpu"} or found or {torch.device("cpu")}
-        if len(devices) > 1:
-            raise Unsupported(f"tensors on {', '.join(sorted(map(str, found)))}: a budget is for one device")
-        return devices.pop()
+        found = [t.device for t in tensors] + [p.device for _, p in zip(range(1), self.parameters())]
+        return next((d for d in found if d.type != "cpu"), found[0] if found else torch.device("cpu"))
 
     def _key(self, tensors: Tensors, form: Optional[Form], device: torch.device) -> Any:
-        """What decides sizes and times, as far as can be told."""
+        """What decides sizes and times, as far as can be told. It is asked at every step: hence no generators over modules and parameters."""
+        flags: List[Any] = []
+        todo: List[nn.Module] = [self]
+        while todo:
+            module = todo.pop()
+            flags += (id(module), module.training)
+            flags += [p.requires_grad for p in module._parameters.values() if p is not None]
+            if module._modules:
+                todo += [child for child in module._modules.values() if child is not None]
+                flags.append(stages.hooked(module))
         described = tuple((t.shape, t.stride(), t.dtype, t.device, t.requires_grad) for t in tensors)
-        modules = tuple((id(m), m.training, *(p is not None and p.requires_grad for p in m._parameters.values())) for m in self.modules())
-        flat = tuple(id(m) for _, m in stages.flatten(self))
         shape = None if form is None else (repr(form.spec), tuple(map(repr, form.leaves)), form.is_tensor)
-        return described, shape, modules, flat, stages.ambient(device)
+        return described, shape, tuple(flags), device, stages.ambient(device)
 
     def _sequence(self, tensors: Tensors, form: Optional[Form]) -> Optional[Decision]:
         """The sequence for this kind of input, measured and planned if it is new; None: nothing needs a gradient."""
@@ -347,6 +351,9 @@ class Checkpointable(nn.Sequential):
         key = self._key(tensors, form, device)
         if key not in self._measured:
             found = None
+            devices = {t.device for t in (*tensors, *self.parameters())}
+            if len({d for d in devices if d.type != "cpu"}) > 1:
+                raise Unsupported(f"tensors on {', '.join(sorted(map(str, devices)))}: a budget is for one device")
             if len(self) and any(t.requires_grad for t in (*tensors, *self.parameters())):
                 found = stages.measure(self, tensors, form, device)
             while len(self._measured) >= MOST_KINDS:

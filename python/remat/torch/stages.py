@@ -86,14 +86,14 @@ class Group:
         return value
 
 
-def _hooked(module: nn.Module) -> bool:
+def hooked(module: nn.Module) -> bool:
     return any(getattr(module, name, None) for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks"))
 
 
 def flatten(sequential: nn.Sequential, prefix: str = "") -> Iterator[Tuple[str, nn.Module]]:
     """The modules that run one after the other, by their names in the state_dict. A Sequential inside that has hooks of its own is one module."""
     for name, module in sequential._modules.items():
-        if type(module) is nn.Sequential and len(module) and not _hooked(module):
+        if type(module) is nn.Sequential and len(module) and not hooked(module):
             yield from flatten(module, f"{prefix}{name}.")
         elif module is not None:
             yield prefix + name, module
@@ -425,8 +425,7 @@ class _Measure:
             known = {id(t) for t in (*xs, *group.parameters)}
             group.parameters += [leaf for leaf in _leaves_behind(out) if id(leaf) not in known]
             group.random = not same_states(states, get_states(self.generators))
-            running = {(id(m), name) for m in group.norms if m.training and m.track_running_stats for name in m._buffers}
-            group.buffers = [(m, name) for (m, name), a, b in zip(places, versions, _versions_of(places)) if a != b and (id(m), name) not in running]
+            written = [place for place, a, b in zip(places, versions, _versions_of(places)) if a != b]
             group.out_needs_grad = tuple(t.requires_grad for t in out)
             reference = [t.detach().clone() for t in out]
             gauge.take(reference)
@@ -441,6 +440,8 @@ class _Measure:
             del grads, into, deltas, out
         rewind()
         self.compare(group, inputs, form, needs_grad, reference, rewind)
+        running = {(id(m), name) for m in group.norms if m.training and m.track_running_stats for name in m._buffers}
+        group.buffers = [(m, name) for m, name in written if (id(m), name) not in running]
         del reference
         with self.gauge as gauge:
             start = gauge.now()
@@ -464,11 +465,11 @@ class _Measure:
             rewind()
         held = {storage_key(t) for t in inputs} - outside  # of the input, and in the output too: counted in both
         shared = bytes_of_storages([t for t in out if storage_key(t) in held], self.gauge)
-        written = sum(self.gauge.round_up(m._buffers[name].nbytes) for m, name in group.buffers if m._buffers[name] is not None)
-        keep = written + (self.state_bytes if group.random else 0)
+        copies = sum(self.gauge.round_up(m._buffers[name].nbytes) for m, name in group.buffers if m._buffers[name] is not None)
+        keep = copies + (self.state_bytes if group.random else 0)
         group.sizes = Stage(name=group.name, a=made + shared, abar=max(saved, made) + shared,
                             delta=sum(self.gauge.round_up(t.nbytes) for t, needs in zip(out, group.out_needs_grad) if needs),
-                            tf=_median(forward_times), tb=_median(backward_times), of=max(saving_peak - saved, dropping_peak - made, 0) + written + 2 * self.state_bytes,
+                            tf=_median(forward_times), tb=_median(backward_times), of=max(saving_peak - saved, dropping_peak - made, 0) + copies + 2 * self.state_bytes,
                             ob=max(backward_peak - delta_made, 0), keep=keep)
         return out, out_form, delta_in
 
@@ -480,14 +481,23 @@ class _Measure:
         self.differentiate(group, xs, out, [torch.ones_like(t) if t.requires_grad else None for t in out])
 
     def compare(self, group: Group, inputs: Tensors, form: Optional[Form], needs_grad: Sequence[bool], reference: Tensors, rewind: Any) -> None:
-        """Does a forward that saves nothing compute the same bits? With autograd on it must; without, some modules take another path."""
-        for group.minds_grad_mode in (False, True):
+        """Does a forward that saves nothing compute the same bits? With autograd on it must; without, some modules take another path. And batch norm
+        without its running statistics?"""
+        def same() -> bool:
             out, _ = run_dropping(group, inputs, form, needs_grad)
             rewind()
-            group.reproducible = len(out) == len(reference) and all(same_bits(x, y) for x, y in zip(out, reference))
+            return len(out) == len(reference) and all(same_bits(x, y) for x, y in zip(out, reference))
+
+        for group.minds_grad_mode in (False, True):
+            group.reproducible = same()
             if group.reproducible:
-                return
-        group.minds_grad_mode = False
+                break
+        else:
+            group.minds_grad_mode = False
+        if group.norms and group.reproducible:
+            with without_statistics(group.norms):
+                if not same():
+                    group.norms = []  # their statistics are copied and put back, as any other buffer
 
 
 def measure(sequential: nn.Sequential, inputs: Tensors, form: Optional[Form], device: torch.device) -> Measured:
