@@ -1,0 +1,456 @@
+"""`Checkpointable`: an nn.Sequential that trains within a memory budget, by Rotor's operations (Rotor, section 5).
+
+Three phases. The stages are measured (stages.py); libremat finds the fastest sequence of Fall, Fck, Fnone and B within the budget (`rotor`, and
+`rotor-float` on short chains, whichever is cheaper); every training step runs that sequence. The first two happen once for each kind of input.
+
+Each stage is one node of autograd whose inputs are the stage's input and its parameters. Its backward runs the sequence up to the stage's B: so
+gradients reach parameters the way they always do, hooks, torch.autograd.grad and gradient accumulation included.
+
+Invariants: memory is what docs/model.md says for chains, because a value is held by the run's own slots only; a stage that runs again has the random
+numbers, the autocast state and the buffers of its first run, and leaves those of the moment as it found them.
+"""
+from __future__ import annotations
+
+import sys
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple, Union
+
+import torch
+from torch import nn
+
+from ..core import Chain, Plan, Stage, Step
+from ..errors import Infeasible, UsageError, size_text
+from . import stages
+from .compiler import bytes_of
+from .joint import Unsupported
+from .stages import Form, Group, Tensors
+
+MOST_KINDS = 64  # kinds of input that are remembered
+EXACT_STAGES, FLOAT_STAGES = 100, 40  # longer chains are planned in slots only; rotor-float takes O(L^4) time and O(L^3) memory
+SECONDS = 5.0  # for each search
+
+
+@dataclass
+class Decision:
+    """What was decided for one kind of input. `steps` are Rotor's operations, stages counted from 1 behind `measured.first`."""
+    measured: stages.Measured
+    chain_stages: Tuple[Stage, List[Stage]]
+    steps: List[Step]
+    strategy: str
+    budget_bytes: Optional[int]
+    resident_bytes: int
+    reserve_bytes: int
+    peak_bytes: int
+    keep_all_peak_bytes: int
+    cost: int
+    keep_all_cost: int
+    plan_seconds: float
+    runs: List[int] = field(default_factory=list)  # forward runs by stage
+
+    @property
+    def groups(self) -> List[Group]:
+        return self.measured.groups[self.measured.first:]
+
+    @property
+    def recomputed(self) -> int:
+        return sum(n - 1 for n in self.runs if n > 1)
+
+
+# ---- planning ----
+
+def _cheapest(chain: Chain, budget: Union[int, str]) -> Plan:
+    """The cheapest plan that fits, or the one that comes nearest."""
+    plans = []
+    if chain.n_stages <= EXACT_STAGES:
+        plans.append(chain.plan(budget, "rotor", strict=False, slots=0, time=SECONDS))
+    if not plans or plans[0].stopped != "done":
+        plans.append(chain.plan(budget, "rotor", strict=False, slots=2000 if chain.n_stages <= 2 * EXACT_STAGES else 500, time=4 * SECONDS))
+    if chain.n_stages <= FLOAT_STAGES:
+        plans.append(chain.plan(budget, "rotor-float", strict=False, time=SECONDS))
+    if budget == "min":  # the least peak is known now; the cheapest way to it is another question
+        least = min(plans, key=lambda p: (p.peak_bytes, p.cost))
+        cheapest = _cheapest(chain, least.peak_bytes)
+        return least if cheapest.status else cheapest
+    return min(plans, key=lambda p: (p.status != 0, p.cost if p.status == 0 else p.peak_bytes, p.peak_bytes))
+
+
+def _runs(steps: Sequence[Step], n_stages: int) -> List[int]:
+    runs = [0] * (n_stages + 1)
+    for step in steps:
+        if step.kind != "B" and step.index <= n_stages:
+            runs[step.index] += 1
+    return runs[1:]
+
+
+def _chains(measured: stages.Measured) -> List[Tuple[Stage, List[Stage]]]:
+    """The chain in two readings. The caller holds the output to the end, so it counts as there all the time. If the last stage runs once, what it
+    made is that output; if it runs again, it makes another one."""
+    last = [g.sizes for g in measured.groups[measured.first:]]
+    end = last[-1]
+    shared = min(measured.output_bytes, end.a)
+    once = Stage(**{**end.__dict__, "a": end.a - shared, "abar": max(end.abar - shared, end.a - shared)})
+    return [(measured.input, [*last[:-1], once]), (measured.input, last)]
+
+
+def decide(measured: stages.Measured, budget: Union[int, str, None], reserve_bytes: int) -> Decision:
+    """The fastest sequence within the budget. Nothing fits: Infeasible, with the least that would do."""
+    began = time.perf_counter()
+    resident = measured.parameter_bytes + measured.gradient_bytes + measured.output_bytes + measured.outer_input_bytes + reserve_bytes
+    floor = measured.parameter_bytes + measured.gradient_bytes + reserve_bytes + measured.prefix_bytes
+
+    def total(plan: Plan) -> int:
+        return max(resident + plan.peak_bytes, floor)
+
+    readings = _chains(measured)
+    chains = [Chain.of(body, head, name="Sequential") for head, body in readings]
+    keep_all = chains[0].plan(None, "keep-all")
+    limit: Union[int, str, None] = budget
+    if isinstance(budget, str) and budget != "min":
+        limit = bytes_of(budget, total(keep_all))
+    if limit is None or isinstance(limit, int) and total(keep_all) <= limit:
+        found: Optional[Tuple[int, Plan]] = (0, keep_all)
+    else:
+        found = _within(chains, limit if limit == "min" else max(0, int(limit) - resident))
+        if limit != "min" and (found is None or total(found[1]) > int(limit)):
+            least = _within(chains, "min")
+            raise _impossible(measured, int(limit), None if least is None else least[1], total)
+    assert found is not None
+    reading, plan = found
+    sequence = Decision(measured, readings[reading], plan.steps, plan.strategy, None if limit in (None, "min") else int(limit), resident, reserve_bytes, total(plan),
+                         total(keep_all), plan.cost, keep_all.cost, time.perf_counter() - began, _runs(plan.steps, len(readings[0][1])))
+    n = len(readings[0][1])
+    assert [s.index for s in sequence.steps[:n + 2]] == [*range(1, n + 2), n + 1], "a sequence runs every stage once before the loss"
+    return sequence
+
+
+def _within(chains: Sequence[Chain], limit: Union[int, str]) -> Optional[Tuple[int, Plan]]:
+    """The best plan, with the reading of the chain that it holds for."""
+    found = []
+    for reading, chain in enumerate(chains):
+        plan = _cheapest(chain, limit)
+        if limit != "min" and plan.status:
+            continue
+        if reading == 0 and _runs(plan.steps, chain.n_stages)[-1] > 1:
+            continue
+        found.append((plan.peak_bytes if limit == "min" else plan.cost, reading, plan))
+    return min(found, key=lambda f: f[:2])[1:] if found else None
+
+
+def _impossible(measured: stages.Measured, limit: int, least: Optional[Plan], total: Any) -> Infeasible:
+    assert least is not None
+    step = least.steps[least.peak_step]
+    names = [g.name for g in measured.groups[measured.first:]]
+    where = f"{step.kind} of stage {names[step.index - 1]}" if step.index <= len(names) else "the loss"
+    fixed = measured.parameter_bytes + measured.gradient_bytes + measured.output_bytes
+    error = Infeasible(f"nothing fits {size_text(limit)}: {total(least)} bytes ({size_text(total(least))}) would do; {size_text(fixed)} of it are parameters, their gradients and "
+                       f"the output, and the rest is needed at {where}", least)
+    error.need_bytes = total(least)
+    return error
+
+
+# ---- running ----
+
+class _Run:
+    """One training step: the slots of docs/model.md, and how far the sequence is. `a` holds activations, `saved` a stage's input and its output with
+    what autograd saved for it."""
+
+    def __init__(self, sequence: Decision, inputs: Tensors, form: Optional[Form], device: torch.device):
+        self.sequence, self.groups, self.device = sequence, sequence.groups, device
+        self.position, self.next_backward = 0, len(self.groups)
+        self.a: Dict[int, Tensors] = {0: [t.detach() for t in inputs]}
+        self.needs = [tuple(t.requires_grad for t in inputs), *(g.out_needs_grad for g in self.groups)]
+        self.saved: Dict[int, Tuple[Tensors, Tensors]] = {}
+        self.forms: List[Optional[Form]] = [form] + [None] * len(self.groups)
+        self.versions: Dict[int, List[int]] = {}
+        self.input_versions = [t._version for t in self.a[0]]
+        self.replays: Dict[int, Tuple[Optional[Tensors], Optional[stages.Buffers]]] = {}
+        self.ambient = stages.ambient(device)
+        self.generators = stages.generators_of(device)
+
+    def first(self, stage: int) -> Tensors:
+        """The first forward of a stage, in its turn."""
+        step = self.sequence.steps[self.position]
+        group = self.groups[stage - 1]
+        self.position += 1
+        if self.sequence.runs[stage - 1] == 1:
+            return self.forward(step.kind, stage)
+        self.versions[stage] = [p._version for p in group.parameters]
+        buffers = stages.Buffers(group.buffers) if group.buffers else None
+        states = stages.get_states(self.generators)
+        out = self.forward(step.kind, stage)
+        if stages.same_states(states, stages.get_states(self.generators)):
+            states = None
+        if states is not None or buffers is not None:
+            self.replays[stage] = states, buffers
+        return out
+
+    def again(self, kind: str, stage: int) -> None:
+        """Another forward of a stage, as if it were the first."""
+        group = self.groups[stage - 1]
+        if [p._version for p in group.parameters] != self.versions[stage]:
+            raise RuntimeError(f"Checkpointable: a parameter of stage {group.name} was modified in place between forward and backward: the stage cannot run again")
+        if stage == 1 and [t._version for t in self.a[0]] != self.input_versions:
+            raise RuntimeError("Checkpointable: the input was modified in place between forward and backward: the first stage cannot run again")
+        states, buffers = self.replays.get(stage, (None, None))
+        now = stages.get_states(self.generators) if states is not None else None
+        current = stages.Buffers(group.buffers) if buffers is not None else None
+        if states is not None:
+            stages.set_states(self.generators, states)
+        if buffers is not None:
+            buffers.restore()
+        try:
+            with stages.as_in(self.ambient, self.device), stages.without_statistics(group.norms):
+                self.forward(kind, stage)
+        finally:
+            if now is not None:
+                stages.set_states(self.generators, now)
+            if current is not None:
+                current.restore()
+
+    def forward(self, kind: str, stage: int) -> Tensors:
+        group, form, needs = self.groups[stage - 1], self.forms[stage - 1], self.needs[stage - 1]
+        inputs = self.a[stage - 1] if stage - 1 in self.a else self.saved[stage - 1][1]
+        if kind == "Fall":
+            inputs = stages.leaves_for_grad(inputs, needs)
+        elif stage - 1 not in self.a:
+            inputs = [t.detach() for t in inputs]
+        versions = [t._version for t in inputs]
+        if kind == "Fall":
+            out, form = stages.run_saving(group, inputs, form)
+            self.saved[stage] = inputs, out
+        else:
+            out, form = stages.run_dropping(group, inputs, form, needs)
+            self.a[stage] = out
+        if [t._version for t in inputs] != versions:
+            raise RuntimeError(f"Checkpointable: stage {group.name} wrote into its input, which it did not when it was measured")
+        if kind == "Fall" and tuple(t.requires_grad for t in out) != group.out_needs_grad or len(out) != len(group.out_needs_grad):
+            raise RuntimeError(f"Checkpointable: the outputs of stage {group.name} are not those that were measured")
+        if kind == "Fnone":
+            self.a.pop(stage - 1, None)
+        self.forms[stage] = form
+        return [t.detach() for t in out]
+
+    def backward(self, stage: int, deltas: Sequence[Optional[torch.Tensor]], wanted: Sequence[bool]) -> List[Optional[torch.Tensor]]:
+        """The sequence up to B of the stage: gradients of its input and its parameters."""
+        if torch.is_grad_enabled():
+            raise RuntimeError("Checkpointable: gradients of gradients (create_graph=True) are not supported: use the plain Sequential for them")
+        if stage != self.next_backward:
+            raise RuntimeError("Checkpointable: a second backward through the same forward: what it needs was freed on the way, whatever retain_graph says; call forward again")
+        self.next_backward = -1  # until this one is done
+        while True:
+            step = self.sequence.steps[self.position]
+            self.position += 1
+            if step.kind == "B":
+                break
+            self.again(step.kind, step.index)
+        assert step.index == stage
+        inputs, out = self.saved.pop(stage)
+        group = self.groups[stage - 1]
+        sources = [t for t, want in zip((*inputs, *group.parameters), wanted) if want]
+        found = iter(stages.differentiate(out, sources, deltas, group.parameters))
+        self.a.pop(stage - 1, None)
+        self.replays.pop(stage, None)
+        self.next_backward = stage - 1
+        return [next(found) if want else None for want in wanted]
+
+
+class _Node(torch.autograd.Function):
+    """A stage as autograd sees it."""
+
+    @staticmethod
+    def forward(ctx: Any, run: _Run, stage: int, *sources: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+        out = run.first(stage)
+        ctx.run, ctx.stage = run, stage
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(*(t for t, needs in zip(out, run.needs[stage]) if not needs))
+        return tuple(out)
+
+    @staticmethod
+    def backward(ctx: Any, *deltas: Optional[torch.Tensor]) -> Tuple[Any, ...]:
+        return (None, None, *ctx.run.backward(ctx.stage, deltas, ctx.needs_input_grad[2:]))
+
+
+class Checkpointable(nn.Sequential):
+    """An nn.Sequential that trains within a memory budget, with the same results to the last bit.
+
+        model = remat.torch.Checkpointable(model, "6GiB")
+
+    It takes the place of `sequential` and shares its modules: parameters, buffers, state_dict, hooks, train() and eval() are those of the original.
+    Sequentials inside it are taken apart; every other module is a stage, as a whole.
+
+    `budget`: bytes, or text such as "6GiB", "60%" (of the peak with everything kept), "min" (the least possible) or None (no limit). It is the peak of
+    forward and backward together, on the device of the parameters, and covers: parameters and buffers; the gradients of all parameters, as if they
+    were there from the start, as they are when gradients accumulate; input and output, held by the caller to the end; activations, what autograd saves,
+    gradients on their way, and what a stage takes besides while it runs. It does not cover what lies outside the Sequential, such as an optimizer's state,
+    the rest of the model, the loss and its temporary tensors: `reserve` is room for that, out of the budget.
+
+    Stages are measured with `sample` (what forward takes) at once, or else with the first batch; and again for each new kind of input: other shapes,
+    dtypes, autocast, train or eval, parameters frozen or not. A budget that nothing fits raises remat.Infeasible then, with the least that would do.
+    Without gradients, under no_grad, or if everything fits, it runs as the plain Sequential does.
+    """
+
+    def __init__(self, sequential: nn.Sequential, budget: Union[int, str, None], sample: Any = None, *, reserve: Union[int, str] = 0):
+        if not isinstance(sequential, nn.Sequential):
+            raise UsageError(f"Checkpointable takes an nn.Sequential, not a {type(sequential).__name__}")
+        if type(sequential).forward is not nn.Sequential.forward:
+            raise UsageError(f"{type(sequential).__name__} has a forward of its own: Checkpointable knows how to run an nn.Sequential only")
+        super().__init__()
+        self.__dict__.update(sequential.__dict__)  # its very modules, hooks and mode
+        self._reserve_bytes = bytes_of(reserve)
+        self._measured: Dict[Any, Optional[stages.Measured]] = {}  # by kind of input; None: it runs as it is
+        self.budget = budget
+        if sample is not None:
+            with torch.enable_grad():
+                self._sequence(*stages.pack(sample, "the sample"))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return nn.Sequential(OrderedDict(list(self._modules.items())[index]))
+        return super().__getitem__(index)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_measured": {}, "_decided": {}, "_latest": None}  # a copy measures for itself
+
+    @property
+    def budget(self) -> Union[int, str, None]:
+        """May be set: what was measured stays, the sequences are found anew."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: Union[int, str, None]) -> None:
+        if budget is not None and budget != "min":
+            bytes_of(budget, 1)  # refused here if it is not a budget
+        self._budget = budget
+        self._decided: Dict[Any, Decision] = {}
+        self._latest: Optional[Decision] = None
+
+    def _device(self, tensors: Tensors) -> torch.device:
+        found = [t.device for t in tensors] + [p.device for _, p in zip(range(1), self.parameters())]
+        return next((d for d in found if d.type != "cpu"), found[0] if found else torch.device("cpu"))
+
+    def _key(self, tensors: Tensors, form: Optional[Form], device: torch.device) -> Any:
+        """What decides sizes and times, as far as can be told. It is asked at every step: hence no generators over modules and parameters."""
+        flags: List[Any] = []
+        todo: List[nn.Module] = [self]
+        while todo:
+            module = todo.pop()
+            flags += (id(module), module.training)
+            flags += [p.requires_grad for p in module._parameters.values() if p is not None]
+            if module._modules:
+                todo += [child for child in module._modules.values() if child is not None]
+                flags.append(stages.hooked(module))
+        described = tuple((t.shape, t.stride(), t.dtype, t.device, t.requires_grad) for t in tensors)
+        shape = None if form is None else (repr(form.spec), tuple(map(repr, form.leaves)), form.is_tensor)
+        return described, shape, tuple(flags), device, stages.ambient(device)
+
+    def _sequence(self, tensors: Tensors, form: Optional[Form]) -> Optional[Decision]:
+        """The sequence for this kind of input, measured and planned if it is new; None: nothing needs a gradient."""
+        device = self._device(tensors)
+        key = self._key(tensors, form, device)
+        if key not in self._measured:
+            found = None
+            devices = {t.device for t in (*tensors, *self.parameters())}
+            if len({d for d in devices if d.type != "cpu"}) > 1:
+                raise Unsupported(f"tensors on {', '.join(sorted(map(str, devices)))}: a budget is for one device")
+            if len(self) and any(t.requires_grad for t in (*tensors, *self.parameters())):
+                found = stages.measure(self, tensors, form, device)
+            while len(self._measured) >= MOST_KINDS:
+                oldest = next(iter(self._measured))
+                del self._measured[oldest]
+                self._decided.pop(oldest, None)
+            self._measured[key] = found
+        measured = self._measured[key]
+        if measured is None or measured.first == len(measured.groups):
+            return None
+        if key not in self._decided:
+            self._decided[key] = decide(measured, self._budget, self._reserve_bytes)
+        self._latest = self._decided[key]
+        return self._latest
+
+    @torch.compiler.disable
+    def forward(self, input: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return super().forward(input)
+        tensors, form = stages.pack(input, "the input")
+        sequence = self._sequence(tensors, form)
+        if sequence is None or not sequence.recomputed:
+            return super().forward(input)
+        for group in sequence.measured.groups[:sequence.measured.first]:
+            tensors, form = stages.run_dropping(group, tensors, form, [t.requires_grad for t in tensors])
+        run = _Run(sequence, tensors, form, self._device(tensors))
+        for stage, group in enumerate(run.groups, 1):
+            tensors = list(_Node.apply(run, stage, *tensors, *group.parameters))
+        run.position += 2  # forward and backward of the loss, which is the caller's
+        return stages.unpack(tensors, run.forms[-1])
+
+    # ---- what was decided ----
+
+    @property
+    def chain(self) -> Optional[Chain]:
+        """The stages as measured last, as a chain that every remat command takes (`.chain.save("chain.json")`)."""
+        if self._latest is None:
+            return None
+        head, body = self._latest.chain_stages
+        return Chain.of(body, head, name="Sequential")
+
+    @property
+    def predicted_bytes(self) -> Optional[int]:
+        """The peak that the sequence decided last will have."""
+        return None if self._latest is None else self._latest.peak_bytes
+
+    def explain(self, file: Optional[TextIO] = None) -> None:
+        """Prints the sequence decided last: what it costs, its stages, and each operation with the memory in use while it runs."""
+        print("\n".join(_explanation(self._latest)), file=file or sys.stdout)
+
+
+def memory_curve(sequence: Decision) -> List[int]:
+    """Memory during each step: docs/model.md, chains."""
+    head, body = sequence.chain_stages
+    all_stages = [head, *body, Stage()]
+    delta = [s.a if s.delta is None else s.delta for s in all_stages]
+    plain, saved, kept, deltas, curve = {0}, set(), set(), {len(body) + 1}, []
+    for kind, l in sequence.steps:
+        stage = all_stages[l]
+        held = sum(all_stages[i].a for i in plain) + sum(all_stages[i].abar for i in saved) + sum(all_stages[i].keep for i in kept) + sum(delta[i] for i in deltas)
+        if kind == "B":
+            curve.append(held + delta[l - 1] + stage.ob)
+            plain.discard(l - 1)
+            saved.discard(l)
+            kept.discard(l)
+            deltas = {l - 1}
+            continue
+        made = stage.abar if kind == "Fall" else stage.a
+        curve.append(held + made + stage.of + (0 if l in kept else stage.keep))
+        kept.add(l)
+        (saved if kind == "Fall" else plain).add(l)
+        if kind == "Fnone":
+            plain.discard(l - 1)
+    return [sequence.resident_bytes + x for x in curve]
+
+
+def _explanation(sequence: Optional[Decision]) -> List[str]:
+    if sequence is None:
+        return ["Checkpointable: nothing was measured yet, or nothing needs a gradient: give a sample, or run forward once"]
+    measured = sequence.measured
+    limit = "no budget" if sequence.budget_bytes is None else f"budget {size_text(sequence.budget_bytes)}"
+    lines = [f"Checkpointable: {len(sequence.groups)} stages, {limit}: peak {size_text(sequence.peak_bytes)} (keep-all {size_text(sequence.keep_all_peak_bytes)}), "
+             f"{sequence.recomputed} forward runs more, {100 * (sequence.cost / max(1, sequence.keep_all_cost) - 1):.1f} % more time; "
+             f"{sequence.strategy}, measured in {measured.seconds:.2f} s, planned in {sequence.plan_seconds:.2f} s",
+             f"always there: parameters and buffers {size_text(measured.parameter_bytes)}, gradients {size_text(measured.gradient_bytes)}, "
+             f"output {size_text(measured.output_bytes)}, reserve {size_text(sequence.reserve_bytes)}; input {size_text(measured.input.a)}"]
+    if measured.first:
+        lines.append(f"without gradients, run as they are: stages {measured.groups[0].name} to {measured.groups[measured.first - 1].name}")
+    width = max(5, *(len(g.name) for g in sequence.groups))
+    lines.append(f"{'stage':{width}}  {'forward':>10} {'backward':>10} {'output':>10} {'saved':>10} {'+forward':>10} {'+backward':>10}  runs")
+    for group, runs in zip(sequence.groups, sequence.runs):
+        s = group.sizes
+        notes = [note for note, said in (("random", group.random), ("buffers", bool(group.buffers)), ("not reproducible", not group.reproducible)) if said]
+        lines.append(f"{group.name:{width}}  {s.tf / 1e6:7.3f} ms {s.tb / 1e6:7.3f} ms {size_text(s.a):>10} {size_text(s.abar):>10} {size_text(s.of):>10} {size_text(s.ob):>10}  "
+                     f"{runs}{'  ' + ', '.join(notes) if notes else ''}")
+    lines.append(f"{'step':>5}  {'operation':{width + 6}} {'memory':>10}")
+    for i, (step, memory) in enumerate(zip(sequence.steps, memory_curve(sequence))):
+        name = sequence.groups[step.index - 1].name if step.index <= len(sequence.groups) else "(loss)"
+        lines.append(f"{i:5}  {step.kind + ' ' + name:{width + 6}} {size_text(memory):>10}{'  peak' if memory == sequence.peak_bytes else ''}")
+    return lines
