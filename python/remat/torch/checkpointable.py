@@ -65,14 +65,14 @@ class Decision:
 
 # ---- planning ----
 
-def _cheapest(chain: Chain, budget: Union[int, str]) -> Plan:
+def _cheapest(chain: Chain, budget: Union[int, str], floating: bool = True) -> Plan:
     """The cheapest plan that fits, or the one that comes nearest."""
     plans = []
     if chain.n_stages <= EXACT_STAGES:
         plans.append(chain.plan(budget, "rotor", strict=False, slots=0, time=SECONDS))
     if not plans or plans[0].stopped != "done":
         plans.append(chain.plan(budget, "rotor", strict=False, slots=2000 if chain.n_stages <= 2 * EXACT_STAGES else 500, time=4 * SECONDS))
-    if chain.n_stages <= FLOAT_STAGES:
+    if floating and chain.n_stages <= FLOAT_STAGES:
         plans.append(chain.plan(budget, "rotor-float", strict=False, time=SECONDS))
     if budget == "min":  # the least peak is known now; the cheapest way to it is another question
         least = min(plans, key=lambda p: (p.peak_bytes, p.cost))
@@ -137,7 +137,7 @@ def decide(measured: stages.Measured, budget: Union[int, str, None], reserve_byt
     """The fastest sequence within the budget that was found. Nothing fits: Infeasible, with what would do.
 
     If gradients are there from the start, the chain has what they leave of the budget, and the plan is the best. If they come with each B, the chain
-    may have more, up to all of it: some amounts in between are tried, and the plans judged by their real curve."""
+    may have more, up to all of it: how much is found by bisection, plans being judged by their real curve."""
     began = time.perf_counter()
     resident = measured.parameter_bytes + measured.output_bytes + measured.outer_input_bytes + reserve_bytes
     gradient_bytes = sum(measured.gradient_bytes[measured.first:])
@@ -149,16 +149,33 @@ def decide(measured: stages.Measured, budget: Union[int, str, None], reserve_byt
         """Cost, peak, reading, plan."""
         return plan.cost, max(floor, *memory_curve(measured, readings[reading], plan.steps, resident, accumulating)), reading, plan
 
-    def candidates(limit: Union[int, str]) -> Iterator[Tuple[int, int, int, Plan]]:
-        for reading, chain in enumerate(chains):
-            rooms: List[Union[int, str]] = ["min"]
-            if limit != "min":
-                room, shares = int(limit) - resident - gradient_bytes, (0, 4) if 50 * gradient_bytes < int(limit) else (0, 1, 2, 3, 4)
-                rooms = [room] if accumulating else [room + gradient_bytes * share // 4 for share in shares] + ["min"]
-            for room in rooms:
-                plan = _cheapest(chain, room) if room == "min" or int(room) > 0 else None
-                if plan is not None and not plan.status and (reading == 1 or _runs(plan.steps, chain.n_stages)[-1] == 1):
-                    yield judged(reading, plan)
+    def holds(reading: int, plan: Plan) -> bool:
+        return not plan.status and (reading == 1 or _runs(plan.steps, chains[0].n_stages)[-1] == 1)
+
+    def least() -> Tuple[int, int, int, Plan]:
+        plans = [(reading, _cheapest(chain, "min")) for reading, chain in enumerate(chains)]
+        return min((judged(*p) for p in plans if holds(*p)), key=lambda c: c[1::-1])
+
+    def fitting(limit: int) -> Iterator[Tuple[int, int, int, Plan]]:
+        """Plans within the limit, found by bisection for the room that the chain may have."""
+        for reading in (1,) if 200 * measured.output_bytes < limit else (0, 1):
+            low, high = limit - resident - gradient_bytes, limit - resident
+            tries: List[Optional[int]] = [low] if accumulating else [high, low, *[None] * (5 if 20 * gradient_bytes > limit else 2)]
+            for room in tries:
+                room = (low + high) // 2 if room is None else room
+                plan = _cheapest(chains[reading], room, accumulating) if room > 0 else None
+                found = judged(reading, plan) if plan is not None and holds(reading, plan) else None
+                if found is not None and found[1] <= limit:
+                    yield found
+                    low = max(low, room)
+                    if room == high:
+                        break
+                elif room > low:
+                    high = room
+            if not accumulating and low > 0:
+                floated = _cheapest(chains[reading], low)
+                if holds(reading, floated) and judged(reading, floated)[1] <= limit:
+                    yield judged(reading, floated)
 
     keep_all = judged(0, chains[0].plan(None, "keep-all"))
     limit: Union[int, str, None] = budget
@@ -167,12 +184,14 @@ def decide(measured: stages.Measured, budget: Union[int, str, None], reserve_byt
     if limit is None or limit != "min" and keep_all[1] <= int(limit):
         found = keep_all
     elif limit == "min":
-        found = min(candidates("min"), key=lambda c: c[1::-1])
+        found = least()
     else:
-        fitting = [c for c in candidates(limit) if c[1] <= int(limit)]
-        if not fitting:
-            raise _impossible(measured, int(limit), min(candidates("min"), key=lambda c: c[1::-1]), accumulating)
-        found = min(fitting, key=lambda c: c[:2])
+        fits = list(fitting(int(limit)))
+        if not fits:
+            fits = [least()]
+            if fits[0][1] > int(limit):
+                raise _impossible(measured, int(limit), fits[0], accumulating)
+        found = min(fits, key=lambda c: c[:2])
     cost, peak, reading, plan = found
     n = len(readings[0][1])
     assert [step.index for step in plan.steps[:n + 2]] == [*range(1, n + 2), n + 1], "a sequence runs every stage once before the loss"
