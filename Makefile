@@ -14,7 +14,7 @@ CMAKE = $(shell cmake --version >/dev/null 2>&1 && echo cmake || echo .venv/bin/
 PYTHON = $(CURDIR)/.venv/bin/python
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check bench bench-mincut build-tests fuzz install format layers clean have-build have-check have-fuzz have-format
+.PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz install format layers clean have-build have-check have-fuzz have-format
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -32,6 +32,16 @@ bench: build-tests
 bench-mincut: build-tests build/bench-venv/ready
 	@build/bench-venv/bin/python bench/mincut_torch.py $(BUILD)/remat build/mincut-networks bench/results/mincut-torch.md
 	@cat bench/results/mincut-torch.md
+
+# libremat next to the Python package, with a C compiler alone: for a machine without CMake. zlib is linked in if libz.a is there.
+python-library:
+	cc -std=c11 -O3 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -shared -pthread -Iinclude -Isrc -Wl,--version-script=cmake/remat.map \
+	    src/*/*.c $(or $(wildcard /usr/lib/*/libz.a /usr/lib64/libz.a),-lz) -lm -o python/remat/libremat.so
+
+# Exactness of the PyTorch front end: 16 models x 4 budgets, about half an hour.
+bench-torch: all build/bench-venv/ready
+	@PYTHONPATH=python:bench REMAT_LIBRARY=$(BUILD)/lib/libremat.so build/bench-venv/bin/python bench/torch_exact.py bench/results/torch-exact.md
+	@cat bench/results/torch-exact.md
 
 build/bench-venv/ready: bench/requirements.txt
 	python3 -m venv build/bench-venv

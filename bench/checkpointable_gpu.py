@@ -24,7 +24,7 @@ from torch.utils.checkpoint import checkpoint_sequential  # noqa: E402
 
 import remat  # noqa: E402
 from remat.torch import Checkpointable, stages  # noqa: E402
-from remat.torch.check import run_step, same_bits  # noqa: E402
+from remat.torch.checking import run_step, same_bits  # noqa: E402
 
 
 class Bottleneck(nn.Module):

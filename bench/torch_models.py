@@ -34,17 +34,25 @@ def _tokens(batch, length, vocabulary):
     return torch.randint(0, vocabulary, (batch, length))
 
 
-def _language(config_class, model_class, batch=2, length=64, vocabulary=128, **config):
+def _language(config_class, model_class, batch=4, length=64, vocabulary=128, one_graph=True, **config):
     import transformers
     made = getattr(transformers, config_class)(vocab_size=vocabulary, **config)
     made.use_cache = False
-    model = HuggingFace(getattr(transformers, model_class)(made)).train()
+    made = getattr(transformers, model_class)(made)
+    if one_graph and made.loss_type is None:
+        made.loss_type = "ForCausalLM"  # or transformers warns in the middle of the step, which ends a graph
+    model = HuggingFace(made).train()
     tokens = _tokens(batch, length, vocabulary)
     return model, (), {"input_ids": tokens, "labels": tokens}
 
 
 def gpt2():
-    return _language("GPT2Config", "GPT2LMHeadModel", n_layer=4, n_head=4, n_embd=64, n_positions=64)
+    return _language("GPT2Config", "GPT2LMHeadModel", n_layer=4, n_head=4, n_embd=64, n_positions=64, bos_token_id=0, eos_token_id=0)
+
+
+def gpt2_in_two_graphs():
+    """The loss is a graph of its own."""
+    return _language("GPT2Config", "GPT2LMHeadModel", one_graph=False, n_layer=4, n_head=4, n_embd=64, n_positions=64, bos_token_id=0, eos_token_id=0)
 
 
 def bert():
@@ -114,8 +122,8 @@ class UNet(nn.Module):
 
 
 def unet():
-    target = torch.randint(0, 4, (2, 32, 32))
-    return WithLoss(UNet(), lambda y: F.cross_entropy(y, target)).train(), (torch.randn(2, 3, 32, 32),), {}
+    target = torch.randint(0, 4, (2, 64, 64))
+    return WithLoss(UNet(width=8), lambda y: F.cross_entropy(y, target)).train(), (torch.randn(2, 3, 64, 64),), {}
 
 
 class DenseNet(nn.Module):
@@ -194,7 +202,7 @@ class LSTM(nn.Module):
 
 
 def lstm():
-    return LSTM().train(), (_tokens(8, 24, 50),), {}
+    return LSTM(width=32).train(), (_tokens(64, 8, 50),), {}
 
 
 class Experts(nn.Module):
@@ -216,16 +224,16 @@ class Experts(nn.Module):
 
 def experts():
     model = nn.Sequential(nn.Linear(16, 48), *(Experts() for _ in range(3)), nn.Linear(48, 10))
-    target = torch.randint(0, 10, (8, 16))
-    return WithLoss(model, lambda y: F.cross_entropy(y.flatten(0, 1), target.flatten())).train(), (torch.randn(8, 16, 16),), {}
+    target = torch.randint(0, 10, (16, 32))
+    return WithLoss(model, lambda y: F.cross_entropy(y.flatten(0, 1), target.flatten())).train(), (torch.randn(16, 32, 16),), {}
 
 
 def _dropouts(n, depth=8, width=128):
     layers = []
     for i in range(depth):
         layers += [nn.Linear(width, width), nn.GELU()] + ([nn.Dropout(0.3)] if i < n else [])
-    target = torch.randint(0, width, (64,))
-    return WithLoss(nn.Sequential(*layers), lambda y: F.cross_entropy(y, target)).train(), (torch.randn(64, width),), {}
+    target = torch.randint(0, width, (1024,))
+    return WithLoss(nn.Sequential(*layers), lambda y: F.cross_entropy(y, target)).train(), (torch.randn(1024, width),), {}
 
 
 MODELS = {"gpt2": gpt2, "bert": bert, "t5": t5, "llama": llama, "vit": vit, "swin": swin, "convnext": convnext, "resnet": resnet, "unet": unet,

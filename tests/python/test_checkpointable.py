@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 
 import remat  # noqa: E402
 from remat.torch import Checkpointable, Unsupported, stages  # noqa: E402
-from remat.torch.check import run_step, same_bits  # noqa: E402
+from remat.torch.checking import run_step, same_bits  # noqa: E402
 from remat.torch.checkpointable import chain_curve  # noqa: E402
 
 CPU = torch.device("cpu")

@@ -6,10 +6,11 @@ docs/pytorch.md says what is supported.
 """
 from .checkpointable import Checkpointable
 from .compiler import backend, last_report, reports
-from .check import CheckResult, check
+from .checking import CheckResult, check
 from .joint import Unsupported
+from .tracing import TracedGraph, profile, trace
 
-__all__ = ["CheckResult", "Checkpointable", "Unsupported", "backend", "check", "last_report", "reports"]
+__all__ = ["CheckResult", "Checkpointable", "TracedGraph", "Unsupported", "backend", "check", "last_report", "profile", "reports", "trace"]
 
 
 def _register() -> None:

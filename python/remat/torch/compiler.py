@@ -36,7 +36,7 @@ class Settings:
     reserve: int = 0
     device: Optional[str] = None
     cache: Union[bool, str] = True
-    costs: Any = None
+    costs: Optional[str] = None
     search: Dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -48,6 +48,8 @@ class Settings:
         found = cls(search=search, **{name: value for name, value in options.items() if name not in ("time", "work", "seed")})
         if found.kernels != "eager":
             raise UsageError(f"kernels={found.kernels!r}: only 'eager' is there")
+        if found.costs not in (None, "roofline", "measure"):
+            raise UsageError(f"costs={found.costs!r}: 'roofline' or 'measure'")
         if found.random not in ("replay", "pin"):
             raise UsageError(f"random={found.random!r}: 'replay' or 'pin'")
         if found.strategy not in core.strategies():
@@ -126,13 +128,13 @@ def _cached(path: Optional[pathlib.Path], graph: core.Graph) -> Optional[core.Pl
         return None
 
 
-def make_plan(graph: core.Graph, settings: Settings, keep_all_peak_bytes: int) -> Tuple[core.Plan, bool]:
+def make_plan(graph: core.Graph, settings: Settings, budget: Union[int, str, None], keep_all_peak_bytes: int) -> Tuple[core.Plan, bool]:
     """A plan within the budget, and whether it came from the disk. Nothing fits: an error that says what would."""
-    folder, path, budget = _cache_folder(settings), None, settings.budget
+    folder, path = _cache_folder(settings), None
     if isinstance(budget, str) and budget != "min":
         budget = bytes_of(budget, keep_all_peak_bytes)
     if folder is not None and budget is not None:
-        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if settings.costs is not None else graph.cost_model
+        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if settings.costs == "measure" else graph.cost_model
         key = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
         path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json.gz"
     plan = _cached(path, graph)
@@ -156,36 +158,84 @@ def make_plan(graph: core.Graph, settings: Settings, keep_all_peak_bytes: int) -
     return plan, False
 
 
-def plan_joint(module: fx.GraphModule, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> Tuple[fx.GraphModule, fx.GraphModule]:
-    """The two modules of a plan for a joint graph; a report of it is left behind."""
-    replay = settings.random == "replay"
-    arguments = dict(outside_bytes=settings.reserve)
-    joint = Joint(module, num_fwd_outputs, static, replay=replay, **arguments)
-    graph = joint.graph().prepare(_roofline(settings, joint.device))
-    keep_all = Joint(module, num_fwd_outputs, static, replay=replay, states_of=set(), copies_of=set(), **arguments).graph()
-    plan, cached = make_plan(graph, settings, keep_all.info()["keep_all_peak_bytes"])
-    if any(step.kind != "run" for step in plan.steps):
-        raise Unsupported("a plan that offloads")
-    schedule = [step.index for step in plan.steps]
-    # States and inputs are copied only where something needs the copy; what is then in memory, and that it is right, the verifier says.
-    final = Joint(module, num_fwd_outputs, static, replay=replay, states_of=lower.replayed_nodes(joint, schedule),
-                  copies_of=lower.read_behind(joint, schedule), **arguments)
-    schedule = lower.translate(schedule, joint, final)
-    lowered = final.graph().prepare(graph.cost_model)
-    verdict = lowered.verify(schedule)
-    if not verdict:
-        raise Unsupported(f"a plan that the verifier refuses once it is lowered ({verdict.reason})")
-    if plan.budget_bytes is not None and verdict.peak_bytes > max(plan.budget_bytes, plan.peak_bytes):
-        raise Unsupported("a plan that needs more memory once it is lowered")
-    modules = lower.split(final, schedule)
-    info = lowered.info()
-    _reports.append({
-        "graph": graph.name, "planned": True, "reason": "", "device": str(joint.device), "budget_bytes": plan.budget_bytes, "peak_bytes": verdict.peak_bytes,
-        "keep_all_peak_bytes": info["keep_all_peak_bytes"], "need_bytes": info["need_bytes"], "resident_bytes": info["resident_bytes"],
-        "saved_bytes": plan.saved_bytes, "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
-        "steps": len(schedule), "ops": info["ops"], "recomputed_ops": len(schedule) - len(set(schedule)), "replayed_ops": len(final.states_of or ()),
-        "pinned_ops": info["pinned"], "strategy": plan.strategy, "cost_model": graph.cost_model, "cached": cached, "digest": graph.digest})
-    return modules
+@dataclass
+class Solution:
+    """A plan for one joint graph, lowered and verified."""
+    joint: Joint
+    schedule: List[int]
+    plan: core.Plan
+    verdict: core.Verdict
+    info: Dict[str, Any]
+    cost_model: str
+    cached: bool
+
+    @property
+    def extra_bytes(self) -> int:
+        """What the graph needs at its peak besides what was there before it."""
+        return self.verdict.peak_bytes - self.info["resident_bytes"]  # type: ignore[operator]
+
+    def report(self, **more: Any) -> Dict[str, Any]:
+        plan, info, verdict = self.plan, self.info, self.verdict
+        return {"graph": plan.graph, "planned": True, "reason": "", "device": str(self.joint.device), "budget_bytes": plan.budget_bytes,
+                "peak_bytes": verdict.peak_bytes, "keep_all_peak_bytes": info["keep_all_peak_bytes"], "need_bytes": info["need_bytes"],
+                "resident_bytes": info["resident_bytes"], "saved_bytes": plan.saved_bytes,
+                "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
+                "steps": len(self.schedule), "ops": info["ops"], "recomputed_ops": len(self.schedule) - len(set(self.schedule)),
+                "replayed_ops": len(self.joint.states_of or ()), "pinned_ops": info["pinned"], "strategy": plan.strategy, "cost_model": self.cost_model,
+                "cached": self.cached, "digest": plan.digest, **more}
+
+
+@dataclass
+class Work:
+    """A joint graph to plan, as AOTAutograd hands it over."""
+    module: fx.GraphModule
+    num_fwd_outputs: int
+    static: Optional[Sequence[int]]
+    settings: Settings
+
+    measured: Optional[Tuple[Dict[str, int], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
+
+    def joint(self, **more: Any) -> Joint:
+        costs, workspaces = self.measured or (None, None)
+        return Joint(self.module, self.num_fwd_outputs, self.static, replay=self.settings.random == "replay", costs=costs, workspaces=workspaces, **more)
+
+    def measure(self) -> None:
+        """Times every op with its real shapes on its device (and its workspace, on CUDA), in place of the roofline."""
+        from .tracing import measure
+        joint = self.joint()
+        if joint.dynamic:  # there are no shapes to measure with
+            return
+        try:
+            with torch._subclasses.fake_tensor.unset_fake_temporarily():
+                found = measure(joint, joint.device)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+            _warn(f"remat: ops could not be measured, the roofline is used: {str(error).splitlines()[0]}")
+            return
+        self.measured = {node.name: time for node, (time, _) in found.items()}, {node.name: n for node, (_, n) in found.items()}
+
+    def keep_all_info(self, **memory: int) -> Dict[str, Any]:
+        return self.joint(states_of=set(), copies_of=set(), **memory).graph().info()
+
+    def solve(self, budget: Union[int, str, None], **memory: int) -> Solution:
+        """A plan within the budget; `memory` is what Joint must know of other graphs."""
+        if self.settings.costs == "measure" and self.measured is None:
+            self.measure()
+        joint = self.joint(**memory)
+        graph = joint.graph().prepare("given" if self.measured else _roofline(self.settings, joint.device))
+        plan, cached = make_plan(graph, self.settings, budget, self.keep_all_info(**memory)["keep_all_peak_bytes"])
+        if any(step.kind != "run" for step in plan.steps):
+            raise Unsupported("a plan that offloads")
+        schedule = [step.index for step in plan.steps]
+        # States and inputs are copied only where something needs the copy; what is then in memory, and that it is right, the verifier says.
+        final = self.joint(states_of=lower.replayed_nodes(joint, schedule), copies_of=lower.read_behind(joint, schedule), **memory)
+        schedule = lower.translate(schedule, joint, final)
+        lowered = final.graph().prepare(graph.cost_model)
+        verdict = lowered.verify(schedule)
+        if not verdict:
+            raise Unsupported(f"a plan that the verifier refuses once it is lowered ({verdict.reason})")
+        if plan.budget_bytes is not None and verdict.peak_bytes > max(plan.budget_bytes, plan.peak_bytes):
+            raise Unsupported("a plan that needs more memory once it is lowered")
+        return Solution(final, schedule, plan, verdict, lowered.info(), graph.cost_model, cached)
 
 
 def _own_partition(module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], reason: str) -> Any:
@@ -195,8 +245,9 @@ def _own_partition(module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: i
     return default_partition(module, joint_inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
 
 
-def partition_fn(settings: Settings) -> Any:
-    """A partition function for AOTAutograd."""
+def partition_fn(session: Any) -> Any:
+    """A partition function for AOTAutograd; the session knows the other graphs of the step."""
+    settings = session.settings
 
     def partition(module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                   **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
@@ -204,20 +255,19 @@ def partition_fn(settings: Settings) -> Any:
             return _own_partition(module, joint_inputs, num_fwd_outputs, static_lifetime_input_indices,
                                   f"torch {torch.__version__} was not tried (tried: {', '.join(TRIED)})")
         try:
-            return plan_joint(module, num_fwd_outputs, static_lifetime_input_indices, settings)
+            return session.add(Work(module, num_fwd_outputs, static_lifetime_input_indices, settings))
         except Unsupported as error:
             return _own_partition(module, joint_inputs, num_fwd_outputs, static_lifetime_input_indices, f"the graph has {error}")
 
     return partition
 
 
-def _compile(module: fx.GraphModule, _inputs: Any) -> Any:
-    return lower.compile_boxed(module)
-
-
 def backend(module: fx.GraphModule, example_inputs: List[Any], *, options: Optional[Dict[str, Any]] = None, **more: Any) -> Any:
     """torch.compile(model, backend="remat", options={"budget": "8GiB"}); docs/pytorch.md has the options."""
     from torch._dynamo.backends.common import aot_autograd
-    settings = Settings.of({**(options or {}), **more})
-    return aot_autograd(fw_compiler=_compile, bw_compiler=_compile, inference_compiler=_compile,
-                        partition_fn=partition_fn(settings))(module, example_inputs)
+
+    from .session import session_of
+    session = session_of(options if options is not None else {}, Settings.of({**(options or {}), **more}))
+    session.see_gradients(example_inputs)
+    return aot_autograd(fw_compiler=session.compile, bw_compiler=session.compile, inference_compiler=session.compile,
+                        partition_fn=partition_fn(session))(module, example_inputs)

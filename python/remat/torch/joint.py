@@ -28,6 +28,23 @@ class Unsupported(Exception):
     """The graph has something that a plan cannot be trusted with: torch's own partition is used instead."""
 
 
+SCALARS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def hint(x: Any) -> int:
+    """A size as a number: with dynamic shapes that of the sizes at hand. Never int(x), which would make torch assume it."""
+    if not isinstance(x, SCALARS):
+        return int(x)
+    if x.node.hint is None:
+        raise Unsupported("sizes that depend on data")
+    return int(x.node.hint)
+
+
+def is_scalar(node: Any) -> bool:
+    """A symbolic size, or a sum of such: no tensor, no memory, not planned."""
+    return isinstance(node, fx.Node) and isinstance(node.meta.get("val"), SCALARS)
+
+
 class Entry(NamedTuple):
     """What an op of the remat graph stands for: kind "node", "rng_state" or "copy" (of `node`) or "boundary"."""
     kind: str
@@ -43,7 +60,7 @@ def tensors_of(value: Any) -> List[Tuple[int, torch.Tensor]]:
         for i, item in enumerate(value):
             if isinstance(item, torch.Tensor):
                 found.append((i, item))
-            elif item is not None and not isinstance(item, (int, float, bool)):
+            elif item is not None and not isinstance(item, (int, float, bool, *SCALARS)):
                 raise Unsupported(f"an output of type {type(item).__name__}")
         return found
     return []
@@ -53,12 +70,15 @@ def is_random(node: fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
 
 
+WRITES = ("aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::native_batch_norm")  # into running statistics; their schemas do not say so
+
+
 def is_pinned(node: fx.Node) -> bool:
     """What must run exactly once: it writes into something, talks to other processes, or has no result that says what it does."""
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return False
-    return target._schema.is_mutable or target.namespace in ("_c10d_functional", "c10d_functional", "c10d") or not tensors_of(node.meta.get("val"))
+    return target._schema.name in WRITES or target._schema.is_mutable or target.namespace in ("_c10d_functional", "c10d_functional", "c10d") or not tensors_of(node.meta.get("val"))
 
 
 def generator_bytes(device: torch.device) -> int:
@@ -84,20 +104,21 @@ def flops_of(node: fx.Node) -> int:
     if formula is not None:
         args, kwargs = fx.map_arg((node.args, node.kwargs), lambda n: n.meta.get("val"))
         try:
-            return int(formula(*args, **kwargs, out_val=node.meta.get("val")))
+            return hint(formula(*args, **kwargs, out_val=node.meta.get("val")))
         except Exception:  # a formula that does not take this overload: the estimate below stands in
             pass
-    return sum(t.numel() for _, t in outputs)
+    return sum(hint(t.numel()) for _, t in outputs)
 
 
 class Joint:
     """The remat graph of a joint graph: `document` is the file, `graph()` the library's object."""
 
     def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
-                 states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, outside_bytes: int = 0, name: str = "joint",
+                 states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, outside_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, name: str = "joint",
                  costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None):
         """`replay`: random ops may run again; `states_of`: only these of them (others get no state and are pinned). `copies_of`: the
-        only inputs that are copied because they will be overwritten. `outside_bytes`: what is in memory besides, all the time. `costs`, `workspaces`: by node name, in ns and bytes."""
+        only inputs that are copied because they will be overwritten. `outside_bytes`: what is in memory besides, all the time. `later_bytes`: what
+        graphs need that run between this one's forward and backward pass, on top of what this one holds then; `later_gradients`: what stays of it. `costs`, `workspaces`: by node name, in ns and bytes."""
         self.module, self.num_fwd_outputs = module, num_fwd_outputs
         self.replay, self.states_of, self.copies_of = replay, states_of, copies_of
         self.ops: List[Entry] = []
@@ -107,6 +128,7 @@ class Joint:
         self._documents: List[Dict[str, Any]] = []
         self._nodes: List[Dict[str, Any]] = []
         self.costs, self.workspaces = costs, workspaces or {}
+        self.later_bytes, self.later_gradients = later_bytes, later_gradients
         self._outputs: List[int] = []
         self._read()
         self.device = self._device()
@@ -123,16 +145,18 @@ class Joint:
 
     def _read(self) -> None:
         """Sorts the nodes: inputs, tangents, constants, ops, what is returned."""
-        self.primals: List[fx.Node] = []
+        self.primals: List[fx.Node] = []  # symbolic sizes among them
+        self.scalars: List[fx.Node] = []  # symbolic sizes that are computed
+        self.dynamic = False
         self.tangents: List[fx.Node] = []
         self.constants: List[fx.Node] = []
         nodes: List[fx.Node] = []
         for node in self.module.graph.nodes:
             value = node.meta.get("val")
             if node.op == "placeholder":
-                if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-                    raise Unsupported("dynamic shapes")
-                if not isinstance(value, torch.Tensor):
+                if is_scalar(node):
+                    self.dynamic = True
+                elif not isinstance(value, torch.Tensor):
                     raise Unsupported(f"an input of type {type(value).__name__}")
                 if "seed_offset" in node.name or "rng_state" in node.name:
                     raise Unsupported("functionalised random numbers")
@@ -142,6 +166,8 @@ class Joint:
                 if not isinstance(constant, torch.Tensor):
                     raise Unsupported("a subgraph")
                 self.constants.append(node)
+            elif node.op == "call_function" and is_scalar(node):
+                self.scalars.append(node)
             elif node.op == "call_function":
                 if node.target is operator.getitem:
                     source = node.args[0]
@@ -150,17 +176,13 @@ class Joint:
                     continue
                 if not isinstance(node.target, torch._ops.OpOverload):
                     raise Unsupported(f"the operator {node.target}")
-                if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) or torch.Tag.data_dependent_output in node.target.tags or \
-                        torch.Tag.dynamic_output_shape in node.target.tags:
-                    raise Unsupported(f"sizes that depend on data ({node.target})")
                 nodes.append(node)
             elif node.op != "output":
                 raise Unsupported(f"a node of kind {node.op}")
             for _, tensor in tensors_of(value):
                 if type(tensor) not in (torch._subclasses.FakeTensor, torch.Tensor, torch.nn.Parameter):
                     raise Unsupported(f"tensors of type {type(tensor).__name__}")
-                if any(isinstance(size, torch.SymInt) for size in tensor.shape):
-                    raise Unsupported("dynamic shapes")
+                self.dynamic = self.dynamic or any(isinstance(size, torch.SymInt) for size in tensor.shape)
                 if tensor.layout is not torch.strided:
                     raise Unsupported(f"tensors with layout {tensor.layout}")
         output, = self.module.graph.find_nodes(op="output")
@@ -195,7 +217,7 @@ class Joint:
 
     def bytes_of(self, tensor: torch.Tensor) -> int:
         """What a tensor's storage takes of the planned device's memory."""
-        return self._rounded(tensor.untyped_storage().nbytes(), tensor)
+        return self._rounded(hint(tensor.untyped_storage().nbytes()), tensor)
 
     def _rounded(self, n_bytes: int, tensor: torch.Tensor) -> int:
         if tensor.device.type not in (self.device.type, "meta"):
@@ -204,8 +226,8 @@ class Joint:
 
     def _value(self, name: str, tensor: torch.Tensor, kind: Optional[str] = None) -> int:
         index, here = len(self._documents), tensor.device.type in (self.device.type, "meta")
-        entry: Dict[str, Any] = {"name": name, "size": tensor.numel() * tensor.element_size() if here else 0,
-                                 "dtype": str(tensor.dtype).replace("torch.", ""), "shape": list(tensor.shape)}
+        entry: Dict[str, Any] = {"name": name, "size": hint(tensor.numel()) * tensor.element_size() if here else 0,
+                                 "dtype": str(tensor.dtype).replace("torch.", ""), "shape": [hint(size) for size in tensor.shape]}
         if kind:
             entry["kind"] = kind
         root = self._roots.get(storage_key(tensor))
@@ -219,6 +241,8 @@ class Joint:
 
     def _residents(self, static: Set[int], outside_bytes: int) -> None:
         for i, node in enumerate(self.primals):
+            if is_scalar(node):
+                continue
             tensor = node.meta["val"]
             kind = "input" if i not in static else "param" if tensor.requires_grad or self._has_gradient(i) else "buffer"
             self.values[node, 0] = self._value(node.name, tensor, kind)
@@ -294,7 +318,7 @@ class Joint:
         self._boundary()
         for node in self.backward_nodes:
             self._op(node, "backward")
-        self._outputs += [self.value(n) for n in self.bwd_outputs if isinstance(n, fx.Node)]
+        self._outputs += [self.value(n) for n in self.bwd_outputs if isinstance(n, fx.Node) and not is_scalar(n)]
 
     def root(self, value: int) -> int:
         return self._documents[value].get("alias", value)
@@ -306,7 +330,7 @@ class Joint:
         return self.values[node, 0]
 
     def inputs_of(self, node: fx.Node) -> List[int]:
-        return [self.value(n) for n in node.all_input_nodes]
+        return [self.value(n) for n in node.all_input_nodes if not is_scalar(n)]
 
     def _append(self, entry: Entry, document: Dict[str, Any]) -> None:
         self.ops.append(entry)
@@ -359,7 +383,7 @@ class Joint:
         if self._documents[original].get("alias") is not None:
             raise Unsupported("an overwritten input that shares memory with another")
         copy = len(self._documents)
-        n_bytes = tensor.numel() * tensor.element_size()
+        n_bytes = hint(tensor.numel()) * tensor.element_size()
         self._documents.append({**self._documents[original], "name": f"{node.name}.copy", "kind": "temporary", "storage": self._rounded(n_bytes, tensor)})
         self._append(Entry("copy", node), {"name": f"{node.name}.copy", "op": "remat.copy", "in": [original], "out": [copy], "phase": "forward",
                                            "pinned": True, "cost": 0, "flops": 0})
@@ -378,7 +402,7 @@ class Joint:
         """Reads what the forward pass returns, makes the tangents. New contents of mutated inputs are copied by torch and dropped; the rest is held."""
         inputs, outputs = [], []
         for node, description in zip(self.fwd_outputs, self.fwd_descriptions):
-            if not isinstance(node, fx.Node):
+            if not isinstance(node, fx.Node) or is_scalar(node):
                 continue
             inputs.append(self.value(node))
             root = self.root(inputs[-1])
@@ -389,7 +413,12 @@ class Joint:
         for node in self.tangents:
             self.values[node, 0] = self._value(node.name, node.meta["val"])
             outputs.append(self.values[node, 0])
+        if self.later_gradients:
+            outputs.append(len(self._documents))
+            self._documents.append({"name": "remat.later_gradients", "size": self.later_gradients})
+        self.tangent_bytes = sum(self._documents[value].get("storage", 0) for value in outputs if "storage" in self._documents[value])
+        workspace = max(0, self.later_bytes - self.tangent_bytes - self.later_gradients)
         self.boundary = len(self.ops)
         self._append(Entry("boundary", None), {"name": "remat.boundary", "op": "remat.boundary", "in": inputs, "out": outputs, "phase": "forward",
-                                               "pinned": True, "cost": 0, "flops": 0})
+                                               "pinned": True, "cost": 0, "flops": 0, "workspace": workspace})
         self._outputs += outputs

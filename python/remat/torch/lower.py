@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from . import rng
-from .joint import Joint, Unsupported, device_of, tensors_of
+from .joint import Joint, Unsupported, device_of, is_scalar, tensors_of
 
 
 def replayed_nodes(joint: Joint, schedule: Sequence[int]) -> Set[fx.Node]:
@@ -34,7 +34,7 @@ def read_behind(joint: Joint, schedule: Sequence[int]) -> Set[fx.Node]:
     copies = {joint.values[node, 0]: node for node in joint.originals}
     steps = schedule[schedule.index(joint.boundary) + 1:]
     read = {joint.root(value) for op in steps for value in joint.document["nodes"][op]["in"]}
-    read |= {joint.root(joint.value(n)) for n in joint.bwd_outputs if isinstance(n, fx.Node)}
+    read |= {joint.root(joint.value(n)) for n in joint.bwd_outputs if isinstance(n, fx.Node) and not is_scalar(n)}
     return {node for root, node in copies.items() if root in read}
 
 
@@ -56,14 +56,34 @@ class _Side:
     def __init__(self, joint: Joint):
         self.joint, self.graph = joint, fx.Graph()
         self.env: Dict[int, fx.Node] = {}
+        self.scalars: Dict[fx.Node, fx.Node] = {}  # symbolic sizes that are known here
+        self.unknown = list(joint.scalars)
 
-    def placeholder(self, value: int, name: str, meta: Dict[str, Any]) -> None:
+    def placeholder(self, value: Any, name: str, meta: Dict[str, Any]) -> None:
+        """An argument: a value of the remat graph, or a symbolic size (a node of the joint graph)."""
         node = self.graph.placeholder(name)
         node.meta = dict(meta)
-        self.env[value] = node
+        if isinstance(value, fx.Node):
+            self.scalars[value] = node
+        else:
+            self.env[value] = node
+
+    def compute_scalars(self) -> None:
+        """Symbolic sizes are computed as soon as they can be: a tensor tells its size only while it is there."""
+        waiting = []
+        for node in self.unknown:
+            if all(n in self.scalars if is_scalar(n) else self.joint.value(n) in self.env for n in node.all_input_nodes):
+                self.scalars[node] = self.graph.node_copy(node, self.read)
+            else:
+                waiting.append(node)
+        self.unknown = waiting
 
     def read(self, node: fx.Node) -> fx.Node:
         """The node that stands for a node of the joint graph now; constants are fetched where they are first read."""
+        if is_scalar(node):
+            if node not in self.scalars:
+                raise Unsupported("a size that is not known where it is read")
+            return self.scalars[node]
         value = self.joint.value(node)
         if value not in self.env and node.op == "get_attr":
             self.env[value] = self.graph.node_copy(node)
@@ -93,7 +113,12 @@ class _Side:
         outputs = tensors_of(node.meta.get("val"))
         if isinstance(node.meta.get("val"), torch.Tensor):
             self.env[self.joint.values[node, 0]] = made
-            return
+        else:
+            self._unpack(node, made, outputs)
+        if self.unknown:
+            self.compute_scalars()
+
+    def _unpack(self, node: fx.Node, made: fx.Node, outputs: List[Tuple[int, torch.Tensor]]) -> None:
         used = {user.args[1]: user for user in node.users if user.target is operator.getitem}
         for position, _ in outputs:  # picked out at once: the tuple would hold what nobody reads
             if position in used:
@@ -119,7 +144,8 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
     middle = schedule.index(joint.boundary)
     forward, backward = _Side(joint), _Side(joint)
     for node in joint.primals:
-        forward.placeholder(joint.originals.get(node, joint.values[node, 0]), node.name, node.meta)
+        forward.placeholder(node if is_scalar(node) else joint.originals.get(node, joint.values[node, 0]), node.name, node.meta)
+    forward.compute_scalars()
     ran: Set[int] = set()
     for op in schedule[:middle]:
         forward.run(op, op in ran)
@@ -129,8 +155,11 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
     crossing = [value for value in saved if value not in constants]
     returned = [forward.read(n) if isinstance(n, fx.Node) else n for n in joint.fwd_outputs]
     kept = [forward.env[value] for value in crossing]
-    output = forward.graph.output(tuple(returned + kept))
-    output.meta["desc"] = [*joint.fwd_descriptions, *_saved_descriptions(len(kept))]
+    sizes = _sizes(joint, schedule[middle + 1:])
+    output = forward.graph.output(tuple(returned + kept + [forward.read(node) for node in sizes]))
+    output.meta["desc"] = [*joint.fwd_descriptions, *_saved_descriptions(len(kept) + len(sizes))]
+    for node in sizes:
+        backward.placeholder(node, node.name, node.meta)
     for value, node in zip(crossing, kept):
         backward.placeholder(value, node.name, node.meta)
     for node in joint.tangents:
@@ -143,7 +172,10 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
     for node in backward.graph.nodes:
         if node.op in ("call_function", "get_attr"):
             node.meta["autograd_backward"] = True
-    return fx.GraphModule(joint.module, forward.graph, "RematForward"), fx.GraphModule(joint.module, backward.graph, "RematBackward")
+    modules = fx.GraphModule(joint.module, forward.graph, "RematForward"), fx.GraphModule(joint.module, backward.graph, "RematBackward")
+    modules[0].meta["remat_constants"] = [getattr(joint.module, node.target) for node in joint.constants]  # resident: for the meter
+    modules[1].meta["remat_tangents"] = len(joint.tangents)
+    return modules
 
 
 def _saved(joint: Joint, steps: Sequence[int], ran: Set[int]) -> List[int]:
@@ -161,8 +193,14 @@ def _saved(joint: Joint, steps: Sequence[int], ran: Set[int]) -> List[int]:
                 needed.add(document["in"][-1])
         seen.add(op)
         made.update(document["out"])
-    needed.update(joint.value(n) for n in joint.bwd_outputs if isinstance(n, fx.Node) and joint.value(n) not in made)
+    needed.update(joint.value(n) for n in joint.bwd_outputs if isinstance(n, fx.Node) and not is_scalar(n) and joint.value(n) not in made)
     return sorted(needed)
+
+
+def _sizes(joint: Joint, steps: Sequence[int]) -> List[fx.Node]:
+    """The symbolic sizes that the backward pass reads."""
+    read = [n for op in steps for node in [joint.ops[op].node] if node is not None and joint.ops[op].kind == "node" for n in node.all_input_nodes]
+    return list(dict.fromkeys(n for n in read + joint.bwd_outputs if is_scalar(n)))
 
 
 def _saved_descriptions(n_saved: int) -> List[Any]:
@@ -175,10 +213,12 @@ def _saved_descriptions(n_saved: int) -> List[Any]:
 
 class Meter:
     """Counts the storages that are really there, right behind every op that the generated code runs: those that went in, those that were made,
-    less those that are gone. `peak_bytes` is the most that there ever was."""
+    less those that are gone. `peak_bytes` is the most that there ever was. Tangents are held as long as the meter is there: who else holds them,
+    and until when, is up to autograd and the caller, so plans count them to the end."""
 
     def __init__(self, device_type: str = "cpu"):
         self.device_type, self.peak_bytes, self.n_ops = device_type, 0, 0
+        self.held: List[Any] = []
         self._live: Dict[int, Tuple[Any, int]] = {}
 
     def take(self, value: Any) -> None:
@@ -209,6 +249,8 @@ def compile_boxed(module: fx.GraphModule) -> Callable[[List[Any]], Any]:
         if not metered:
             metered.append(_generate(module, True))
         meter[0].take(args)
+        meter[0].take(module.meta.get("remat_constants", ()))
+        meter[0].held += args[len(args) - module.meta.get("remat_tangents", 0):]
         return metered[0](args)
 
     boxed: Any = run

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ..core import Stage
-from .check import same_bits
+from .checking import same_bits
 from .joint import Unsupported
 from .lower import Meter
 from .rng import _set as set_rng_state

@@ -1,0 +1,208 @@
+"""On a GPU, eager kernels: predicted peak against torch.cuda.max_memory_allocated, gradients bit by bit, step time beside plain eager and eager with
+torch.utils.checkpoint around every block. GPT-2 b16 t1024 (bf16 autocast) and ResNet-50 b256, at 80, 60 and 40 %.
+Usage: PYTHONPATH=python python bench/torch_gpu.py [gpt2|resnet50 ...] [--small] [--costs measure|roofline] [--out FILE.md]"""
+import argparse
+import gc
+import os
+import statistics
+import sys
+import time
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # wanted by deterministic algorithms
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import remat
+import remat.torch
+
+PER_BLOCK = False  # checkpoint every block, for the comparison
+
+
+def through(block, x):
+    return checkpoint(block, x, use_reentrant=False) if PER_BLOCK and torch.is_grad_enabled() else block(x)
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out, self.drop = nn.Linear(width, 3 * width), nn.Linear(width, width), nn.Dropout(0.1)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(0.1))
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.drop(self.out(y.transpose(1, 2).reshape(batch, length, width)))
+        return x + self.mlp(self.norm2(x))
+
+
+class GPT2(nn.Module):
+    def __init__(self, layers=12, width=768, heads=12, vocabulary=50257, length=1024):
+        super().__init__()
+        self.tokens, self.places, self.drop = nn.Embedding(vocabulary, width), nn.Embedding(length, width), nn.Dropout(0.1)
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, tokens):
+        with torch.autocast(tokens.device.type, dtype=torch.bfloat16):
+            x = self.drop(self.tokens(tokens) + self.places.weight[:tokens.shape[1]])
+            for block in self.blocks:
+                x = through(block, x)
+            logits = self.head(self.norm(x))
+            return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, a, width, stride):
+        super().__init__()
+        b = 4 * width
+        self.body = nn.Sequential(nn.Conv2d(a, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width),
+                                  nn.ReLU(), nn.Conv2d(width, b, 1, bias=False), nn.BatchNorm2d(b))
+        self.skip = nn.Sequential(nn.Conv2d(a, b, 1, stride, bias=False), nn.BatchNorm2d(b)) if a != b or stride > 1 else nn.Identity()
+
+    def forward(self, x):
+        return F.relu(self.body(x) + self.skip(x))
+
+
+class ResNet50(nn.Module):
+    def __init__(self, depths=(3, 4, 6, 3)):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        self.blocks, a = nn.ModuleList(), 64
+        for i, depth in enumerate(depths):
+            for j in range(depth):
+                self.blocks.append(Bottleneck(a, 64 << i, 2 if i and not j else 1))
+                a = 4 * (64 << i)
+        self.head = nn.Linear(a, 1000)
+
+    def forward(self, x, labels):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = through(block, x)
+        return F.cross_entropy(self.head(x.mean((2, 3))), labels)
+
+
+def gpt2(device, small):
+    model = GPT2(layers=2, width=64, heads=2, vocabulary=500, length=64) if small else GPT2()
+    return model.to(device), (torch.randint(0, 500 if small else 50257, (2, 64) if small else (16, 1024), device=device),)
+
+
+def resnet50(device, small):
+    batch, size = (4, 32) if small else (256, 224)
+    model = ResNet50((1, 1, 1, 1) if small else (3, 4, 6, 3)).to(device)
+    return model, (torch.randn(batch, 3, size, size, device=device), torch.randint(0, 1000, (batch,), device=device))
+
+
+def synchronize(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def run(device, make, small, compile, repeat, per_block=False):
+    """Gradients and buffers of one step from fixed seeds, milliseconds of a step, and the peak of a step in bytes (CUDA)."""
+    global PER_BLOCK
+    PER_BLOCK = per_block
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model, args = make(device, small)
+    step = compile(model)
+    torch.manual_seed(1)
+    step(*args).backward()
+    found = {f"gradient of {n}": p.grad.clone().cpu() for n, p in model.named_parameters()} | {f"buffer {n}": b.clone().cpu() for n, b in model.named_buffers()}
+    times, peak = [], 0
+    for i in range(repeat + 1):
+        model.zero_grad(set_to_none=True)
+        synchronize(device)
+        if device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        start = time.perf_counter()
+        loss = step(*args)
+        loss.backward()
+        synchronize(device)
+        if i:
+            times.append(1e3 * (time.perf_counter() - start))
+        if device == "cuda":
+            peak = torch.cuda.max_memory_allocated()
+    del model, step, args, loss
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.empty_cache()
+    return found, statistics.median(times), peak
+
+
+def persistent_bytes(device, make, small):
+    """What libraries hold for good once they ran (workspaces of cuBLAS): in memory besides the step."""
+    if device != "cuda":
+        return 0
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model, args = make(device, True)
+    model(*args).backward()
+    del model, args
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    return torch.cuda.memory_allocated()
+
+
+def same(a, b):
+    return [key for key in a if not remat.torch.checking.same_bits(a[key], b.get(key))]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("models", nargs="*", default=["gpt2", "resnet50"])
+    parser.add_argument("--small", action="store_true", help="tiny models: tries the program, measures nothing")
+    parser.add_argument("--costs", default="measure", choices=["measure", "roofline"])
+    parser.add_argument("--repeat", type=int, default=10)
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cudnn.benchmark = False
+    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
+    lines = [f"# Eager kernels on {name}, torch {torch.__version__}, deterministic algorithms", "",
+             "| model | variant | budget MiB | predicted MiB | measured MiB | error | ms / step | gradients and buffers |", "|---|---|---|---|---|---|---|---|"]
+
+    def row(*cells):
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+        print(lines[-1], flush=True)
+
+    for model in options.models:
+        make = {"gpt2": gpt2, "resnet50": resnet50}[model]
+        reserve = persistent_bytes(device, make, options.small)
+        mib = 1 << 20
+        _, ms, peak = run(device, make, options.small, lambda m: m, options.repeat)
+        row(model, "plain eager", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "")
+        _, ms, peak = run(device, make, options.small, lambda m: m, options.repeat, per_block=True)
+        row(model, "eager, checkpoint per block", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "")
+        kept, ms, peak = run(device, make, options.small, lambda m: torch.compile(m, backend="aot_eager_default_partitioner", dynamic=False), options.repeat)
+        row(model, "AOTAutograd keep-all", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "reference")
+        for budget in ("100%", "80%", "60%", "40%"):
+            try:
+                found, ms, peak = run(device, make, options.small, lambda m: torch.compile(m, backend="remat", dynamic=False, options={
+                    "budget": budget, "reserve": reserve, "costs": options.costs, "cache": False}), options.repeat)
+            except Exception as error:
+                row(model, f"remat {budget}", "", "", "", "", "", f"{type(error).__name__}: {str(getattr(error, 'inner_exception', error))[:200]}")
+                continue
+            report = remat.torch.last_report()
+            if not report["planned"]:
+                row(model, f"remat {budget}", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "not planned: " + report["reason"])
+                continue
+            different = same(kept, found)
+            predicted = report["peak_bytes"]
+            row(model, f"remat {budget}", f"{report['budget_bytes'] / mib:.0f}", f"{predicted / mib:.0f}", f"{peak / mib:.0f}", f"{100 * (predicted / peak - 1):+.1f} %" if peak else "",
+                f"{ms:.1f}", "bit-identical" if not different else f"{len(different)} of {len(kept)} differ: {different[:2]}")
+    if options.out:
+        with open(options.out, "w") as file:
+            file.write("\n".join(lines) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
