@@ -232,6 +232,7 @@ def main():
     parser.add_argument("--reentrant", action="store_true", help="checkpoint_sequential with use_reentrant=True")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     if options.device == "cpu":
         torch.set_num_threads(1)

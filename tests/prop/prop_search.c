@@ -26,11 +26,13 @@ typedef struct bed {
 static remat_verdict judge(bed *b, const rm_code *codes, size_t n)
 {
     remat_verdict v;
+    const rm_mark mark = rm_scratch_mark(b->ctx);
     b->steps.n = 0;
     CHECK(rm_normal_expand(b->ctx, &b->nm, codes, n, &b->steps) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     rm_steps_to_original(b->graph, b->steps.items, b->steps.n);
     CHECK(rm_verify(b->ctx, b->graph, b->steps.items, b->steps.n, b->ctx->options.bandwidth, &v) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     CHECK(v.valid, "step %u: %s", v.first_bad_step, v.reason);
+    rm_scratch_release(b->ctx, mark);
     return v;
 }
 

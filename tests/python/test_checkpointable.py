@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 import remat  # noqa: E402
 from remat.torch import Checkpointable, Unsupported, stages  # noqa: E402
 from remat.torch.checking import run_step, same_bits  # noqa: E402
-from remat.torch.checkpointable import memory_curve  # noqa: E402
+from remat.torch.checkpointable import chain_curve  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -71,7 +71,11 @@ def differences(model, x, wrap, **how):
 
 
 def budgets_of(model, x, fractions):
-    probe = Checkpointable(copy.deepcopy(model), None, x, reserve=LOSS)
+    """Between the least and what keep-all takes, while gradients accumulate."""
+    twin = copy.deepcopy(model)
+    for p in twin.parameters():
+        p.grad = torch.zeros_like(p)
+    probe = Checkpointable(twin, None, x, reserve=LOSS)
     most = probe.predicted_bytes
     probe.budget = "min"
     probe._sequence(*stages.pack(x, ""))
@@ -81,20 +85,22 @@ def budgets_of(model, x, fractions):
 
 
 def measured_peak(model, x, steps=2):
-    """Storages counted over steps that accumulate gradients; and what is left in the end besides what was there, gradients included."""
+    """Storages counted in steps that accumulate gradients, with what was predicted for each; and what is left in the end besides what was there, gradients included."""
     gauge = stages.CountingGauge(CPU)
     gauge.take([*stages.held_by(model), *stages.pack(x, "")[0]])
-    start = gauge.now()
+    start, peaks = gauge.now(), []
     gc.disable()
     try:
         with gauge:
             for _ in range(steps):
+                gauge.reset_peak()
                 y = stages.pack(model(x), "")[0][0]
                 Meeting.apply(y).backward()
                 del y
+                peaks.append((gauge.peak(), model.predicted_bytes))
     finally:
         gc.enable()
-    return gauge.peak(), gauge.now() - start - sum(p.grad.nbytes for p in model.parameters() if p.grad is not None)
+    return peaks, gauge.now() - start - sum(p.grad.nbytes for p in model.parameters() if p.grad is not None)
 
 
 @pytest.mark.parametrize("name", sequential_models.MODELS)
@@ -112,8 +118,9 @@ def test_bits_and_peak_at_four_budgets(name):
         wrapped = made[0]
         assert wrapped._latest.recomputed > 0 and all(group.reproducible for group in wrapped._latest.groups)
         wrapped.zero_grad()
-        peak, left = measured_peak(wrapped, x)
-        assert 0.7 * wrapped.predicted_bytes < peak <= wrapped.predicted_bytes <= budget
+        peaks, left = measured_peak(wrapped, x)
+        for peak, predicted in peaks:
+            assert 0.6 * predicted < peak <= predicted <= budget
         assert left == 0  # nothing waits for the garbage collector
 
 
@@ -122,7 +129,7 @@ def test_everything_kept_is_the_plain_sequential():
     wrapped = Checkpointable(copy.deepcopy(model), "100%", x, reserve=LOSS)
     assert wrapped._latest.recomputed == 0 and wrapped.predicted_bytes == wrapped._latest.keep_all_peak_bytes
     assert "_Node" not in str(wrapped(x).grad_fn)
-    assert measured_peak(wrapped, x)[0] <= wrapped.predicted_bytes
+    assert all(peak <= predicted for peak, predicted in measured_peak(wrapped, x)[0])
 
 
 def test_measuring_changes_nothing():
@@ -140,7 +147,9 @@ def test_the_decision_is_verified_and_explained():
     wrapped = Checkpointable(model, "70%", x)
     decision = wrapped._latest
     verdict = wrapped.chain.verify(decision.steps)
-    assert verdict and decision.resident_bytes + verdict.peak_bytes == wrapped.predicted_bytes == max(memory_curve(decision)) <= decision.budget_bytes
+    assert verdict and verdict.peak_bytes == max(chain_curve(*decision.chain_stages, decision.steps))
+    assert wrapped.predicted_bytes == max(decision.curve) <= decision.budget_bytes
+    assert decision.resident_bytes + verdict.peak_bytes <= wrapped.predicted_bytes <= decision.resident_bytes + verdict.peak_bytes + sum(decision.measured.gradient_bytes)
     text = io.StringIO()
     wrapped.explain(text)
     lines = text.getvalue().splitlines()
@@ -156,11 +165,17 @@ def test_impossible_budgets_fail_at_once_with_the_least_that_would_do():
     with pytest.raises(remat.Infeasible, match="would do.*needed at") as caught:
         Checkpointable(model, "1%", x)
     least = caught.value.need_bytes
-    assert Checkpointable(model, least, x).predicted_bytes == least == Checkpointable(model, "min", x).predicted_bytes
+    assert Checkpointable(model, least, x).predicted_bytes <= least == Checkpointable(model, "min", x).predicted_bytes
+    for p in model.parameters():
+        p.grad = torch.zeros_like(p)
+    with pytest.raises(remat.Infeasible, match="while gradients accumulate") as caught:
+        Checkpointable(model, "1%", x)
+    more = caught.value.need_bytes
+    assert Checkpointable(model, more, x).predicted_bytes == more > least
     with pytest.raises(remat.Infeasible):
-        Checkpointable(model, least - 1, x)
+        Checkpointable(model, more - 1, x)
     with pytest.raises(remat.Infeasible):
-        Checkpointable(model, least, x, reserve=1)
+        Checkpointable(model, more, x, reserve=1)
     late = Checkpointable(model, 1000)
     with pytest.raises(remat.Infeasible):
         late(x)
@@ -374,7 +389,8 @@ def test_frozen_stages():
     x = torch.randn(128, 32)
     assert differences(model, x, wrap) == []
     assert made[0]._latest.measured.first == 9 and made[0]._latest.recomputed > 0
-    assert measured_peak(made[0], x)[0] <= made[0].predicted_bytes
+    made[0].zero_grad()
+    assert all(peak <= predicted for peak, predicted in measured_peak(made[0], x)[0])
     list(model.parameters())[0].requires_grad_(True)
     assert differences(model, x, wrap) == [] and made[1]._latest.measured.first == 0
 
@@ -425,6 +441,18 @@ def test_modules_that_compute_otherwise_without_autograd():
     assert differences(model.train(), x, wrap) == []
 
 
+def test_several_forwards_before_backward():
+    for name in ("vgg", "mlp"):
+        plain, x = sequential_models.MODELS[name]()
+        twin = copy.deepcopy(plain)
+        for m in (plain, Checkpointable(twin, "min")):
+            torch.manual_seed(4)
+            first, second = m(x), m(x + 1)
+            (first * second).mean().backward()
+        assert all(same_bits(a.grad, b.grad) for a, b in zip(plain.parameters(), twin.parameters()))
+        assert all(same_bits(a, b) for a, b in zip(plain.buffers(), twin.buffers()))
+
+
 def test_every_kind_of_input_is_measured_once():
     model = Checkpointable(chain_of(), "min")
     for n in (64, 32, 64, 32):
@@ -448,7 +476,7 @@ def test_a_long_chain_is_planned_in_slots():
 def test_training_for_a_while_gives_the_same_model():
     plain, x = sequential_models.resnet()
     twin = copy.deepcopy(plain)
-    model = Checkpointable(twin, "60%")
+    model = Checkpointable(twin, "75%")
     for m in (plain, model):
         torch.manual_seed(7)
         optimizer = torch.optim.Adam(m.parameters(), 1e-2)

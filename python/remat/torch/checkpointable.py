@@ -15,7 +15,7 @@ import sys
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple, Union
 
 import torch
 from torch import nn
@@ -42,6 +42,7 @@ class Decision:
     budget_bytes: Optional[int]
     resident_bytes: int
     reserve_bytes: int
+    accumulating: bool  # gradients of parameters are there from the start
     peak_bytes: int
     keep_all_peak_bytes: int
     cost: int
@@ -54,20 +55,24 @@ class Decision:
         return self.measured.groups[self.measured.first:]
 
     @property
+    def curve(self) -> List[int]:
+        return memory_curve(self.measured, self.chain_stages, self.steps, self.resident_bytes, self.accumulating)
+
+    @property
     def recomputed(self) -> int:
         return sum(n - 1 for n in self.runs if n > 1)
 
 
 # ---- planning ----
 
-def _cheapest(chain: Chain, budget: Union[int, str]) -> Plan:
+def _cheapest(chain: Chain, budget: Union[int, str], floating: bool = True) -> Plan:
     """The cheapest plan that fits, or the one that comes nearest."""
     plans = []
     if chain.n_stages <= EXACT_STAGES:
         plans.append(chain.plan(budget, "rotor", strict=False, slots=0, time=SECONDS))
     if not plans or plans[0].stopped != "done":
         plans.append(chain.plan(budget, "rotor", strict=False, slots=2000 if chain.n_stages <= 2 * EXACT_STAGES else 500, time=4 * SECONDS))
-    if chain.n_stages <= FLOAT_STAGES:
+    if floating and chain.n_stages <= FLOAT_STAGES:
         plans.append(chain.plan(budget, "rotor-float", strict=False, time=SECONDS))
     if budget == "min":  # the least peak is known now; the cheapest way to it is another question
         least = min(plans, key=lambda p: (p.peak_bytes, p.cost))
@@ -94,59 +99,115 @@ def _chains(measured: stages.Measured) -> List[Tuple[Stage, List[Stage]]]:
     return [(measured.input, [*last[:-1], once]), (measured.input, last)]
 
 
-def decide(measured: stages.Measured, budget: Union[int, str, None], reserve_bytes: int) -> Decision:
-    """The fastest sequence within the budget. Nothing fits: Infeasible, with the least that would do."""
+def chain_curve(head: Stage, body: Sequence[Stage], steps: Sequence[Step]) -> List[int]:
+    """Memory during each step: docs/model.md, chains."""
+    line = [head, *body, Stage()]
+    delta = [s.a if s.delta is None else s.delta for s in line]
+    plain, saved, kept, newest, curve = {0}, set(), set(), len(body) + 1, []
+    for kind, l in steps:
+        stage = line[l]
+        held = sum(line[i].a for i in plain) + sum(line[i].abar for i in saved) + sum(line[i].keep for i in kept) + delta[newest]
+        if kind == "B":
+            curve.append(held + delta[l - 1] + stage.ob)
+            plain.discard(l - 1)
+            saved.discard(l)
+            kept.discard(l)
+            newest = l - 1
+            continue
+        curve.append(held + (stage.abar if kind == "Fall" else stage.a) + stage.of + (0 if l in kept else stage.keep))
+        kept.add(l)
+        (saved if kind == "Fall" else plain).add(l)
+        if kind == "Fnone":
+            plain.discard(l - 1)
+    return curve
+
+
+def memory_curve(measured: stages.Measured, reading: Tuple[Stage, List[Stage]], steps: Sequence[Step], resident_bytes: int, accumulating: bool) -> List[int]:
+    """Memory during each step with what is there besides the chain: gradients of parameters are there from the start, or come with each B."""
+    gradients = measured.gradient_bytes[measured.first:]
+    there, curve = sum(gradients) if accumulating else 0, []
+    for step, memory in zip(steps, chain_curve(*reading, steps)):
+        curve.append(resident_bytes + there + memory)
+        if step.kind == "B" and step.index <= len(gradients) and not accumulating:
+            there += gradients[step.index - 1]
+    return curve
+
+
+def decide(measured: stages.Measured, budget: Union[int, str, None], reserve_bytes: int, accumulating: bool) -> Decision:
+    """The fastest sequence within the budget that was found. Nothing fits: Infeasible, with what would do.
+
+    If gradients are there from the start, the chain has what they leave of the budget, and the plan is the best. If they come with each B, the chain
+    may have more, up to all of it: how much is found by bisection, plans being judged by their real curve."""
     began = time.perf_counter()
-    resident = measured.parameter_bytes + measured.gradient_bytes + measured.output_bytes + measured.outer_input_bytes + reserve_bytes
-    floor = measured.parameter_bytes + measured.gradient_bytes + reserve_bytes + measured.prefix_bytes
-
-    def total(plan: Plan) -> int:
-        return max(resident + plan.peak_bytes, floor)
-
+    resident = measured.parameter_bytes + measured.output_bytes + measured.outer_input_bytes + reserve_bytes
+    gradient_bytes = sum(measured.gradient_bytes[measured.first:])
+    floor = measured.parameter_bytes + reserve_bytes + measured.prefix_bytes + (gradient_bytes if accumulating else 0)
     readings = _chains(measured)
     chains = [Chain.of(body, head, name="Sequential") for head, body in readings]
-    keep_all = chains[0].plan(None, "keep-all")
+
+    def judged(reading: int, plan: Plan) -> Tuple[int, int, int, Plan]:
+        """Cost, peak, reading, plan."""
+        return plan.cost, max(floor, *memory_curve(measured, readings[reading], plan.steps, resident, accumulating)), reading, plan
+
+    def holds(reading: int, plan: Plan) -> bool:
+        return not plan.status and (reading == 1 or _runs(plan.steps, chains[0].n_stages)[-1] == 1)
+
+    def least() -> Tuple[int, int, int, Plan]:
+        plans = [(reading, _cheapest(chain, "min")) for reading, chain in enumerate(chains)]
+        return min((judged(*p) for p in plans if holds(*p)), key=lambda c: c[1::-1])
+
+    def fitting(limit: int) -> Iterator[Tuple[int, int, int, Plan]]:
+        """Plans within the limit, found by bisection for the room that the chain may have."""
+        for reading in (1,) if 200 * measured.output_bytes < limit else (0, 1):
+            low, high = limit - resident - gradient_bytes, limit - resident
+            tries: List[Optional[int]] = [low] if accumulating else [high, low, *[None] * (5 if 20 * gradient_bytes > limit else 2)]
+            for room in tries:
+                room = (low + high) // 2 if room is None else room
+                plan = _cheapest(chains[reading], room, accumulating) if room > 0 else None
+                found = judged(reading, plan) if plan is not None and holds(reading, plan) else None
+                if found is not None and found[1] <= limit:
+                    yield found
+                    low = max(low, room)
+                    if room == high:
+                        break
+                elif room > low:
+                    high = room
+            if not accumulating and low > 0:
+                floated = _cheapest(chains[reading], low)
+                if holds(reading, floated) and judged(reading, floated)[1] <= limit:
+                    yield judged(reading, floated)
+
+    keep_all = judged(0, chains[0].plan(None, "keep-all"))
     limit: Union[int, str, None] = budget
     if isinstance(budget, str) and budget != "min":
-        limit = bytes_of(budget, total(keep_all))
-    if limit is None or isinstance(limit, int) and total(keep_all) <= limit:
-        found: Optional[Tuple[int, Plan]] = (0, keep_all)
+        limit = bytes_of(budget, keep_all[1])
+    if limit is None or limit != "min" and keep_all[1] <= int(limit):
+        found = keep_all
+    elif limit == "min":
+        found = least()
     else:
-        found = _within(chains, limit if limit == "min" else max(0, int(limit) - resident))
-        if limit != "min" and (found is None or total(found[1]) > int(limit)):
-            least = _within(chains, "min")
-            raise _impossible(measured, int(limit), None if least is None else least[1], total)
-    assert found is not None
-    reading, plan = found
-    sequence = Decision(measured, readings[reading], plan.steps, plan.strategy, None if limit in (None, "min") else int(limit), resident, reserve_bytes, total(plan),
-                         total(keep_all), plan.cost, keep_all.cost, time.perf_counter() - began, _runs(plan.steps, len(readings[0][1])))
+        fits = list(fitting(int(limit)))
+        if not fits:
+            fits = [least()]
+            if fits[0][1] > int(limit):
+                raise _impossible(measured, int(limit), fits[0], accumulating)
+        found = min(fits, key=lambda c: c[:2])
+    cost, peak, reading, plan = found
     n = len(readings[0][1])
-    assert [s.index for s in sequence.steps[:n + 2]] == [*range(1, n + 2), n + 1], "a sequence runs every stage once before the loss"
-    return sequence
+    assert [step.index for step in plan.steps[:n + 2]] == [*range(1, n + 2), n + 1], "a sequence runs every stage once before the loss"
+    return Decision(measured, readings[reading], plan.steps, plan.strategy, None if limit in (None, "min") else int(limit), resident, reserve_bytes, accumulating, peak,
+                    keep_all[1], cost, keep_all[0], time.perf_counter() - began, _runs(plan.steps, n))
 
 
-def _within(chains: Sequence[Chain], limit: Union[int, str]) -> Optional[Tuple[int, Plan]]:
-    """The best plan, with the reading of the chain that it holds for."""
-    found = []
-    for reading, chain in enumerate(chains):
-        plan = _cheapest(chain, limit)
-        if limit != "min" and plan.status:
-            continue
-        if reading == 0 and _runs(plan.steps, chain.n_stages)[-1] > 1:
-            continue
-        found.append((plan.peak_bytes if limit == "min" else plan.cost, reading, plan))
-    return min(found, key=lambda f: f[:2])[1:] if found else None
-
-
-def _impossible(measured: stages.Measured, limit: int, least: Optional[Plan], total: Any) -> Infeasible:
-    assert least is not None
-    step = least.steps[least.peak_step]
+def _impossible(measured: stages.Measured, limit: int, least: Tuple[int, int, int, Plan], accumulating: bool) -> Infeasible:
+    _, peak, _, plan = least
     names = [g.name for g in measured.groups[measured.first:]]
+    step = plan.steps[plan.peak_step]
     where = f"{step.kind} of stage {names[step.index - 1]}" if step.index <= len(names) else "the loss"
-    fixed = measured.parameter_bytes + measured.gradient_bytes + measured.output_bytes
-    error = Infeasible(f"nothing fits {size_text(limit)}: {total(least)} bytes ({size_text(total(least))}) would do; {size_text(fixed)} of it are parameters, their gradients and "
-                       f"the output, and the rest is needed at {where}", least)
-    error.need_bytes = total(least)
+    fixed = measured.parameter_bytes + sum(measured.gradient_bytes) + measured.output_bytes
+    error = Infeasible(f"nothing fits {size_text(limit)}: {peak} bytes ({size_text(peak)}) would do{' while gradients accumulate' if accumulating else ''}; parameters, their "
+                       f"gradients and the output take {size_text(fixed)}, and most is needed at {where}", plan)
+    error.need_bytes = peak
     return error
 
 
@@ -281,8 +342,8 @@ class Checkpointable(nn.Sequential):
     Sequentials inside it are taken apart; every other module is a stage, as a whole.
 
     `budget`: bytes, or text such as "6GiB", "60%" (of the peak with everything kept), "min" (the least possible) or None (no limit). It is the peak of
-    forward and backward together, on the device of the parameters, and covers: parameters and buffers; the gradients of all parameters, as if they
-    were there from the start, as they are when gradients accumulate; input and output, held by the caller to the end; activations, what autograd saves,
+    forward and backward together, on the device of the parameters, and covers: parameters and buffers; the gradients of all parameters, from the start
+    if one of them is there when forward is called (they accumulate), else as they come; input and output, held by the caller to the end; activations, what autograd saves,
     gradients on their way, and what a stage takes besides while it runs. It does not cover what lies outside the Sequential, such as an optimizer's state,
     the rest of the model, the loss and its temporary tensors: `reserve` is room for that, out of the budget.
 
@@ -330,25 +391,29 @@ class Checkpointable(nn.Sequential):
         found = [t.device for t in tensors] + [p.device for _, p in zip(range(1), self.parameters())]
         return next((d for d in found if d.type != "cpu"), found[0] if found else torch.device("cpu"))
 
-    def _key(self, tensors: Tensors, form: Optional[Form], device: torch.device) -> Any:
-        """What decides sizes and times, as far as can be told. It is asked at every step: hence no generators over modules and parameters."""
+    def _key(self, tensors: Tensors, form: Optional[Form], device: torch.device) -> Tuple[Any, bool]:
+        """What decides sizes and times, as far as can be told, and whether gradients accumulate. It is asked at every step: hence no generators over modules and parameters."""
         flags: List[Any] = []
+        accumulating = False
         todo: List[nn.Module] = [self]
         while todo:
             module = todo.pop()
             flags += (id(module), module.training)
-            flags += [p.requires_grad for p in module._parameters.values() if p is not None]
+            for parameter in module._parameters.values():
+                if parameter is not None:
+                    flags.append(parameter.requires_grad)
+                    accumulating = accumulating or parameter.grad is not None
             if module._modules:
                 todo += [child for child in module._modules.values() if child is not None]
                 flags.append(stages.hooked(module))
         described = tuple((t.shape, t.stride(), t.dtype, t.device, t.requires_grad) for t in tensors)
         shape = None if form is None else (repr(form.spec), tuple(map(repr, form.leaves)), form.is_tensor)
-        return described, shape, tuple(flags), device, stages.ambient(device)
+        return (described, shape, tuple(flags), device, stages.ambient(device)), accumulating
 
     def _sequence(self, tensors: Tensors, form: Optional[Form]) -> Optional[Decision]:
         """The sequence for this kind of input, measured and planned if it is new; None: nothing needs a gradient."""
         device = self._device(tensors)
-        key = self._key(tensors, form, device)
+        key, accumulating = self._key(tensors, form, device)
         if key not in self._measured:
             found = None
             devices = {t.device for t in (*tensors, *self.parameters())}
@@ -359,14 +424,15 @@ class Checkpointable(nn.Sequential):
             while len(self._measured) >= MOST_KINDS:
                 oldest = next(iter(self._measured))
                 del self._measured[oldest]
-                self._decided.pop(oldest, None)
+                self._decided.pop((oldest, False), None)
+                self._decided.pop((oldest, True), None)
             self._measured[key] = found
         measured = self._measured[key]
         if measured is None or measured.first == len(measured.groups):
             return None
-        if key not in self._decided:
-            self._decided[key] = decide(measured, self._budget, self._reserve_bytes)
-        self._latest = self._decided[key]
+        if (key, accumulating) not in self._decided:
+            self._decided[key, accumulating] = decide(measured, self._budget, self._reserve_bytes, accumulating)
+        self._latest = self._decided[key, accumulating]
         return self._latest
 
     @torch.compiler.disable
@@ -405,40 +471,16 @@ class Checkpointable(nn.Sequential):
         print("\n".join(_explanation(self._latest)), file=file or sys.stdout)
 
 
-def memory_curve(sequence: Decision) -> List[int]:
-    """Memory during each step: docs/model.md, chains."""
-    head, body = sequence.chain_stages
-    all_stages = [head, *body, Stage()]
-    delta = [s.a if s.delta is None else s.delta for s in all_stages]
-    plain, saved, kept, deltas, curve = {0}, set(), set(), {len(body) + 1}, []
-    for kind, l in sequence.steps:
-        stage = all_stages[l]
-        held = sum(all_stages[i].a for i in plain) + sum(all_stages[i].abar for i in saved) + sum(all_stages[i].keep for i in kept) + sum(delta[i] for i in deltas)
-        if kind == "B":
-            curve.append(held + delta[l - 1] + stage.ob)
-            plain.discard(l - 1)
-            saved.discard(l)
-            kept.discard(l)
-            deltas = {l - 1}
-            continue
-        made = stage.abar if kind == "Fall" else stage.a
-        curve.append(held + made + stage.of + (0 if l in kept else stage.keep))
-        kept.add(l)
-        (saved if kind == "Fall" else plain).add(l)
-        if kind == "Fnone":
-            plain.discard(l - 1)
-    return [sequence.resident_bytes + x for x in curve]
-
-
 def _explanation(sequence: Optional[Decision]) -> List[str]:
     if sequence is None:
         return ["Checkpointable: nothing was measured yet, or nothing needs a gradient: give a sample, or run forward once"]
     measured = sequence.measured
     limit = "no budget" if sequence.budget_bytes is None else f"budget {size_text(sequence.budget_bytes)}"
+    gradients = f"gradients {size_text(sum(measured.gradient_bytes))}{' (accumulating)' if sequence.accumulating else ' in the end'}"
     lines = [f"Checkpointable: {len(sequence.groups)} stages, {limit}: peak {size_text(sequence.peak_bytes)} (keep-all {size_text(sequence.keep_all_peak_bytes)}), "
              f"{sequence.recomputed} forward runs more, {100 * (sequence.cost / max(1, sequence.keep_all_cost) - 1):.1f} % more time; "
              f"{sequence.strategy}, measured in {measured.seconds:.2f} s, planned in {sequence.plan_seconds:.2f} s",
-             f"always there: parameters and buffers {size_text(measured.parameter_bytes)}, gradients {size_text(measured.gradient_bytes)}, "
+             f"always there: parameters and buffers {size_text(measured.parameter_bytes)}, {gradients}, "
              f"output {size_text(measured.output_bytes)}, reserve {size_text(sequence.reserve_bytes)}; input {size_text(measured.input.a)}"]
     if measured.first:
         lines.append(f"without gradients, run as they are: stages {measured.groups[0].name} to {measured.groups[measured.first - 1].name}")
@@ -450,7 +492,7 @@ def _explanation(sequence: Optional[Decision]) -> List[str]:
         lines.append(f"{group.name:{width}}  {s.tf / 1e6:7.3f} ms {s.tb / 1e6:7.3f} ms {size_text(s.a):>10} {size_text(s.abar):>10} {size_text(s.of):>10} {size_text(s.ob):>10}  "
                      f"{runs}{'  ' + ', '.join(notes) if notes else ''}")
     lines.append(f"{'step':>5}  {'operation':{width + 6}} {'memory':>10}")
-    for i, (step, memory) in enumerate(zip(sequence.steps, memory_curve(sequence))):
+    for i, (step, memory) in enumerate(zip(sequence.steps, sequence.curve)):
         name = sequence.groups[step.index - 1].name if step.index <= len(sequence.groups) else "(loss)"
         lines.append(f"{i:5}  {step.kind + ' ' + name:{width + 6}} {size_text(memory):>10}{'  peak' if memory == sequence.peak_bytes else ''}")
     return lines

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import nn
@@ -383,7 +383,7 @@ class Measured:
     first: int  # stages before it need no gradient and run as they are
     input: Stage  # of the first stage that does
     parameter_bytes: int  # parameters, buffers, and what else modules hold
-    gradient_bytes: int
+    gradient_bytes: List[int]  # of the parameters that a stage, going backward, is the first to use; by stage
     output_bytes: int
     outer_input_bytes: int  # the Sequential's own input, where that is not the input of stage `first`
     prefix_bytes: int  # the most that the stages before `first` take, their input and output included
@@ -500,6 +500,15 @@ class _Measure:
                     group.norms = []  # their statistics are copied and put back, as any other buffer
 
 
+def _gradients_of(groups: Sequence[Group], gauge: Any) -> List[int]:
+    seen: Set[int] = set()
+    found = []
+    for group in reversed(groups):
+        found.append(sum(gauge.round_up(p.nbytes) for p in group.parameters if id(p) not in seen))
+        seen.update(id(p) for p in group.parameters)
+    return found[::-1]
+
+
 def measure(sequential: nn.Sequential, inputs: Tensors, form: Optional[Form], device: torch.device) -> Measured:
     """All stages, one after the other, from an input like those to come."""
     began = time.perf_counter()
@@ -527,7 +536,7 @@ def measure(sequential: nn.Sequential, inputs: Tensors, form: Optional[Form], de
                 prefix = max(prefix, input_bytes + in_bytes + group.sizes.a + group.sizes.of)
         del entered  # until here, so that no other storage takes its place
         return Measured(groups, first, entry, bytes_of_storages(held_by(sequential), gauge),
-                        sum(gauge.round_up(p.nbytes) for p in {id(p): p for g in groups for p in g.parameters}.values()),
+                        _gradients_of(groups, gauge),
                         bytes_of_storages(values, gauge, outside), input_bytes if first else 0, prefix, time.perf_counter() - began)
     finally:
         guard.restore()

@@ -94,13 +94,17 @@ def capture(model: nn.Module, args: Tuple[Any, ...], kwargs: Dict[str, Any], los
     def run(*flat: Any) -> Any:
         return functional_call(step, dict(zip(static, flat)), tuple(flat[len(static):]))
 
-    collected = gc.isenabled()
+    collected, flags = gc.isenabled(), {name: getattr(torch.compiler, name) for name in ("_is_compiling_flag",) if hasattr(torch.compiler, name)}
+    for name in flags:  # models ask torch.compiler whether they may look at data; under a trace they may not
+        setattr(torch.compiler, name, True)
     gc.disable()  # a trace makes a great many objects and no garbage: collections take a third of its time
     try:
         aot_function(run, _never, _never, partition_fn=partition, num_params_buffers=len(static))(*(_fake(mode, t) for t in [*static.values(), *leaves]))
     except _Captured:
         pass
     finally:
+        for name, value in flags.items():
+            setattr(torch.compiler, name, value)
         if collected:
             gc.enable()
     if not found:
