@@ -73,6 +73,7 @@ typedef struct remat_progress {
     int permille;                      /* done so far */
     int64_t cost, peak_bytes;          /* of the best plan so far; REMAT_ABSENT before the first */
     int64_t work;                      /* spent so far */
+    int64_t bound_cost;                /* nothing that the strategy looks for costs less; REMAT_ABSENT: not known */
 } remat_progress;
 
 typedef struct remat_option {

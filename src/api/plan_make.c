@@ -78,6 +78,16 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
     return REMAT_OK;
 }
 
+/* What the planner itself has proved, if that says more. */
+static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificate *certificate)
+{
+    if (!best->bound.scope || !s->within_budget || best->bound.cost <= s->bound_cost || best->bound.cost > s->cost) return;
+    s->bound_cost = best->bound.cost;
+    s->bound_scope = best->bound.scope;
+    s->bound_method = best->bound.method;
+    *certificate = (rm_certificate){.scale = 0};
+}
+
 static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best, remat_plan **out)
 {
     remat_ctx *ctx = p->ctx;
@@ -121,6 +131,7 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(strengthen(ctx, g, &best->steps, &s, &certificate));
+    take_claim(best, &s, &certificate);
     s.outcome = judge(&s);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificate, out));
     (*out)->graph_ops = g->n_original_ops;

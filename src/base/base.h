@@ -60,6 +60,7 @@ struct remat_ctx {
     void *warning_user;
     int64_t work, work_limit; /* spent and allowed in the current call */
     int64_t deadline_ns;      /* of the current call; INT64_MAX: none */
+    int64_t bound_cost;       /* of the current call, for progress; REMAT_ABSENT: not known */
     remat_stopped stopped;    /* why the current call was cut short */
     atomic_bool stop;
 };

@@ -14,6 +14,7 @@ int64_t rm_clock_ns(void)
 void rm_limits_begin(remat_ctx *ctx, int64_t default_work)
 {
     ctx->work = 0;
+    ctx->bound_cost = REMAT_ABSENT;
     ctx->work_limit = ctx->options.work      ? ctx->options.work
                       : ctx->options.time_ms ? INT64_MAX
                                              : default_work; /* a time alone: all of it */
@@ -34,5 +35,5 @@ bool rm_spend(remat_ctx *ctx, int64_t work)
 void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes)
 {
     if (ctx->on_progress)
-        ctx->on_progress(ctx->progress_user, &(remat_progress){strategy, permille, cost, peak_bytes, ctx->work});
+        ctx->on_progress(ctx->progress_user, &(remat_progress){strategy, permille, cost, peak_bytes, ctx->work, ctx->bound_cost});
 }
