@@ -248,12 +248,12 @@ static bool try_file(remat_ctx *ctx, const char *path, rm_backend *out, calls *c
     (void)ctx;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* it may leave threads behind */
     if (!library) {
-        if (strchr(path, '/')) snprintf(why, room, "the MILP solver in REMAT_HIGHS cannot be loaded: %s", dlerror());
+        if (strchr(path, '/')) snprintf(why, room, "REMAT_HIGHS: %s", dlerror());
         return false;
     }
     const char *fault = refuse(library, c, out->version, sizeof out->version);
     if (fault) {
-        snprintf(why, room, "the MILP solver %.300s%s%s %s", path, *out->version ? " " : "", out->version, fault);
+        snprintf(why, room, "%.300s%s%s %s", path, *out->version ? " " : "", out->version, fault);
         out->version[0] = '\0';
         dlclose(library);
         return false;
@@ -292,10 +292,8 @@ remat_status rm_backend_open(remat_ctx *ctx, rm_backend *out)
     if (taken) return REMAT_OK;
     rm_release(&ctx->heap, c, sizeof *c);
     rm_clean_text(why);
-    snprintf(
-        out->path, sizeof out->path, "%s",
-        *why ? why
-             : "it needs a MILP solver: pip install highsbox (or any libhighs), and say in REMAT_HIGHS where libhighs.so is");
+    snprintf(out->path, sizeof out->path, "%s",
+             *why ? why : "none was found: pip install highsbox, and say in REMAT_HIGHS where its libhighs.so is");
     return REMAT_OK;
 }
 

@@ -64,7 +64,7 @@ static remat_status solve(milp *c, const rm_backend *backend)
         TRY(rm_checkmate_start(ctx, &c->program, &c->codes, start, &starts));
     }
     const rm_solve how = {.gap = (double)ctx->options.mip_gap * 1e-6,
-                          .gap_absolute = 0.5 * (double)c->program.cost_unit * c->program.cost_scale,
+                          .gap_absolute = fmax(1e-6, 0.5 * (double)c->program.cost_unit * c->program.cost_scale),
                           .start = starts ? start : NULL,
                           .threads = ctx->options.threads,
                           .on_progress = on_progress,

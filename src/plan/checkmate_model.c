@@ -84,12 +84,14 @@ static void set_scales(build *b)
     }
     if (unit == 0) unit = 1;
     if (cost_unit == 0) cost_unit = 1;
-    const bool whole = room / unit <= 1000000;
-    b->cap = whole ? (double)(room / unit) : 1e4;
-    b->size_scale = whole ? 1 / (double)unit : 1e4 / (double)room;
+    const bool whole = room / unit <= 1000000 && !x->plain;
+    b->cap = whole ? (double)(room / unit) : x->plain ? 100 : 1e4;
+    b->size_scale = whole ? 1 / (double)unit : b->cap / (double)room;
     const int64_t most = x->any_order || x->most_extra > total ? total : x->most_extra;
     x->cost_unit = cost_unit;
-    x->cost_scale = most / cost_unit <= 1000000 ? 1 / (double)cost_unit : 1e3 / (double)most;
+    x->cost_scale = x->plain && most > 0          ? 100 / (double)most
+                    : most / cost_unit <= 1000000 ? 1 / (double)cost_unit
+                                                  : 1e3 / (double)most;
     x->first_cost = 0;
     for (uint32_t op = 0; op < nm->n_ops; op++) x->first_cost += x->any_order ? 0 : nm->cost[op];
 }
@@ -223,7 +225,7 @@ static remat_status token_rows(build *b, uint32_t stage)
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         if (nm->base[s] == REMAT_NONE || nm->producer[nm->base[s]] == nm->producer[s]) continue;
         const uint32_t base = run_at(b, stage, nm->producer[nm->base[s]]), own = run_at(b, stage, nm->producer[s]);
-        if (base == REMAT_NONE || nm->pinned[nm->producer[s]]) continue;
+        if (base == REMAT_NONE) continue;
         for (uint32_t k = nm->reader_begin[s]; k <= nm->reader_begin[s + 1]; k++) {
             const uint32_t who = k < nm->reader_begin[s + 1] ? run_at(b, stage, nm->readers[k]) : kept_at(b, stage + 1, s);
             if (who == REMAT_NONE) continue;
@@ -248,7 +250,7 @@ static remat_status new_presence(build *b, uint32_t stage, uint32_t s, uint32_t 
 static remat_status close_memory(build *b, uint32_t stage, uint32_t op, uint32_t *last)
 {
     const double workspace = (double)b->nm->workspace[op] * b->size_scale;
-    const rm_column c = {.lower = -INFINITY, .upper = b->cap, .name = {'U', {stage, op}, 2}};
+    const rm_column c = {.upper = b->cap, .name = {'U', {stage, op}, 2}};
     uint32_t u;
     TRY(rm_model_column(b->ctx, b->m, &c, &u));
     TRY(term(b, u, 1));
