@@ -105,9 +105,11 @@ static int show(session *s, out *o, const report *r)
     static const char *const cut[] = {"", ", work limit reached", ", time limit reached", ", interrupted"};
     const remat_summary *m = &r->summary;
     char after[160];
-    snprintf(after, sizeof after, "%s%s  planned in %.2f s%s", m->budget_bytes >= 0 ? "  budget " : "",
-             m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "", r->seconds,
-             (size_t)m->stopped < 4 ? cut[m->stopped] : "");
+    const int n = snprintf(after, sizeof after, "%s%s", m->budget_bytes >= 0 ? "  budget " : "",
+                           m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "");
+    if (r->seconds >= 0)
+        snprintf(after + n, sizeof after - (size_t)n, "  planned in %.2f s%s", r->seconds,
+                 (size_t)m->stopped < 4 ? cut[m->stopped] : "");
     out_title(o, m->graph, after);
     out_print(o, "\n");
     report_table(o, r);

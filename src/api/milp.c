@@ -56,28 +56,14 @@ remat_status remat_milp_write(remat_ctx *ctx, const remat_graph *graph, int64_t 
 
 /* ---- and back ---- */
 
-static const char *name_of(const rm_normal *nm, uint32_t op) { return nm->g->text + nm->g->op_name[nm->op[op]]; }
-
 static remat_status check_order(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes)
 {
-    uint32_t *runs, last_pinned = 0;
-    TRY(RM_SCRATCH(ctx, runs, nm->n_ops));
-    for (size_t i = 0; i < codes->n; i++) {
-        const uint32_t op = codes->items[i];
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
-            if (!runs[nm->producer[nm->in[k]]])
-                return rm_fail(ctx, REMAT_E_INPUT, "is no schedule: op %" PRIu32 " '%.60s' runs before its input is there",
-                               nm->op[op], name_of(nm, op));
-        if (nm->pinned[op] && (runs[op] || op < last_pinned))
-            return rm_fail(ctx, REMAT_E_INPUT, "is no schedule: op %" PRIu32 " '%.60s' is pinned", nm->op[op], name_of(nm, op));
-        if (nm->pinned[op]) last_pinned = op;
-        runs[op]++;
-    }
-    for (uint32_t op = 0; op < nm->n_ops; op++)
-        if (!runs[op])
-            return rm_fail(ctx, REMAT_E_INPUT, "is no schedule: op %" PRIu32 " '%.60s' never runs", nm->op[op],
-                           name_of(nm, op));
-    return REMAT_OK;
+    uint32_t op;
+    const char *fault;
+    TRY(rm_codes_fault(ctx, nm, codes, &op, &fault));
+    if (!fault) return REMAT_OK;
+    return rm_fail(ctx, REMAT_E_INPUT, "is no schedule: op %" PRIu32 " '%.60s' %s", nm->op[op],
+                   nm->g->text + nm->g->op_name[nm->op[op]], fault);
 }
 
 static remat_status read_codes(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const rm_bytes *bytes,

@@ -35,5 +35,6 @@ bool rm_spend(remat_ctx *ctx, int64_t work)
 void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes)
 {
     if (ctx->on_progress)
-        ctx->on_progress(ctx->progress_user, &(remat_progress){strategy, permille, cost, peak_bytes, ctx->work, ctx->bound_cost});
+        ctx->on_progress(ctx->progress_user,
+                         &(remat_progress){strategy, permille, cost, peak_bytes, ctx->work, ctx->bound_cost});
 }

@@ -17,7 +17,7 @@
     OPT(host_bytes, 0, 0, INT64_MAX, "offload: the most bytes on the host; 0: no limit")                                       \
     OPT(max_input_bytes, INT64_C(1) << 30, 1, INT64_MAX, "largest file read, after decompression")                             \
     OPT(max_slots, 20000, 1, 10000000, "rotor-float with slots=0: the most slots it may take to be exact")                     \
-    OPT(mip_gap, 0, 0, 1000000, "checkmate: stop within that many millionths of the optimum")                                 \
+    OPT(mip_gap, 0, 0, 1000000, "checkmate: stop within that many millionths of the optimum")                                  \
     OPT(objective, 0, 0, 2, "fastsa: 0: max(budget, peak)^4 * cost; the paper's 1: with power 1, 2: strict")                   \
     OPT(offload, 0, 0, 1, "fastsa: values may be offloaded and fetched, at the given bandwidth")                               \
     OPT(order_only, 0, 0, 1, "fastsa: nothing is recomputed, only the order changes; the lowest peak wins")                    \

@@ -14,6 +14,8 @@
  * budgets: single ops, as fastsa moves them, would have to pass through states that are worse in both memory and cost.
  *
  * Work is counted in edits (steps put in or taken out). Integers decide what fits; doubles only weigh. */
+#include "plan/climb.h"
+
 #include <stdlib.h>
 
 #include "base/real.h"
@@ -82,7 +84,8 @@ static bool recompute(climb *c, uint32_t store, uint32_t from, uint32_t to)
         const uint32_t slot = c->stack[--c->n_stack], op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && room; k++) {
             uint32_t before;
-            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue; /* it is in memory anyway */
+            if (nm->bytes[nm->in[k]] == 0 && nm->base[nm->in[k]] == REMAT_NONE) continue; /* to keep it costs nothing */
+            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue;              /* it is in memory anyway */
             if ((uint32_t)rm_random_next(&s->random) > chance) continue;
             const uint32_t again = slot_before(q, before, slot);
             if (!insert(c, again, nm->producer[nm->in[k]])) continue;
@@ -293,6 +296,22 @@ static remat_status search(climb *c, const rm_codes *keep_all, const rm_codes *s
     return rm_search_best(ctx, s, result);
 }
 
+remat_status rm_climb(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, rm_codes *found)
+{
+    remat_ctx *ctx = p->ctx;
+    climb c = {.p = p, .nm = *nm, .limit = p->budget_bytes - nm->resident_bytes};
+    rm_codes keep_all = {0};
+    TRY(RM_SCRATCH(ctx, c.stack, 2 * MOST_OPS + 8));
+    TRY(set_scales(&c));
+    c.search.random.state = (uint64_t)ctx->options.seed;
+    remat_status status = rm_codes_keep_all(ctx, nm, &keep_all);
+    if (status == REMAT_OK) status = search(&c, &keep_all, seed, found);
+    if (status == REMAT_OK && found->n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, found);
+    rm_search_end(&c.search);
+    RM_VEC_FREE(&ctx->heap, keep_all);
+    return status;
+}
+
 /* Their work is in units of their own: the limit is the search's. */
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
 {
@@ -313,16 +332,16 @@ static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
 }
 
 /* Rounded solutions of the bound's program: the first that fits, of budgets from the whole one down. */
-static remat_status offer_seeds(climb *c, rm_incumbent *best)
+static remat_status offer_seeds(const rm_problem *p, const rm_normal *nm, rm_incumbent *best)
 {
     static const int percents[] = {100, 97, 94, 90, 85, 80, 70, 60, 50, 40};
-    remat_ctx *ctx = c->p->ctx;
+    remat_ctx *ctx = p->ctx;
     rm_codes codes = {0};
     remat_status status = REMAT_OK;
-    for (size_t i = 0; i < RM_LEN(percents) && status == REMAT_OK && !rm_fits(c->p, best->peak_bytes); i++) {
-        status = rm_flow_seed(ctx, &c->nm, c->p->budget_bytes / 100 * percents[i], 8 * (size_t)c->nm.n_ops + 1000, &codes);
-        if (status == REMAT_OK && codes.n) status = rm_polish(ctx, &c->nm, NULL, c->p->budget_bytes, &codes);
-        if (status == REMAT_OK && codes.n) status = rm_codes_offer(c->p, &c->nm, &codes, best);
+    for (size_t i = 0; i < RM_LEN(percents) && status == REMAT_OK && !rm_fits(p, best->peak_bytes); i++) {
+        status = rm_flow_seed(ctx, nm, p->budget_bytes / 100 * percents[i], 8 * (size_t)nm->n_ops + 1000, &codes);
+        if (status == REMAT_OK && codes.n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, &codes);
+        if (status == REMAT_OK && codes.n) status = rm_codes_offer(p, nm, &codes, best);
     }
     RM_VEC_FREE(&ctx->heap, codes);
     return status;
@@ -354,21 +373,14 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     TRY(rm_keep_all.run(p, best));
     if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, best);
     if (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
-    climb c = {.p = p, .limit = p->budget_bytes - p->graph->resident_bytes};
-    TRY(rm_normal_of(ctx, p->graph, &c.nm));
-    TRY(RM_SCRATCH(ctx, c.stack, 2 * MOST_OPS + 8));
-    TRY(set_scales(&c));
-    TRY(offer_seeds(&c, best));
+    rm_normal nm;
+    TRY(rm_normal_of(ctx, p->graph, &nm));
+    TRY(offer_seeds(p, &nm, best));
     TRY(run_quick(p, best));
-    rm_codes keep_all = {0}, seed = {0}, found = {0};
-    c.search.random.state = (uint64_t)ctx->options.seed;
-    remat_status status = rm_codes_keep_all(ctx, &c.nm, &keep_all);
-    if (status == REMAT_OK) status = rm_codes_of_steps(ctx, &c.nm, &best->steps, &seed);
-    if (status == REMAT_OK) status = search(&c, &keep_all, &seed, &found);
-    if (status == REMAT_OK && found.n) status = rm_polish(ctx, &c.nm, NULL, p->budget_bytes, &found);
-    if (status == REMAT_OK && found.n) status = rm_codes_offer(p, &c.nm, &found, best);
-    rm_search_end(&c.search);
-    RM_VEC_FREE(&ctx->heap, keep_all);
+    rm_codes seed = {0}, found = {0};
+    remat_status status = rm_codes_of_steps(ctx, &nm, &best->steps, &seed);
+    if (status == REMAT_OK) status = rm_climb(p, &nm, &seed, &found);
+    if (status == REMAT_OK && found.n) status = rm_codes_offer(p, &nm, &found, best);
     RM_VEC_FREE(&ctx->heap, seed);
     RM_VEC_FREE(&ctx->heap, found);
     return status;

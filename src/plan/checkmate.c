@@ -27,11 +27,18 @@ static int64_t bound_cost(const milp *c, double objective)
     return c->best->any && rm_fits(c->p, c->best->peak_bytes) && cost > c->best->cost ? c->best->cost : cost;
 }
 
-static remat_status offer_solution(milp *c, const double *values)
+/* fits: it is a schedule, and within the budget. */
+static remat_status offer_solution(milp *c, const double *values, bool *fits)
 {
     remat_ctx *ctx = c->p->ctx;
+    uint32_t op;
+    const char *fault;
+    *fits = false;
     TRY(rm_checkmate_codes(ctx, &c->program, values, &c->codes));
+    TRY(rm_codes_fault(ctx, c->nm, &c->codes, &op, &fault));
+    if (fault) return REMAT_OK;
     TRY(rm_codes_offer(c->p, c->nm, &c->codes, c->best));
+    *fits = rm_fits(c->p, c->best->offered_peak_bytes);
     if (c->program.any_order || c->program.splits > 1) return REMAT_OK;
     return rm_offer_staged(c->p, c->nm, &c->codes, c->best); /* without runs that serve nobody */
 }
@@ -40,7 +47,8 @@ static remat_status on_progress(void *user, const double *values, double bound)
 {
     milp *c = user;
     remat_ctx *ctx = c->p->ctx;
-    if (values) TRY(offer_solution(c, values));
+    bool is_fit;
+    if (values) TRY(offer_solution(c, values, &is_fit));
     const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
     ctx->bound_cost = bound_cost(c, bound);
     const double gap = fits && c->best->cost > c->program.first_cost
@@ -48,6 +56,23 @@ static remat_status on_progress(void *user, const double *values, double bound)
                            : 0;
     rm_report(ctx, rm_checkmate_milp.entry.name, (int)(1000 * gap), fits ? c->best->cost : REMAT_ABSENT,
               fits ? c->best->peak_bytes : REMAT_ABSENT);
+    return REMAT_OK;
+}
+
+static remat_status conclude(milp *c, const rm_solved *solved, bool to_the_end)
+{
+    bool is_fit = false;
+    if (solved->any) TRY(offer_solution(c, solved->x, &is_fit));
+    const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
+    if (!fits) {
+        if (solved->outcome == RM_SOLVE_INFEASIBLE)
+            rm_warn(c->p->ctx, "proved: no schedule of Checkmate's form fits the budget");
+        return REMAT_OK;
+    }
+    const bool is_optimal = solved->outcome == RM_SOLVE_OPTIMAL && is_fit && to_the_end;
+    c->best->bound.cost = is_optimal ? c->best->cost : bound_cost(c, solved->bound);
+    c->best->bound.scope = "checkmate";
+    c->best->bound.method = "milp";
     return REMAT_OK;
 }
 
@@ -70,16 +95,7 @@ static remat_status solve(milp *c, const rm_backend *backend)
                           .on_progress = on_progress,
                           .user = c};
     TRY(backend->solve(backend, ctx, &c->program.model, &how, &solved));
-    if (solved.any) TRY(offer_solution(c, solved.x));
-    const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
-    if (solved.outcome == RM_SOLVE_INFEASIBLE && !fits) rm_warn(ctx, "proved: no schedule of Checkmate's form fits the budget");
-    if (!fits) return REMAT_OK;
-    const bool is_optimal = solved.outcome == RM_SOLVE_INFEASIBLE || (solved.outcome == RM_SOLVE_OPTIMAL && how.gap == 0);
-    const int64_t cost = is_optimal ? c->best->cost : bound_cost(c, solved.bound);
-    c->best->bound.cost = cost;
-    c->best->bound.scope = "checkmate";
-    c->best->bound.method = "milp";
-    return REMAT_OK;
+    return conclude(c, &solved, how.gap == 0);
 }
 
 static remat_status plan(milp *c, const rm_backend *backend)

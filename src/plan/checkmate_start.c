@@ -5,10 +5,11 @@
  * Either way the least recomputation for that follows, and whether it fits is measured, not assumed. */
 #include "plan/checkmate_start.h"
 
+#include "plan/climb.h"
 #include "plan/flow_seed.h"
 #include "plan/optimal_r.h"
 
-enum { EDITS_PER_OP = 4000 };
+enum { EDITS = 200, MOST_EDITS = 2000000 }; /* of a search: for each pair of ops; in all */
 
 static bool is_in_order(const rm_normal *nm, const rm_codes *codes)
 {
@@ -85,29 +86,70 @@ static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_code
     return REMAT_OK;
 }
 
-/* auto's work is in units of its own, and a share of the time is enough for it. */
-static remat_status run_auto(const rm_problem *p, const rm_normal *nm, rm_codes *codes, rm_incumbent *best)
+/* The same graph, whose ops cannot run first in any other order: each reads 0 bytes that the one before it makes. Op indices are the same. */
+static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out)
+{
+    const uint32_t n = nm->n_ops, n_stores = nm->n_stores + n;
+    *out = *nm;
+    out->n_stores = n_stores;
+    TRY(RM_SCRATCH(ctx, out->in_begin, n + 1));
+    TRY(RM_SCRATCH(ctx, out->out_begin, n + 1));
+    TRY(RM_SCRATCH(ctx, out->in, nm->in_begin[n] + n));
+    TRY(RM_SCRATCH(ctx, out->out, nm->out_begin[n] + n));
+    TRY(RM_SCRATCH(ctx, out->bytes, n_stores));
+    TRY(RM_SCRATCH(ctx, out->is_output, n_stores));
+    TRY(RM_SCRATCH(ctx, out->value, n_stores));
+    TRY(RM_SCRATCH(ctx, out->base, n_stores));
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        out->bytes[s] = nm->bytes[s];
+        out->is_output[s] = nm->is_output[s];
+        out->value[s] = nm->value[s];
+        out->base[s] = nm->base[s];
+    }
+    for (uint32_t op = 0; op < n; op++) {
+        uint32_t n_in = out->in_begin[op], n_out = out->out_begin[op];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) out->in[n_in++] = nm->in[k];
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) out->out[n_out++] = nm->out[k];
+        if (op > 0) out->in[n_in++] = nm->n_stores + op - 1;
+        out->out[n_out++] = nm->n_stores + op;
+        out->base[nm->n_stores + op] = REMAT_NONE;
+        out->in_begin[op + 1] = n_in;
+        out->out_begin[op + 1] = n_out;
+    }
+    return rm_normal_index(ctx, out);
+}
+
+/* auto's search, in the graph's order. Its work is in units of its own, and a share of the time is enough for it. */
+static remat_status climb(const rm_problem *p, const rm_normal *nm, int64_t edits, rm_codes *codes, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
-    rm_incumbent found = {.any = false};
+    rm_normal ordered;
+    rm_codes seed = {0};
     const int64_t work = ctx->work, limit = ctx->work_limit, deadline_ns = ctx->deadline_ns;
+    TRY(in_order(ctx, nm, &ordered));
+    remat_status status = rm_codes_of_steps(ctx, nm, &best->steps, &seed);
     ctx->work = 0;
-    ctx->work_limit = EDITS_PER_OP * ((int64_t)nm->n_ops + 8);
+    ctx->work_limit = edits;
     if (deadline_ns != INT64_MAX) ctx->deadline_ns = deadline_ns - (deadline_ns - rm_clock_ns()) / 2;
-    remat_status status = rm_auto.run(p, &found);
+    if (status == REMAT_OK) status = rm_climb(p, &ordered, &seed, codes);
     ctx->work = work, ctx->work_limit = limit, ctx->deadline_ns = deadline_ns;
     if (ctx->stopped != REMAT_SIGNAL) ctx->stopped = REMAT_DONE;
-    if (status == REMAT_OK && found.any) status = rm_codes_of_steps(ctx, nm, &found.steps, codes);
-    if (status == REMAT_OK && found.any) status = rm_offer_staged(p, nm, codes, best);
-    RM_VEC_FREE(&ctx->heap, found.steps);
+    if (status == REMAT_OK) status = rm_offer_staged(p, nm, codes, best);
+    RM_VEC_FREE(&ctx->heap, seed);
     return status;
 }
 
 remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incumbent *best)
 {
     rm_codes codes = {0};
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    const int64_t edits = EDITS * (int64_t)nm->n_ops * nm->n_ops;
     remat_status status = round_flow(p, nm, &codes, best);
-    if (status == REMAT_OK) status = run_auto(p, nm, &codes, best);
+    for (int64_t tries = 1; tries <= 8 && status == REMAT_OK && p->budget_bytes >= 0 && !rm_spend(p->ctx, 0); tries *= 8) {
+        if (tries > 1 && rm_fits(p, best->peak_bytes)) break; /* longer where nothing fits yet */
+        status = climb(p, nm, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), &codes, best);
+    }
+    rm_scratch_release(p->ctx, mark);
     RM_VEC_FREE(&p->ctx->heap, codes);
     return status;
 }
