@@ -6,8 +6,7 @@
 
 typedef struct rm_solve {
     bool relax;          /* solve the linear relaxation; then x is its solution, and no integers are promised */
-    double gap;          /* stop when the best is proved to be within this share of the optimum */
-    double gap_absolute; /* or within this */
+    double gap;          /* stop when the best is proved to be this near to the optimum */
     const double *start; /* a feasible x to begin with, or NULL */
     int64_t threads;
     /* Called with each better x of integers, and every now and then with x NULL. `bound` is the best lower limit on the objective so far. Anything but

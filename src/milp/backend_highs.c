@@ -153,8 +153,8 @@ static void set_options(const calls *c, void *h, const rm_solve *how, double sec
         c->set_string(h, "run_crossover", "off");
         return;
     }
-    c->set_double(h, "mip_rel_gap", how->gap);
-    c->set_double(h, "mip_abs_gap", how->gap_absolute);
+    c->set_double(h, "mip_rel_gap", 0.0);
+    c->set_double(h, "mip_abs_gap", how->gap);
     if (how->start) c->set_double(h, "mip_heuristic_effort", 0.0); /* what it would look for is there: all for the bound */
 }
 

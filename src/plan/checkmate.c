@@ -88,14 +88,15 @@ static remat_status solve(milp *c, const rm_backend *backend)
         TRY(rm_codes_of_steps(ctx, c->nm, &c->best->steps, &c->codes));
         TRY(rm_checkmate_start(ctx, &c->program, &c->codes, start, &starts));
     }
-    const rm_solve how = {.gap = (double)ctx->options.mip_gap * 1e-6,
-                          .gap_absolute = fmax(1e-6, 0.5 * (double)c->program.cost_unit * c->program.cost_scale),
+    const double scale = c->program.cost_scale, whole = 0.5 * (double)c->program.cost_unit * scale;
+    const double allowed = (double)ctx->options.mip_gap * 1e-6 * (double)c->p->graph->total_cost * scale;
+    const rm_solve how = {.gap = fmax(allowed, fmax(1e-6, whole)), /* costs are whole: half a unit is none */
                           .start = starts ? start : NULL,
                           .threads = ctx->options.threads,
                           .on_progress = on_progress,
                           .user = c};
     TRY(backend->solve(backend, ctx, &c->program.model, &how, &solved));
-    return conclude(c, &solved, how.gap == 0);
+    return conclude(c, &solved, ctx->options.mip_gap == 0);
 }
 
 static remat_status plan(milp *c, const rm_backend *backend)

@@ -3,7 +3,8 @@
  * The program of checkmate_model.c is solved without integers at (1 - eps) of the budget, eps = 0.1, then 0.2 and 0.3 if nothing fits. Its S is
  * rounded in many ways: at 1/2, at thresholds all over (0, 1), and RANDOM times at random, where S is the probability. For each, the least
  * recomputation (optimal_r.c); the cheapest that fits the true budget is kept. If none does, the one of lowest peak loses, where memory is
- * over the budget, the kept storage whose op costs least per byte, for the gap in question, until it fits or nothing is left to lose.
+ * over the budget, the kept storage whose op costs least per byte, for the gap in question, until it fits or nothing is left to lose. The last
+ * resort is auto's search in the graph's order, from the rounding of lowest peak.
  * Doubles only choose; what fits is measured. Cost: three linear programs at most, and O(ops * edges) for each rounding and each repair. */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "plan/checkmate_model.h"
 #include "plan/checkmate_start.h"
 
-enum { RANDOM = 100, THRESHOLDS = 31, REPAIRS_PER_OP = 8, DEFAULT_WORK = 400000 };
+enum { RANDOM = 100, THRESHOLDS = 31, REPAIRS_PER_OP = 8, DEFAULT_WORK = 400000, LAST_EDITS = 3000000 };
 
 typedef struct rounding {
     const rm_problem *p;
@@ -178,7 +179,9 @@ static remat_status plan(rounding *x, const rm_backend *backend, int64_t need_by
         TRY(status);
         if (budget <= need_bytes) break; /* no lower */
     }
-    return REMAT_OK;
+    if (rm_fits(x->p, x->best->peak_bytes) || ctx->stopped != REMAT_DONE) return REMAT_OK;
+    TRY(rm_codes_of_steps(ctx, x->nm, &x->best->steps, &x->codes));
+    return rm_climb_in_order(x->p, x->nm, &x->codes, LAST_EDITS, false, x->best);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)

@@ -119,23 +119,32 @@ static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out
     return rm_normal_index(ctx, out);
 }
 
-/* auto's search, in the graph's order. Its work is in units of its own, and a share of the time is enough for it. */
-static remat_status climb(const rm_problem *p, const rm_normal *nm, int64_t edits, rm_codes *codes, rm_incumbent *best)
+/* auto's search. Its work is in units of its own. */
+static remat_status climb(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, rm_codes *found)
 {
     remat_ctx *ctx = p->ctx;
     rm_normal ordered;
-    rm_codes seed = {0};
     const int64_t work = ctx->work, limit = ctx->work_limit, deadline_ns = ctx->deadline_ns;
     TRY(in_order(ctx, nm, &ordered));
-    remat_status status = rm_codes_of_steps(ctx, nm, &best->steps, &seed);
     ctx->work = 0;
     ctx->work_limit = edits;
     if (deadline_ns != INT64_MAX) ctx->deadline_ns = deadline_ns - (deadline_ns - rm_clock_ns()) / 2;
-    if (status == REMAT_OK) status = rm_climb(p, &ordered, &seed, codes);
+    const remat_status status = rm_climb(p, &ordered, seed, found);
     ctx->work = work, ctx->work_limit = limit, ctx->deadline_ns = deadline_ns;
     if (ctx->stopped != REMAT_SIGNAL) ctx->stopped = REMAT_DONE;
-    if (status == REMAT_OK) status = rm_offer_staged(p, nm, codes, best);
-    RM_VEC_FREE(&ctx->heap, seed);
+    return status;
+}
+
+remat_status rm_climb_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, bool staged,
+                               rm_incumbent *best)
+{
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    rm_codes found = {0};
+    remat_status status = climb(p, nm, seed, edits, &found);
+    if (status == REMAT_OK) status = rm_offer_staged(p, nm, &found, best);
+    if (status == REMAT_OK && found.n && !staged && !rm_fits(p, best->peak_bytes)) status = rm_codes_offer(p, nm, &found, best);
+    RM_VEC_FREE(&p->ctx->heap, found);
+    rm_scratch_release(p->ctx, mark);
     return status;
 }
 
@@ -147,7 +156,9 @@ remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incu
     remat_status status = round_flow(p, nm, &codes, best);
     for (int64_t tries = 1; tries <= 8 && status == REMAT_OK && p->budget_bytes >= 0 && !rm_spend(p->ctx, 0); tries *= 8) {
         if (tries > 1 && rm_fits(p, best->peak_bytes)) break; /* longer where nothing fits yet */
-        status = climb(p, nm, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), &codes, best);
+        status = rm_codes_of_steps(p->ctx, nm, &best->steps, &codes);
+        if (status == REMAT_OK)
+            status = rm_climb_in_order(p, nm, &codes, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), true, best);
     }
     rm_scratch_release(p->ctx, mark);
     RM_VEC_FREE(&p->ctx->heap, codes);

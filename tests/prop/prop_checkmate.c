@@ -60,7 +60,7 @@ static int64_t solve(remat_ctx *ctx, const rm_backend *backend, rm_checkmate pro
 {
     rm_solved solved;
     int64_t cost = BRUTE_NOTHING;
-    const rm_solve how = {.gap_absolute = 1e-6, .threads = 1, .on_progress = ignore};
+    const rm_solve how = {.gap = 1e-6, .threads = 1, .on_progress = ignore};
     CHECK(rm_checkmate_build(ctx, &program) == REMAT_OK, "%s", remat_ctx_error(ctx));
     CHECK(backend->solve(backend, ctx, &program.model, &how, &solved) == REMAT_OK, "%s", remat_ctx_error(ctx));
     CHECK(solved.outcome != RM_SOLVE_STOPPED, "neither optimal nor infeasible");
@@ -115,7 +115,7 @@ static void check_start(remat_ctx *ctx, const rm_backend *backend, const rm_norm
     RM_VEC_FREE(&ctx->heap, steps);
 }
 
-static void check_strategies(remat_ctx *ctx, const remat_graph *graph, int64_t budget, int64_t need, int64_t optimum)
+static void check_strategies(remat_ctx *ctx, const remat_graph *graph, int64_t budget, int64_t need, int64_t optimum, int64_t exact)
 {
     remat_plan *plan = NULL;
     CHECK(remat_plan_make(ctx, graph, "checkmate", budget, &plan) == REMAT_OK, "%s", remat_ctx_error(ctx));
@@ -130,7 +130,8 @@ static void check_strategies(remat_ctx *ctx, const remat_graph *graph, int64_t b
     remat_plan_free(plan);
     CHECK(remat_plan_make(ctx, graph, "checkmate-lp", budget, &plan) == REMAT_OK, "%s", remat_ctx_error(ctx));
     s = remat_plan_summary(plan);
-    CHECK(!s->within_budget || (optimum != BRUTE_NOTHING && s->cost >= optimum), "checkmate-lp: %" PRId64 " of %" PRId64, s->cost, optimum);
+    CHECK(!s->within_budget || s->cost >= exact, "checkmate-lp: %" PRId64 " of %" PRId64, s->cost, exact);
+    CHECK(s->within_budget == (exact != BRUTE_NOTHING), "checkmate-lp: within_budget is %d", s->within_budget);
     n_lp += s->within_budget, n_lp_optimal += s->within_budget && s->cost == optimum;
     remat_plan_free(plan);
 }
@@ -176,7 +177,7 @@ static void one_graph(remat_ctx *ctx, const rm_backend *backend)
             n_any_order_helps += any < staged;
         }
         check_start(ctx, backend, &nm, budget, staged);
-        check_strategies(ctx, graph, budget, info.need_bytes, staged);
+        check_strategies(ctx, graph, budget, info.need_bytes, staged, exact);
     }
     rm_scratch_release(ctx, mark);
     remat_graph_free(graph);
