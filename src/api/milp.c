@@ -27,7 +27,7 @@ static rm_checkmate program_of(const remat_ctx *ctx, const rm_normal *nm, int64_
     return (rm_checkmate){.nm = nm,
                           .budget_bytes = budget_bytes,
                           .splits = (uint32_t)ctx->options.checkmate_splits,
-                          .any_order = ctx->options.checkmate_any_order,
+                          .any_order = ctx->options.checkmate_order,
                           .plain = ctx->options.checkmate_plain,
                           .most_extra = INT64_MAX};
 }

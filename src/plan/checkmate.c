@@ -106,7 +106,7 @@ static remat_status plan(milp *c, const rm_backend *backend)
     if (!plain) TRY(rm_checkmate_seed(c->p, c->nm, c->best));
     if (ctx->stopped != REMAT_DONE) return REMAT_OK;
     const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
-    const bool any_order = ctx->options.checkmate_any_order;
+    const bool any_order = ctx->options.checkmate_order;
     c->program =
         (rm_checkmate){.nm = c->nm,
                        .budget_bytes = c->p->budget_bytes,
