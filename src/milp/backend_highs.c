@@ -149,8 +149,7 @@ static void set_options(const calls *c, void *h, const rm_solve *how, double sec
     c->set_int(h, "random_seed", 0);
     if (seconds < 1e9) c->set_double(h, "time_limit", seconds);
     if (how->relax) {
-        c->set_string(h, "solver", "ipm");
-        c->set_string(h, "run_crossover", "off");
+        c->set_string(h, "solver", "simplex"); /* on these programs as fast as the interior point method, or ten times faster */
         return;
     }
     c->set_double(h, "mip_rel_gap", 0.0);

@@ -164,7 +164,7 @@ static remat_status relax(rounding *x, const rm_backend *backend, int64_t budget
     return rm_fits(x->p, x->best->peak_bytes) ? REMAT_OK : repair(x);
 }
 
-static remat_status plan(rounding *x, const rm_backend *backend, int64_t need_bytes)
+static remat_status round_programs(rounding *x, const rm_backend *backend, int64_t need_bytes)
 {
     remat_ctx *ctx = x->p->ctx;
     TRY(rm_bits_new(ctx, &x->kept, x->nm->n_ops, x->nm->n_stores));
@@ -179,11 +179,32 @@ static remat_status plan(rounding *x, const rm_backend *backend, int64_t need_by
         TRY(status);
         if (budget <= need_bytes) break; /* no lower */
     }
-    if (rm_fits(x->p, x->best->peak_bytes) || ctx->stopped != REMAT_DONE) return REMAT_OK;
+    return REMAT_OK;
+}
+
+static remat_status last_resort(rounding *x)
+{
+    remat_ctx *ctx = x->p->ctx;
     TRY(rm_codes_of_steps(ctx, x->nm, &x->best->steps, &x->codes));
     return rm_climb_in_order(x->p, x->nm, &x->codes, LAST_EDITS, false, x->best);
 }
 
+/* A fifth of the time, if that is limited, is for the last resort. */
+static remat_status plan(rounding *x, const rm_backend *backend, int64_t need_bytes)
+{
+    remat_ctx *ctx = x->p->ctx;
+    const int64_t deadline_ns = ctx->deadline_ns;
+    if (deadline_ns != INT64_MAX) ctx->deadline_ns -= (deadline_ns - rm_clock_ns()) / 5;
+    const remat_status status = round_programs(x, backend, need_bytes);
+    ctx->deadline_ns = deadline_ns;
+    TRY(status);
+    if (rm_fits(x->p, x->best->peak_bytes) || ctx->stopped == REMAT_SIGNAL) return REMAT_OK;
+    const remat_stopped stopped = ctx->stopped;
+    ctx->stopped = REMAT_DONE;
+    TRY(last_resort(x));
+    if (ctx->stopped == REMAT_DONE) ctx->stopped = stopped;
+    return REMAT_OK;
+}
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
