@@ -4,7 +4,7 @@
  * highsbox in the virtual environment at hand (VIRTUAL_ENV). Taken only if it has every function below, says that its integers have 32
  * bits, and is version 1.7 or newer. Only opaque handles and plain arrays pass the border; of the structure that callbacks get, the one member that
  * HiGHS promises to keep in front (the wish to stop) is written.
- * Work is counted in simplex iterations. With one thread the same call takes the same steps. */
+ * Work is counted in simplex iterations, each as one and a thousandth of the program's entries. With one thread the same call takes the same steps. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -86,6 +86,7 @@ typedef struct job {
     const rm_solve *how;
     double bound;
     int64_t spent, finished; /* iterations: in all; of linear programs before the one at hand */
+    int64_t weight;          /* of an iteration */
     remat_status status;
 } job;
 
@@ -111,7 +112,7 @@ static void on_callback(int type, const char *message, const void *data_out, voi
     const int64_t spent = iterations(j, type, data_out), more = spent > j->spent ? spent - j->spent : 0;
     j->spent += more;
     if (j->status == REMAT_OK) j->status = j->how->on_progress(j->how->user, j->how->relax ? NULL : x, j->bound);
-    const bool stop = rm_spend(j->ctx, more);
+    const bool stop = rm_spend(j->ctx, more * j->weight);
     if ((stop || j->status != REMAT_OK) && data_in && type != SOLUTION_CALLBACK && type != LOG_CALLBACK) *(int *)data_in = 1;
 }
 
@@ -183,7 +184,7 @@ static remat_status take(const calls *c, remat_ctx *ctx, void *h, const rm_model
 static remat_status run(const calls *c, remat_ctx *ctx, void *h, const rm_model *m, const rm_solve *how, rm_solved *out)
 {
     static const int types[] = {SIMPLEX_CALLBACK, IPM_CALLBACK, SOLUTION_CALLBACK, LOG_CALLBACK, MIP_CALLBACK};
-    job j = {.ctx = ctx, .c = c, .how = how, .bound = -INFINITY, .status = REMAT_OK};
+    job j = {.ctx = ctx, .c = c, .how = how, .bound = -INFINITY, .weight = 1 + (int64_t)m->n_done / 1000, .status = REMAT_OK};
     const double seconds = ctx->deadline_ns == INT64_MAX ? INFINITY : (double)(ctx->deadline_ns - rm_clock_ns()) * 1e-9;
     set_options(c, h, how, seconds > 0 ? seconds : 0);
     TRY(pass(c, ctx, h, m, how->relax));

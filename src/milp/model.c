@@ -16,7 +16,8 @@ remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column, double 
         return REMAT_OK;
     }
     const size_t most = m->most_terms ? m->most_terms : INT32_MAX - 1;
-    if (m->terms.n >= most) return rm_fail(ctx, REMAT_E_APPLIES, "its program would have more than %zu entries", most);
+    if (m->terms.n >= most)
+        return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries: needs --time or --checkmate-entries", most);
     const rm_term term = {column, value};
     m->seen.items[column] = (uint32_t)m->terms.n + 1;
     return RM_PUSH(ctx, m->terms, term);

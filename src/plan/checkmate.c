@@ -5,13 +5,13 @@
  * solver's solutions are offered as they come, so that a limit or Ctrl-C leaves the best of them; its lower limit is the bound, with scope
  * "checkmate": no schedule of its form is cheaper. (option checkmate_plain: the program as printed, and no help.)
  *
- * Cost: that of the solver; before it, O(seeds * ops * edges). Work is counted in simplex iterations. */
+ * Cost: that of the solver; before it, O(seeds * ops * edges). Work is the solver's (backend_highs.c). */
 #include "plan/checkmate_start.h"
 
 #include "milp/backend.h"
 #include "plan/checkmate_model.h"
 
-enum { DEFAULT_ITERATIONS = 60000 };
+enum { DEFAULT_WORK = 1000000 };
 
 typedef struct milp {
     const rm_problem *p;
@@ -114,7 +114,7 @@ static remat_status plan(milp *c, const rm_backend *backend)
                        .any_order = any_order,
                        .plain = plain,
                        .most_extra = fits && !plain && !any_order ? c->best->cost - c->p->graph->total_cost : INT64_MAX,
-                       .model.most_terms = (size_t)ctx->options.checkmate_entries};
+                       .model.most_terms = rm_checkmate_entries(ctx)};
     const remat_status status = solve(c, backend);
     rm_checkmate_free(ctx, &c->program);
     return status;
@@ -147,5 +147,5 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 const rm_planner rm_checkmate_milp = {
     .entry = {"checkmate",
               "optimal in the graph's order by mixed integer programming (needs HiGHS); --time 3600 as in the paper"},
-    .default_work = DEFAULT_ITERATIONS,
+    .default_work = DEFAULT_WORK,
     .run = run};

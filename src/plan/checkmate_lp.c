@@ -13,7 +13,7 @@
 #include "plan/checkmate_model.h"
 #include "plan/checkmate_start.h"
 
-enum { RANDOM = 100, THRESHOLDS = 31, REPAIRS_PER_OP = 8, DEFAULT_WORK = 400000, LAST_EDITS = 3000000 };
+enum { RANDOM = 100, THRESHOLDS = 31, REPAIRS_PER_OP = 8, DEFAULT_WORK = 1000000, LAST_EDITS = 3000000 };
 
 typedef struct rounding {
     const rm_problem *p;
@@ -155,7 +155,7 @@ static remat_status relax(rounding *x, const rm_backend *backend, int64_t budget
                                 .budget_bytes = budget_bytes,
                                 .splits = 1,
                                 .most_extra = INT64_MAX,
-                                .model.most_terms = (size_t)ctx->options.checkmate_entries};
+                                .model.most_terms = rm_checkmate_entries(ctx)};
     TRY(rm_checkmate_build(ctx, &x->program));
     TRY(backend->solve(backend, ctx, &x->program.model, &how, &solved));
     if (!solved.any) return REMAT_OK;

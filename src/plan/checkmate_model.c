@@ -22,6 +22,8 @@
 
 #include <string.h>
 
+enum { UNLIMITED_ENTRIES = 250000 }; /* of programs that are tried without a limit: seconds */
+
 typedef struct presence { /* sum of two columns; REMAT_NONE: 0 */
     uint32_t a, b;
 } presence;
@@ -457,13 +459,19 @@ static remat_status build_model(build *b)
     return REMAT_OK;
 }
 
+size_t rm_checkmate_entries(const remat_ctx *ctx)
+{
+    const int64_t most = ctx->options.checkmate_entries;
+    return (size_t)(ctx->options.time_ms || ctx->options.work || most < UNLIMITED_ENTRIES ? most : UNLIMITED_ENTRIES);
+}
+
 remat_status rm_checkmate_build(remat_ctx *ctx, rm_checkmate *x)
 {
     build b = {.ctx = ctx, .x = x, .nm = x->nm, .m = &x->model};
     const uint64_t n_stages = (uint64_t)x->nm->n_ops * x->splits;
     const size_t most = x->model.most_terms ? x->model.most_terms : INT32_MAX;
     if (n_stages * ((uint64_t)x->nm->n_ops + x->nm->n_stores) / 2 > most) /* not even tables for it */
-        return rm_fail(ctx, REMAT_E_APPLIES, "its program would have more than %zu entries", most);
+        return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries: needs --time or --checkmate-entries", most);
     x->n_stages = (uint32_t)n_stages;
     TRY(RM_SCRATCH(ctx, x->run, n_stages * x->nm->n_ops));
     TRY(RM_SCRATCH(ctx, x->kept, (n_stages + 1) * x->nm->n_stores));

@@ -34,6 +34,8 @@ typedef struct rm_checkmate {
     RM_VEC(rm_sum_of) sums;
 } rm_checkmate;
 
+/* The most entries that a program may have: few, unless the caller has said how long it may take. */
+size_t rm_checkmate_entries(const remat_ctx *ctx);
 remat_status rm_checkmate_build(remat_ctx *ctx, rm_checkmate *x); /* tables in scratch, the rest by _free */
 void rm_checkmate_free(remat_ctx *ctx, rm_checkmate *x);
 /* The order that a solution means: its runs, stage by stage. */
