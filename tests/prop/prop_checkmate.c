@@ -1,7 +1,7 @@
 /* prop_checkmate.c: N random tiny graphs (views, several outputs, workspaces, pins), each at a budget. The optimum of Checkmate's program, ours
  * and as printed, with one and with two stages an op, is what brute force over all schedules of that form finds; it is never below the optimum
  * of the graph's order; without a frontier it is between that of any order and the one with it. Solutions are valid schedules within the
- * budget. The strategies checkmate and checkmate-lp find it, or at least fit. Solutions also go through a file.
+ * budget. Strategy checkmate finds it; checkmate-lp never beats the order's optimum, and how often it misses a budget that can be met is printed. Solutions also go through a file.
  * Usage: prop_checkmate N SEED; REMAT_HIGHS says where the solver is. A failure prints the seed of its graph. */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "plan/checkmate_model.h"
 #include "random_graph.h"
 
-static int64_t n_compared, n_recomputing, n_infeasible, n_above_exact, n_splits_help, n_any_order_helps, n_lp, n_lp_optimal;
+static int64_t n_compared, n_recomputing, n_infeasible, n_above_exact, n_splits_help, n_any_order_helps, n_lp, n_lp_optimal, n_lp_missed;
 
 static remat_status ignore(void *user, const double *x, double bound)
 {
@@ -131,7 +131,7 @@ static void check_strategies(remat_ctx *ctx, const remat_graph *graph, int64_t b
     CHECK(remat_plan_make(ctx, graph, "checkmate-lp", budget, &plan) == REMAT_OK, "%s", remat_ctx_error(ctx));
     s = remat_plan_summary(plan);
     CHECK(!s->within_budget || s->cost >= exact, "checkmate-lp: %" PRId64 " of %" PRId64, s->cost, exact);
-    CHECK(s->within_budget == (exact != BRUTE_NOTHING), "checkmate-lp: within_budget is %d", s->within_budget);
+    n_lp_missed += !s->within_budget && exact != BRUTE_NOTHING; /* it promises no plan: counted, and printed */
     n_lp += s->within_budget, n_lp_optimal += s->within_budget && s->cost == optimum;
     remat_plan_free(plan);
 }
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     rm_backend_close(ctx, &backend);
     remat_ctx_free(ctx);
     printf("%" PRId64 " graphs, %" PRId64 " compared: %" PRId64 " recompute, %" PRId64 " infeasible, %" PRId64 " above the order's optimum; two stages help %" PRId64
-           ", any order %" PRId64 "; checkmate-lp fits %" PRId64 ", optimal %" PRId64 "\n",
-           graphs, n_compared, n_recomputing, n_infeasible, n_above_exact, n_splits_help, n_any_order_helps, n_lp, n_lp_optimal);
+           ", any order %" PRId64 "; checkmate-lp fits %" PRId64 ", optimal %" PRId64 ", misses %" PRId64 "\n",
+           graphs, n_compared, n_recomputing, n_infeasible, n_above_exact, n_splits_help, n_any_order_helps, n_lp, n_lp_optimal, n_lp_missed);
     return 0;
 }
