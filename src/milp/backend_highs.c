@@ -14,7 +14,7 @@
 #include "milp/backend.h"
 
 enum { LEAST_MAJOR = 1, LEAST_MINOR = 7 };
-enum { PARALLEL_ROWS_AND_COLUMNS = 13 }; /* of its presolve rules */
+enum { OPTIONAL_PRESOLVE_RULES = ((1 << 20) - 1) & ~((1 << 6) - 1) }; /* of 1.15: from forcing rows on */
 enum { ROWWISE = 2, MINIMIZE = 1, ERROR = -1 };
 enum { SIMPLEX_CALLBACK = 1, IPM_CALLBACK = 2, SOLUTION_CALLBACK = 4, LOG_CALLBACK = 5, MIP_CALLBACK = 6 };
 enum {
@@ -149,8 +149,8 @@ static void set_options(const calls *c, void *h, const rm_solve *how, double sec
     c->set_bool(h, "output_flag", 0);
     c->set_int(h, "threads", (int32_t)how->threads);
     c->set_int(h, "random_seed", 0);
-    c->set_int(h, "presolve_rule_off",
-               1 << PARALLEL_ROWS_AND_COLUMNS); /* 1.15.1 loses solutions by it (prop_checkmate 1 5022, 1 20126) */
+    /* 1.15.1 calls programs infeasible that are not: prop_checkmate 1 5022 with all rules, 1 30451 without that for parallel rows alone. */
+    c->set_int(h, "presolve_rule_off", OPTIONAL_PRESOLVE_RULES);
     if (seconds < 1e9) c->set_double(h, "time_limit", seconds);
     if (how->relax) {
         c->set_string(h, "solver", "simplex"); /* on these programs as fast as the interior point method, or ten times faster */
