@@ -12,6 +12,8 @@ BUILD ?= build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)
 # Recursive on purpose: looked up after bootstrap had its chance to install it.
 CMAKE = $(shell cmake --version >/dev/null 2>&1 && echo cmake || echo .venv/bin/cmake)
 PYTHON = $(CURDIR)/.venv/bin/python
+# The solver behind checkmate: yours, or the one in .venv. Recursive for the same reason.
+HIGHS = $(or $(REMAT_HIGHS),$(shell ls $(CURDIR)/.venv/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so 2>/dev/null | head -1))
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
 .PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz install format layers clean have-build have-check have-fuzz have-format
@@ -19,8 +21,13 @@ all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
 
-demo: all
-	@scripts/demo $(BUILD)/remat
+demo: all .venv/solver
+	@REMAT_HIGHS="$(HIGHS)" scripts/demo $(BUILD)/remat
+
+# Nice to have: without it the demo says so and goes on.
+.venv/solver: tests/requirements.txt
+	@[ -x .venv/bin/python ] || python3 -m venv .venv
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(grep ^highsbox tests/requirements.txt)" && touch $@ || true
 
 check: build-tests
 	@CTEST_OUTPUT_ON_FAILURE=1 CTEST_PARALLEL_LEVEL=$(JOBS) $(CMAKE) --build $(BUILD) --target test
@@ -49,7 +56,7 @@ build/bench-venv/ready: bench/requirements.txt
 	@touch $@
 
 build-tests: .venv/ready
-	@$(configure) -DBUILD_TESTING=ON -DREMAT_PYTHON=$(PYTHON) >/dev/null
+	@$(configure) -DBUILD_TESTING=ON -DREMAT_PYTHON=$(PYTHON) -DREMAT_HIGHS="$(HIGHS)" >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
 
 fuzz: have-fuzz

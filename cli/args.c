@@ -18,7 +18,8 @@
 #define ALL ((1u << CMD_COUNT) - 1)
 
 const flag flags[FLAG_COUNT] = {
-    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET, ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(MAXBATCH),
+    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET,
+                     ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(MAXBATCH) | ON(IMPORT),
                      "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
     [FLAG_LIMIT] = {"budget", 0, TEXT, "B", NULL, COMPLETE_NONE, ON(VERIFY),
                     "a peak above this is invalid: 12GiB, 900MB, 50% (of keep-all), 4096"},
@@ -36,6 +37,14 @@ const flag flags[FLAG_COUNT] = {
          "most that recomputation may add to keep-all's cost: 20 or 20%, or one-extra-forward (default: no limit)"},
     [FLAG_CERTIFY] = {"certify", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(MAXBATCH),
                       "find the least batch that the bound refuses, too"},
+    [FLAG_MPS] = {"mps", 0, TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN),
+                  "do not plan: write the program that checkmate solves to FILE, for any solver; - is standard output"},
+    [FLAG_MPS_SOLUTION] = {"mps-solution", 0, TEXT, "FILE", NULL, COMPLETE_FILE, ON(IMPORT),
+                           "make the plan that another solver's solution of that program means"},
+    [FLAG_MIP_GAP] = {"mip-gap", 0, SHARE, "X", "mip_gap", COMPLETE_NONE, PLANS,
+                      "checkmate: stop within that share of the optimum, 0.001 (default 0: proved optimal)"},
+    [FLAG_PLAIN] = {"checkmate-plain", 0, SWITCH, NULL, "checkmate_plain", COMPLETE_NONE, PLANS | ON(IMPORT),
+                    "checkmate: the program as it was published, not presolved, and without a start"},
     [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                    "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},
@@ -148,6 +157,15 @@ static bool parse_seconds(const char *text, int64_t *ms)
     return *text == '\0' && digits > 0;
 }
 
+static bool parse_share(const char *text, int64_t *millionths)
+{
+    char *end;
+    const double x = strtod(text, &end);
+    if (*text < '0' || *text > '9' || *end || !(x >= 0 && x <= 1)) return false;
+    *millionths = (int64_t)(x * 1e6 + 0.5);
+    return true;
+}
+
 static int usage(out *o, const args *a, const char *place, const char *reason)
 {
     return out_fail(o, REMAT_E_USAGE, a->command < CMD_COUNT ? commands[a->command].name : "", place, "%s", reason);
@@ -160,6 +178,7 @@ unsigned option_commands(const remat_option *option)
     if (strcmp(option->name, "max_input_bytes") == 0) return FILES | ON(MAXFLOW);
     if (strcmp(option->name, "offload") == 0) return 0; /* FLAG_OFFLOAD sets it together with the bandwidth */
     if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);
+    if (strncmp(option->name, "checkmate_", 10) == 0) return PLANS | ON(IMPORT);
     if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN) | ON(VERIFY);
     if (strcmp(option->name, "bound_rules") == 0) return PLANS | ON(BOUND);
     return PLANS;
@@ -221,6 +240,10 @@ static int set_flag(args *a, out *o, flag_id id, const char *shown, const char *
     }
     if (f->kind == SECONDS && !parse_seconds(value, &a->number[id])) {
         snprintf(reason, sizeof reason, "'%.60s' is not a number of seconds", value);
+        return usage(o, a, shown, reason);
+    }
+    if (f->kind == SHARE && !parse_share(value, &a->number[id])) {
+        snprintf(reason, sizeof reason, "'%.60s' is not a number between 0 and 1", value);
         return usage(o, a, shown, reason);
     }
     if (!f->option) return REMAT_OK;

@@ -48,6 +48,10 @@ typedef enum flag_id {
     FLAG_CLASS,
     FLAG_MAX_OVERHEAD,
     FLAG_CERTIFY,
+    FLAG_MPS,
+    FLAG_MPS_SOLUTION,
+    FLAG_MIP_GAP,
+    FLAG_PLAIN,
     FLAG_POINTS,
     FLAG_FROM,
     FLAG_TO,
@@ -73,7 +77,7 @@ typedef enum flag_id {
     FLAG_COUNT
 } flag_id;
 
-typedef enum flag_kind { SWITCH, TEXT, INTEGER, SECONDS } flag_kind;
+typedef enum flag_kind { SWITCH, TEXT, INTEGER, SECONDS, SHARE } flag_kind;
 typedef enum complete {
     COMPLETE_NONE,
     COMPLETE_FILE,
@@ -100,7 +104,7 @@ extern const flag flags[FLAG_COUNT];
 typedef struct args {
     command_id command;
     const char *text[FLAG_COUNT]; /* as given; NULL: not given; "" for a switch */
-    int64_t number[FLAG_COUNT];   /* INTEGER: the number; SECONDS: milliseconds */
+    int64_t number[FLAG_COUNT];   /* INTEGER: the number; SECONDS: milliseconds; SHARE: millionths */
     struct {
         const char *name;
         int64_t value;

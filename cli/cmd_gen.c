@@ -80,7 +80,12 @@ static int convert(session *s, const char *source)
     return status;
 }
 
-int cmd_import(session *s) { return convert(s, s->args->operands[0]); }
+int cmd_import(session *s)
+{
+    if (s->args->text[FLAG_MPS_SOLUTION]) return cmd_plan_of_solution(s);
+    if (s->args->text[FLAG_BUDGET]) return out_fail(s->out, REMAT_E_USAGE, "import", "--budget", "goes with --mps-solution");
+    return convert(s, s->args->operands[0]);
+}
 
 static void list_models(session *s)
 {

@@ -16,6 +16,12 @@ static remat_status write_plan(session *s, const void *plan, remat_format format
     return remat_plan_write(s->ctx, plan, format, out_sink, to);
 }
 
+static remat_status write_program(session *s, const void *budget, remat_format format, out *to)
+{
+    (void)format;
+    return remat_milp_write(s->ctx, s->graph, *(const int64_t *)budget, out_sink, to);
+}
+
 static void draw(out *o, const timeline *t, const timeline *widest, int64_t resident, int64_t top, int64_t budget, int rows,
                  const char *title)
 {
@@ -99,9 +105,11 @@ static int show(session *s, out *o, const report *r)
     static const char *const cut[] = {"", ", work limit reached", ", time limit reached", ", interrupted"};
     const remat_summary *m = &r->summary;
     char after[160];
-    snprintf(after, sizeof after, "%s%s  planned in %.2f s%s", m->budget_bytes >= 0 ? "  budget " : "",
-             m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "", r->seconds,
-             (size_t)m->stopped < 4 ? cut[m->stopped] : "");
+    const int n = snprintf(after, sizeof after, "%s%s", m->budget_bytes >= 0 ? "  budget " : "",
+                           m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "");
+    if (r->seconds >= 0)
+        snprintf(after + n, sizeof after - (size_t)n, "  planned in %.2f s%s", r->seconds,
+                 (size_t)m->stopped < 4 ? cut[m->stopped] : "");
     out_title(o, m->graph, after);
     out_print(o, "\n");
     report_table(o, r);
@@ -143,6 +151,11 @@ int cmd_plan(session *s)
     if (strategy && (status = session_strategy(s, strategy))) return status;
     if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
     if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
+    if (a->text[FLAG_MPS]) {
+        if ((strategy && strcmp(strategy, "checkmate") != 0) || s->chain)
+            return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps", "is for strategy checkmate and for graphs");
+        return session_write(s, a->text[FLAG_MPS], write_program, &budget, REMAT_JSON);
+    }
     if (!strategy && budget == REMAT_BUDGET_NONE) strategy = "keep-all";
     session_catch(s);
     status = report_make(s, strategy, &budget, 1, &r);
@@ -153,4 +166,19 @@ int cmd_plan(session *s)
     if (!status) status = finish(s, &r.items[0]);
     free(r.items);
     return status;
+}
+
+/* `remat import GRAPH --mps-solution FILE`. */
+int cmd_plan_of_solution(session *s)
+{
+    const args *a = s->args;
+    int64_t budget;
+    remat_plan *plan;
+    int status = session_read(s, a->operands[0], NULL, NULL);
+    if (!status && s->chain) status = out_fail(s->out, REMAT_E_USAGE, "import", "--mps-solution", "is for graphs");
+    if (!status) status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget);
+    if (status) return status;
+    CHECK(s, remat_milp_plan(s->ctx, s->graph, budget, a->text[FLAG_MPS_SOLUTION], &plan));
+    report r = {.summary = *remat_plan_summary(plan), .plan = session_keep(s, plan), .seconds = -1};
+    return finish(s, &r);
 }

@@ -6,6 +6,7 @@
 
 int cmd_info(session *s);
 int cmd_plan(session *s);
+int cmd_plan_of_solution(session *s);
 int cmd_bound(session *s);
 int cmd_verify(session *s);
 int cmd_compare(session *s);

@@ -53,7 +53,7 @@ void help_overview(out *o)
     const flag_id common[] = {FLAG_COST_MODEL,    FLAG_DCE,  FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
                               FLAG_REPLAY_RANDOM, FLAG_FUSE, FLAG_JSON,          FLAG_HELP};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) flag_row(o, &flags[common[i]]);
-    row(o, "--version", "print the version");
+    row(o, "--version", "print the version, and the solver of checkmate");
     heading(o, "Exit codes");
     static const char *const codes[][2] = {{"0", "fine"},
                                            {"1", "usage: a flag or an argument is wrong"},

@@ -110,8 +110,10 @@ const command commands[CMD_COUNT] = {
     [CMD_IMPORT] =
         {"import", "FILE", "rewrite any readable graph in our format, or as DOT",
          "Reads remat-graph, remat-chain, networkx node-link JSON or DOT, plain or gzip, by content. Graph flags are applied "
-         "to what is written. --chain writes a training graph's chain of stages.",
+         "to what is written. --chain writes a training graph's chain of stages. --mps-solution makes a plan of what another "
+         "solver says of the program that plan --mps wrote.",
          "import nx.json -o model.json.gz\n"
+         "import model.json.gz --mps-solution x.sol --budget 8GiB -o plan.json\n"
          "import model.json.gz --chain -o chain.json\n"
          "import model.json.gz --format dot | dot -Tsvg > model.svg",
          1, 1, cmd_import},
@@ -156,6 +158,18 @@ static int run_help(out *o, const args *a)
     return status;
 }
 
+static int print_version(out *o)
+{
+    remat_ctx *ctx = remat_ctx_new(NULL);
+    remat_solver solver;
+    out_print(o, "remat %s\n", remat_version());
+    if (!ctx || remat_solver_find(ctx, &solver) != REMAT_OK) out_print(o, "no MILP solver: out of memory\n");
+    else if (*solver.version) out_print(o, "MILP solver: HiGHS %s, %s\n", solver.version, solver.where);
+    else out_print(o, "no MILP solver: %s\n", solver.where);
+    remat_ctx_free(ctx);
+    return REMAT_OK;
+}
+
 static int run(out *o, int argc, char **argv)
 {
     args a;
@@ -166,8 +180,7 @@ static int run(out *o, int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0) {
         if (argc > 2) return out_fail(o, REMAT_E_USAGE, "--version", "", "takes no argument: '%.60s'", argv[2]);
-        out_print(o, "remat %s\n", remat_version());
-        return REMAT_OK;
+        return print_version(o);
     }
     int status = args_parse(&a, o, argc, argv);
     if (status) return status;

@@ -373,7 +373,7 @@ const char *session_value(const session *s, uint32_t value, amount *buffer)
 
 /* ---- plans ---- */
 
-static const remat_plan *own(session *s, remat_plan *plan)
+const remat_plan *session_keep(session *s, remat_plan *plan)
 {
     s->plans = out_resize(s->plans, s->n_plans + 1, sizeof *s->plans);
     s->plans[s->n_plans++] = plan;
@@ -384,7 +384,7 @@ int session_input_plan(session *s, const remat_input *input, const remat_plan **
 {
     remat_plan *read = NULL;
     CHECK(s, remat_plan_read(s->ctx, input, &read));
-    *plan = own(s, read);
+    *plan = session_keep(s, read);
     return REMAT_OK;
 }
 
@@ -404,7 +404,7 @@ int session_keep_all(session *s)
     if (s->keep_all) return REMAT_OK;
     if (s->chain) CHECK(s, remat_chain_plan(s->ctx, s->chain, "keep-all", REMAT_BUDGET_NONE, &plan));
     else CHECK(s, remat_plan_make(s->ctx, s->graph, "keep-all", REMAT_BUDGET_NONE, &plan));
-    s->keep_all = own(s, plan);
+    s->keep_all = session_keep(s, plan);
     return REMAT_OK;
 }
 
@@ -443,7 +443,7 @@ static remat_status plans_of_chain(session *s, const char *strategy, const int64
     const int64_t begin_ns = now_ns();
     const remat_status status = remat_chain_plans(s->ctx, s->chain, strategy, budgets, n, all);
     const double seconds = seconds_since(begin_ns);
-    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) plans[i] = (made){own(s, all[i]), seconds / n};
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) plans[i] = (made){session_keep(s, all[i]), seconds / n};
     free(all);
     return status;
 }
@@ -463,7 +463,7 @@ remat_status session_plans(session *s, const char *strategy, const int64_t *budg
         const int64_t begin_ns = now_ns();
         const remat_status status = remat_plan_make(s->ctx, s->graph, strategy, budgets[i], &plan);
         if (status != REMAT_OK) return status;
-        plans[(*n_made)++] = (made){own(s, plan), seconds_since(begin_ns)};
+        plans[(*n_made)++] = (made){session_keep(s, plan), seconds_since(begin_ns)};
     }
     return REMAT_OK;
 }

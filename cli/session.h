@@ -33,6 +33,7 @@ int session_open(session *s, const args *a, out *o);
 void session_close(session *s);
 int session_fail(session *s, remat_status status); /* the context's last error */
 int session_input(session *s, const char *source, remat_input **input);
+const remat_plan *session_keep(session *s, remat_plan *plan); /* freed by session_close */
 int session_read_plan(session *s, const char *source, const remat_plan **plan);
 int session_input_plan(session *s, const remat_input *input, const remat_plan **plan);
 /* A graph, prepared, or a chain (also of a graph, with --chain). `plan`, read from `plan_source`, has options that apply where

@@ -294,6 +294,16 @@ remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const r
 /* The same, and the plan's bound must be proved: by its certificate, or by running every op once. */
 remat_status remat_plan_verify_bound(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out);
 
+/* ---- Checkmate's program, for other solvers ---- */
+
+typedef struct remat_solver { char version[32], where[512]; } remat_solver; /* version "": none was found, and `where` says why */
+/* The solver behind checkmate and checkmate-lp: HiGHS, from the file that REMAT_HIGHS names, the system's, or that of the active Python environment. */
+remat_status remat_solver_find(remat_ctx *ctx, remat_solver *out);
+/* The program that strategy checkmate would solve (options checkmate_plain, _splits, _order), as free MPS. */
+remat_status remat_milp_write(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes, remat_sink *sink, void *user);
+/* The plan that a solution of it means: a file, or "-", in which names of its columns are followed by their values. */
+remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes, const char *source, remat_plan **out);
+
 /* ---- lowering ---- */
 
 typedef enum remat_statement_kind { REMAT_ALLOCATE = 0, REMAT_COMPUTE = 1, REMAT_DEALLOCATE = 2 } remat_statement_kind; /* COMPUTE: or a transfer */

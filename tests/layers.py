@@ -6,11 +6,12 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BELOW_PLAN = {"base", "graph", "algo", "import", "sim", "lower"}
+BELOW_PLAN = {"base", "graph", "algo", "milp", "import", "sim", "lower"}
 MAY_SEE = {
     "base": {"base"},
     "graph": {"base", "graph"},
     "algo": {"base", "algo"},
+    "milp": {"base", "algo", "milp"},
     "import": {"base", "graph", "algo", "import"},
     "sim": {"base", "graph", "algo", "sim"},
     "lower": {"base", "graph", "algo", "lower"},

@@ -1,4 +1,5 @@
 /* files.c: the public side of reading and writing. A source is a path, "-", "zoo:..." or "chain:..."; errors name it. */
+#include "api/source.h"
 #include "graph/chain.h"
 #include "graph/plan.h"
 #include "import/formats.h"
@@ -8,9 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-typedef RM_VEC(unsigned char) byte_vec;
-
-static remat_status read_stream(remat_ctx *ctx, FILE *file, byte_vec *bytes)
+static remat_status read_stream(remat_ctx *ctx, FILE *file, rm_bytes *bytes)
 {
     const int64_t limit = ctx->options.max_input_bytes;
     for (size_t got = 1; got;) {
@@ -24,7 +23,7 @@ static remat_status read_stream(remat_ctx *ctx, FILE *file, byte_vec *bytes)
     return ferror(file) ? rm_fail(ctx, REMAT_E_IO, "cannot read it: %s", strerror(errno)) : REMAT_OK;
 }
 
-static remat_status read_file(remat_ctx *ctx, const char *source, byte_vec *bytes)
+remat_status rm_source_read(remat_ctx *ctx, const char *source, rm_bytes *bytes)
 {
     if (strcmp(source, "-") == 0) return read_stream(ctx, stdin, bytes);
     FILE *file = fopen(source, "rb");
@@ -43,8 +42,8 @@ static remat_status open_input(remat_ctx *ctx, const char *source, remat_input *
         input->kind = chain ? REMAT_KIND_CHAIN : REMAT_KIND_GRAPH;
         return rm_input_set_text(ctx, input, spec, strlen(spec));
     }
-    byte_vec bytes = {0};
-    remat_status status = read_file(ctx, source, &bytes);
+    rm_bytes bytes = {0};
+    remat_status status = rm_source_read(ctx, source, &bytes);
     if (status == REMAT_OK) status = rm_input_fill(ctx, input, bytes.items, bytes.n);
     RM_VEC_FREE(&ctx->heap, bytes);
     return status;

@@ -3,10 +3,11 @@
  * No planner can skip the verifier: whatever it returns is verified here, and a difference between the verifier's numbers
  * and the planner's own is REMAT_E_BUG. The bound that every plan gets for nothing: each op runs at least once, in any order. If the plan
  * costs more than that, its own order gets a bound from the flow (docs/bound.md), with its certificate. */
+#include "api/plan_make.h"
+
 #include "api/plan_bound.h"
 #include "graph/plan.h"
 #include "graph/traffic.h"
-#include "plan/planner.h"
 #include "plan/saved_steps.h"
 #include "verify/verify.h"
 
@@ -85,7 +86,17 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
     return REMAT_OK;
 }
 
-static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best, remat_plan **out)
+/* What the planner itself has proved, if that says more. */
+static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificate *certificate)
+{
+    if (!best->bound.scope || !s->within_budget || best->bound.cost <= s->bound_cost || best->bound.cost > s->cost) return;
+    s->bound_cost = best->bound.cost;
+    s->bound_scope = best->bound.scope;
+    s->bound_method = best->bound.method;
+    *certificate = (rm_certificate){.scale = 0};
+}
+
+remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best, remat_plan **out)
 {
     remat_ctx *ctx = p->ctx;
     const remat_graph *g = p->graph;
@@ -128,6 +139,7 @@ static remat_status finish(const rm_problem *p, const rm_planner *planner, rm_in
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(strengthen(ctx, g, &best->steps, best->proved, &s, &certificate));
+    take_claim(best, &s, &certificate);
     s.outcome = judge(&s);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificate, out));
     (*out)->graph_ops = g->n_original_ops;
@@ -153,7 +165,7 @@ remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const cha
         status = rm_keep_all.run(&p, &best); /* a proof that nothing fits goes before a strategy's excuse */
     if (status == REMAT_OK && !best.any) status = rm_keep_all.run(&p, &best);
     if (status == REMAT_OK && !best.any) status = rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
-    if (status == REMAT_OK) status = finish(&p, planner, &best, out);
+    if (status == REMAT_OK) status = rm_plan_finish(&p, planner, &best, out);
     RM_VEC_FREE(&ctx->heap, best.steps);
     rm_scratch_release(ctx, mark);
     atomic_store_explicit(&ctx->stop, false, memory_order_relaxed); /* a stop ends one call */

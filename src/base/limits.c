@@ -14,6 +14,7 @@ int64_t rm_clock_ns(void)
 void rm_limits_begin(remat_ctx *ctx, int64_t default_work)
 {
     ctx->work = 0;
+    ctx->bound_cost = REMAT_ABSENT;
     ctx->work_limit = ctx->options.work      ? ctx->options.work
                       : ctx->options.time_ms ? INT64_MAX
                                              : default_work; /* a time alone: all of it */

@@ -41,7 +41,8 @@ static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t 
         const uint32_t slot = stack[--n_stack], op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
             uint32_t before;
-            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue; /* it is in memory anyway */
+            if (nm->bytes[nm->in[k]] == 0 && nm->base[nm->in[k]] == REMAT_NONE) continue; /* to keep it costs nothing */
+            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue;              /* it is in memory anyway */
             if ((uint32_t)rm_random_next(&s->random) > chance) continue;
             const uint32_t again = slot_before(q, before, slot);
             if (!insert(q, again, nm->producer[nm->in[k]])) continue;

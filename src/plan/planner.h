@@ -19,6 +19,10 @@ typedef struct rm_incumbent {
     bool any;
     int64_t proved; /* for the steps' order of first runs: no plan within the budget costs less; 0: nobody says so */
     int64_t offered_peak_bytes; /* of the last candidate; INT64_MAX if it is none: past 2^62 */
+    struct {                    /* what the planner has proved, if scope is not NULL: nothing of that scope costs less */
+        int64_t cost;
+        const char *scope, *method;
+    } bound;
 } rm_incumbent;
 
 remat_status rm_offer(const rm_problem *p, rm_incumbent *best,
@@ -59,7 +63,7 @@ const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name); /* NULL: un
 
 extern const rm_planner rm_keep_all, rm_periodic, rm_chen_sqrt, rm_chen_greedy, rm_ap_sqrt, rm_ap_greedy, rm_lin_sqrt,
     rm_lin_greedy, rm_revolve, rm_rotor, rm_rotor_float, rm_mincut, rm_save_inputs, rm_save_layers, rm_fastsa_group, rm_fastsa,
-    rm_fastsa_order, rm_fastsa_offload, rm_auto, rm_exact;
+    rm_fastsa_order, rm_fastsa_offload, rm_checkmate_milp, rm_checkmate_lp, rm_auto, rm_exact;
 
 /* What chain planners share (chain_steps.c). */
 remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind, uint32_t stage);

@@ -4,9 +4,10 @@
 #include <string.h>
 
 static const rm_planner *const planners[] = {
-    &rm_keep_all,     &rm_periodic, &rm_chen_sqrt,    &rm_chen_greedy,    &rm_ap_sqrt,     &rm_ap_greedy,   &rm_lin_sqrt,
-    &rm_lin_greedy,   &rm_revolve,  &rm_rotor,        &rm_rotor_float,    &rm_save_inputs, &rm_save_layers, &rm_mincut,
-    &rm_fastsa_group, &rm_fastsa,   &rm_fastsa_order, &rm_fastsa_offload, &rm_auto,        &rm_exact};
+    &rm_keep_all,       &rm_periodic,     &rm_chen_sqrt,    &rm_chen_greedy, &rm_ap_sqrt,      &rm_ap_greedy,
+    &rm_lin_sqrt,       &rm_lin_greedy,   &rm_revolve,      &rm_rotor,       &rm_rotor_float,  &rm_save_inputs,
+    &rm_save_layers,    &rm_mincut,       &rm_fastsa_group, &rm_fastsa,      &rm_fastsa_order, &rm_fastsa_offload,
+    &rm_checkmate_milp, &rm_checkmate_lp, &rm_auto,         &rm_exact};
 
 const remat_entry *remat_strategy_at(size_t index) { return index < RM_LEN(planners) ? &planners[index]->entry : NULL; }
 

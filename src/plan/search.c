@@ -175,6 +175,31 @@ remat_status rm_codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_sch
     return status;
 }
 
+static const char *run_fault(const rm_normal *nm, const uint32_t *runs, uint32_t last_pinned, uint32_t op)
+{
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        if (!runs[nm->producer[nm->in[k]]]) return "runs before its input is there";
+    return nm->pinned[op] && (runs[op] || op < last_pinned) ? "is pinned and runs twice, or out of order" : NULL;
+}
+
+remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, uint32_t *op, const char **fault)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    uint32_t *runs, last_pinned = 0;
+    *fault = NULL;
+    TRY(RM_SCRATCH(ctx, runs, nm->n_ops));
+    for (size_t i = 0; i < codes->n && !*fault; i++) {
+        *op = codes->items[i];
+        *fault = run_fault(nm, runs, last_pinned, *op);
+        if (nm->pinned[*op]) last_pinned = *op;
+        runs[*op]++;
+    }
+    for (uint32_t i = 0; i < nm->n_ops && !*fault; i++)
+        if (!runs[i]) *op = i, *fault = "never runs";
+    rm_scratch_release(ctx, mark);
+    return REMAT_OK;
+}
+
 remat_status rm_codes_offer(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best)
 {
     rm_schedule steps = {0};

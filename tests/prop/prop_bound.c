@@ -17,52 +17,6 @@
 
 static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching, n_proved, n_stopped, n_floating, n_active[5];
 
-/* A forward part whose values are read again by a backward part: what the rules are about. In some, values shrink on the way, so that
- * earlier ones can stand in for several later ones, and the backward part reads late ones only. */
-static remat_graph *training_graph(remat_ctx *ctx, random_source *r)
-{
-    remat_builder *b = remat_builder_new(ctx, "training");
-    uint32_t values[40], roots[40], n_values = 0, n_stores = 0;
-    const uint32_t n_forward = 3 + random_below(r, 4), n_ops = n_forward + 2 + random_below(r, 3),
-                   most = 1 + random_below(r, 4);
-    const bool shrinks = random_chance(r, 50);
-    if (random_chance(r, 30))
-        values[n_values] = roots[n_values] = remat_builder_value(b, "w", 1 + random_below(r, 3)), n_values++;
-    for (uint32_t op = 0; op < n_ops; op++) {
-        uint32_t in[3], out[3], n_in = 0, n_out = 0;
-        const bool forward = op < n_forward;
-        for (uint32_t n = n_values ? 1 + random_below(r, forward ? 2 : 3) : 0; n_in < n; n_in++) {
-            const uint32_t recent = n_values < 3 ? n_values : 3;
-            const bool late = random_chance(r, forward ? 80 : shrinks ? 60 : 0);
-            in[n_in] =
-                values[late ? n_values - 1 - random_below(r, forward ? recent : n_values / 2 + 1) : random_below(r, n_values)];
-        }
-        const uint32_t wanted = n_stores >= 9 ? 1 : random_chance(r, 75) ? 1 : 2 + random_below(r, 2);
-        while (n_out < wanted) {
-            const uint32_t v = remat_builder_value(
-                b, NULL, random_chance(r, 8) ? 0 : 1 + random_below(r, most) + (shrinks && forward ? n_forward - op : 0));
-            values[n_values] = roots[n_values] = v, n_values++, n_stores++;
-            out[n_out++] = v;
-        }
-        const uint32_t at = remat_builder_op(b, NULL, in, n_in, out, n_out);
-        remat_builder_op_set(b, at, REMAT_OP_COST, random_chance(r, 5) ? 0 : 1 + random_below(r, 9));
-        if (random_chance(r, forward ? 5 : 40)) remat_builder_op_set(b, at, REMAT_OP_WORKSPACE, random_below(r, 6));
-        if (random_chance(r, 6)) remat_builder_op_set(b, at, REMAT_OP_PINNED, 1);
-        if (random_chance(r, 20)) { /* what comes later reads the view */
-            const uint32_t base = n_values - 1, view = remat_builder_view(b, NULL, 1, values[base]);
-            const uint32_t view_op = remat_builder_op(b, NULL, &values[base], 1, &view, 1);
-            remat_builder_op_set(b, view_op, REMAT_OP_COST, random_chance(r, 80) ? 0 : 1);
-            values[base] = view;
-        }
-    }
-    for (uint32_t i = 0; i < n_values; i++)
-        if (random_chance(r, i + 2 > n_values ? 60 : 5)) remat_builder_output(b, values[i]);
-    remat_graph *graph = NULL;
-    if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
-    remat_builder_free(b);
-    return graph;
-}
-
 static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in, const uint32_t *out,
                        uint32_t n_out)
 {
@@ -271,7 +225,7 @@ static bool one_graph(remat_ctx *ctx)
 {
     random_source r = {case_seed};
     const uint32_t kind = random_below(&r, 100);
-    remat_graph *graph = kind < 50 ? training_graph(ctx, &r) : kind < 85 ? block_graph(ctx, &r) : random_graph(ctx, &r);
+    remat_graph *graph = kind < 50 ? random_training_graph(ctx, &r) : kind < 85 ? block_graph(ctx, &r) : random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
     remat_info info;
     CHECK(remat_graph_info(ctx, graph, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));

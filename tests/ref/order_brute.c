@@ -13,6 +13,7 @@ typedef struct search {
     const uint32_t *order;
     int64_t budget;
     const int64_t *transfer;
+    uint32_t places; /* positions within a stage, if there are stages: pass * n_ops + the next op that may run; else 1 */
     uint32_t in[BRUTE_MOST_OPS], out[BRUTE_MOST_OPS], stale[BRUTE_MOST_OPS], outputs; /* sets of storages */
     uint32_t last_pinned_before[BRUTE_MOST_OPS]; /* sets of ops: pinned ones that go first */
     uint32_t floats;       /* in a fixed order: set of ops that have no place in it */
@@ -88,6 +89,14 @@ static bool has_run(const search *s, uint32_t ran, uint32_t op)
     return false;
 }
 
+/* The position behind a run of op; the state's `ran` has the position in it. */
+static uint32_t next_ran(const search *s, uint32_t ran, uint32_t op, bool again)
+{
+    if (s->places <= 1) return again ? ran : s->order ? ran + 1 : ran | 1u << op;
+    const uint32_t n = s->nm->n_ops, stage = ran / s->places, at = ran % s->places;
+    return again ? stage * s->places + at / n * n + op + 1 : (stage + 1) * s->places;
+}
+
 static bool may_be_first(const search *s, uint32_t ran, uint32_t op)
 {
     if (s->order) return ran < s->nm->n_ops && s->order[ran] == op;
@@ -97,12 +106,13 @@ static bool may_be_first(const search *s, uint32_t ran, uint32_t op)
 static void run(search *s, uint32_t ran, uint32_t there, uint32_t op, int64_t cost)
 {
     const rm_normal *nm = s->nm;
-    const bool floats = s->floats >> op & 1, again = floats || has_run(s, ran, op);
-    if ((s->in[op] & ~there) || (again ? nm->pinned[op] : !may_be_first(s, ran, op))) return;
+    const uint32_t all_ran = s->places > 1 ? ran / s->places : ran;
+    const bool floats = s->floats >> op & 1, again = floats || has_run(s, all_ran, op);
+    if (s->places > 1 && again && (ran % s->places % nm->n_ops > op || all_ran == nm->n_ops)) return; /* no stage behind the last first run */
+    if ((s->in[op] & ~there) || (again ? nm->pinned[op] : !may_be_first(s, all_ran, op))) return;
     const uint32_t with = there | s->out[op];
     if (nm->resident_bytes + bytes_of(nm, with) + nm->workspace[op] > s->budget) return;
-    const uint32_t now_ran = again ? ran : s->order ? ran + 1 : ran | 1u << op;
-    offer(s, now_ran, with & ~(s->stale[op] & ~s->out[op]), cost + nm->cost[op]);
+    offer(s, next_ran(s, ran, op, again), with & ~(s->stale[op] & ~s->out[op]), cost + nm->cost[op]);
 }
 
 static void fetch(search *s, uint32_t ran, uint32_t there, uint32_t store, int64_t cost)
@@ -132,7 +142,7 @@ static void list_sets(search *s)
     for (uint32_t x = 0; x < nm->n_stores; x++)
         if (nm->is_output[x]) s->outputs |= 1u << x;
     s->n_bits = nm->n_stores;
-    for (uint32_t op = 0; op < nm->n_ops && s->order; op++) {
+    for (uint32_t op = 0; op < nm->n_ops && s->order && s->places == 1; op++) {
         if (!floats_freely(nm, op)) continue;
         s->floats |= 1u << op;
         if (!is_dead(nm, op)) continue; /* it runs because somebody reads it */
@@ -141,11 +151,12 @@ static void list_sets(search *s)
     }
 }
 
-int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer)
+static int64_t least_cost(search s)
 {
-    search s = {.nm = nm, .order = order, .budget = budget_bytes, .transfer = transfer};
+    const rm_normal *nm = s.nm;
     list_sets(&s);
-    const size_t n_ran = order ? (size_t)nm->n_ops + 1 : (size_t)1 << nm->n_ops, n_states = n_ran << s.n_bits;
+    const size_t n_ran = s.places > 1 ? (size_t)nm->n_ops * s.places + 1 : s.order ? (size_t)nm->n_ops + 1 : (size_t)1 << nm->n_ops;
+    const size_t n_states = n_ran << s.n_bits;
     s.best = malloc(n_states * sizeof *s.best);
     if (!s.best) abort();
     for (size_t i = 0; i < n_states; i++) s.best[i] = INT64_MAX;
@@ -161,10 +172,24 @@ int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t bud
         }
         for (uint32_t x = 0; x < nm->n_stores; x++)
             if (there >> x & 1) offer(&s, ran, there & ~(1u << x), at.cost);
-        for (uint32_t x = 0; x < nm->n_stores && transfer; x++) fetch(&s, ran, there, x, at.cost);
+        if (s.places > 1 && ran + 1 < n_ran && ran % s.places / nm->n_ops + 1 < s.places / nm->n_ops) /* the next pass of the stage */
+            offer(&s, ran / s.places * s.places + (ran % s.places / nm->n_ops + 1) * nm->n_ops, there, at.cost);
+        for (uint32_t x = 0; x < nm->n_stores && s.transfer; x++) fetch(&s, ran, there, x, at.cost);
         for (uint32_t op = 0; op < nm->n_ops; op++) run(&s, ran, there, op, at.cost);
     }
     free(s.heap);
     free(s.best);
     return least;
+}
+
+int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer)
+{
+    return least_cost((search){.nm = nm, .order = order, .budget = budget_bytes, .transfer = transfer, .places = 1});
+}
+
+int64_t brute_least_staged_cost(const rm_normal *nm, uint32_t splits, int64_t budget_bytes)
+{
+    uint32_t order[BRUTE_MOST_OPS];
+    for (uint32_t op = 0; op < nm->n_ops; op++) order[op] = op;
+    return least_cost((search){.nm = nm, .order = order, .budget = budget_bytes, .places = splits * nm->n_ops + (nm->n_ops == 1)});
 }

@@ -131,6 +131,50 @@ remat_graph *random_graph(remat_ctx *ctx, random_source *r)
     return graph;
 }
 
+remat_graph *random_training_graph(remat_ctx *ctx, random_source *r)
+{
+    remat_builder *b = remat_builder_new(ctx, "training");
+    uint32_t values[40], roots[40], n_values = 0, n_stores = 0;
+    const uint32_t n_forward = 3 + random_below(r, 4), n_ops = n_forward + 2 + random_below(r, 3),
+                   most = 1 + random_below(r, 4);
+    const bool shrinks = random_chance(r, 50);
+    if (random_chance(r, 30))
+        values[n_values] = roots[n_values] = remat_builder_value(b, "w", 1 + random_below(r, 3)), n_values++;
+    for (uint32_t op = 0; op < n_ops; op++) {
+        uint32_t in[3], out[3], n_in = 0, n_out = 0;
+        const bool forward = op < n_forward;
+        for (uint32_t n = n_values ? 1 + random_below(r, forward ? 2 : 3) : 0; n_in < n; n_in++) {
+            const uint32_t recent = n_values < 3 ? n_values : 3;
+            const bool late = random_chance(r, forward ? 80 : shrinks ? 60 : 0);
+            in[n_in] =
+                values[late ? n_values - 1 - random_below(r, forward ? recent : n_values / 2 + 1) : random_below(r, n_values)];
+        }
+        const uint32_t wanted = n_stores >= 9 ? 1 : random_chance(r, 75) ? 1 : 2 + random_below(r, 2);
+        while (n_out < wanted) {
+            const uint32_t v = remat_builder_value(
+                b, NULL, random_chance(r, 8) ? 0 : 1 + random_below(r, most) + (shrinks && forward ? n_forward - op : 0));
+            values[n_values] = roots[n_values] = v, n_values++, n_stores++;
+            out[n_out++] = v;
+        }
+        const uint32_t at = remat_builder_op(b, NULL, in, n_in, out, n_out);
+        remat_builder_op_set(b, at, REMAT_OP_COST, random_chance(r, 5) ? 0 : 1 + random_below(r, 9));
+        if (random_chance(r, forward ? 5 : 40)) remat_builder_op_set(b, at, REMAT_OP_WORKSPACE, random_below(r, 6));
+        if (random_chance(r, 6)) remat_builder_op_set(b, at, REMAT_OP_PINNED, 1);
+        if (random_chance(r, 20)) { /* what comes later reads the view */
+            const uint32_t base = n_values - 1, view = remat_builder_view(b, NULL, 1, values[base]);
+            const uint32_t view_op = remat_builder_op(b, NULL, &values[base], 1, &view, 1);
+            remat_builder_op_set(b, view_op, REMAT_OP_COST, random_chance(r, 80) ? 0 : 1);
+            values[base] = view;
+        }
+    }
+    for (uint32_t i = 0; i < n_values; i++)
+        if (random_chance(r, i + 2 > n_values ? 60 : 5)) remat_builder_output(b, values[i]);
+    remat_graph *graph = NULL;
+    if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
+    remat_builder_free(b);
+    return graph;
+}
+
 /* ---- schedules ---- */
 
 static void append(random_schedule *s, uint32_t kind, uint32_t index)

@@ -14,6 +14,10 @@ bool random_chance(random_source *r, uint32_t percent);
  * are views, workspaces, pins, zero sizes, dead ops, phases, repeated inputs. NULL: the builder refused; see the context. */
 remat_graph *random_graph(remat_ctx *ctx, random_source *r);
 
+/* A forward part whose values are read again by a backward part: what the rules are about. In some, values shrink on the way, so that
+ * earlier ones can stand in for several later ones, and the backward part reads late ones only. */
+remat_graph *random_training_graph(remat_ctx *ctx, random_source *r);
+
 typedef struct random_schedule { remat_step *steps; size_t n_steps, capacity; } random_schedule;
 
 /* A valid schedule: a random order, ops run again, and with `transfers` values that go to the host and come back. */

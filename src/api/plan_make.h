@@ -1,0 +1,10 @@
+/* plan_make.h: from what a strategy found to a plan. */
+#ifndef RM_PLAN_MAKE_H
+#define RM_PLAN_MAKE_H
+
+#include "plan/planner.h"
+
+/* Measures, verifies and judges the best schedule, and puts the plan together. Its steps change to the original's indices. */
+remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best, remat_plan **out);
+
+#endif

@@ -1,0 +1,309 @@
+/* backend_highs.c: HiGHS, found when the program runs and called through its C interface; nothing of it is needed to build.
+ *
+ * Where it is looked for: the file that REMAT_HIGHS names, and then nowhere else; libhighs by the loader's own rules; the Python package
+ * highsbox in the virtual environment at hand (VIRTUAL_ENV). Taken only if it has every function below, says that its integers have 32
+ * bits, and is version 1.7 or newer. Only opaque handles and plain arrays pass the border; of the structure that callbacks get, the one member that
+ * HiGHS promises to keep in front (the wish to stop) is written.
+ * Work is counted in simplex iterations, each as one and a thousandth of the program's entries. With one thread the same call takes the same steps. */
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "milp/backend.h"
+
+enum { LEAST_MAJOR = 1, LEAST_MINOR = 7 };
+enum { OPTIONAL_PRESOLVE_RULES = ((1 << 20) - 1) & ~((1 << 6) - 1) }; /* of 1.15: from forcing rows on */
+enum { ROWWISE = 2, MINIMIZE = 1, ERROR = -1 };
+enum { SIMPLEX_CALLBACK = 1, IPM_CALLBACK = 2, SOLUTION_CALLBACK = 4, LOG_CALLBACK = 5, MIP_CALLBACK = 6 };
+enum {
+    STATUS_MODEL_EMPTY = 6,
+    STATUS_OPTIMAL = 7,
+    STATUS_INFEASIBLE = 8,
+    STATUS_UNBOUNDED_OR_INFEASIBLE = 9,
+    STATUS_MEMORY = 18
+};
+
+typedef void callback(int type, const char *message, const void *data_out, void *data_in, void *user);
+
+typedef struct calls {
+    void *(*create)(void);
+    void (*destroy)(void *h);
+    const char *(*version)(void);
+    int32_t (*major)(void), (*minor)(void);
+    int32_t (*int_size)(const void *h);
+    int32_t (*set_bool)(void *h, const char *option, int32_t value);
+    int32_t (*set_int)(void *h, const char *option, int32_t value);
+    int32_t (*set_double)(void *h, const char *option, double value);
+    int32_t (*set_string)(void *h, const char *option, const char *value);
+    int32_t (*pass)(void *h, int32_t n_columns, int32_t n_rows, int32_t n_terms, int32_t format, int32_t sense, double offset,
+                    const double *cost, const double *lower, const double *upper, const double *row_lower,
+                    const double *row_upper, const int32_t *begin, const int32_t *index, const double *value,
+                    const int32_t *integer);
+    int32_t (*set_solution)(void *h, const double *column, const double *row, const double *column_dual,
+                            const double *row_dual);
+    int32_t (*set_callback)(void *h, callback *fn, void *user);
+    int32_t (*start_callback)(void *h, int32_t type);
+    const void *(*item)(const void *data_out, const char *name);
+    int32_t (*run)(void *h);
+    int32_t (*status)(const void *h);
+    int32_t (*get_double)(const void *h, const char *info, double *out);
+    int32_t (*get_int)(const void *h, const char *info, int32_t *out);
+    int32_t (*solution)(const void *h, double *column, double *column_dual, double *row, double *row_dual);
+} calls;
+
+static const struct {
+    const char *name;
+    size_t offset;
+} symbols[] = {
+    {"Highs_create", offsetof(calls, create)},
+    {"Highs_destroy", offsetof(calls, destroy)},
+    {"Highs_version", offsetof(calls, version)},
+    {"Highs_versionMajor", offsetof(calls, major)},
+    {"Highs_versionMinor", offsetof(calls, minor)},
+    {"Highs_getSizeofHighsInt", offsetof(calls, int_size)},
+    {"Highs_setBoolOptionValue", offsetof(calls, set_bool)},
+    {"Highs_setIntOptionValue", offsetof(calls, set_int)},
+    {"Highs_setDoubleOptionValue", offsetof(calls, set_double)},
+    {"Highs_setStringOptionValue", offsetof(calls, set_string)},
+    {"Highs_passMip", offsetof(calls, pass)},
+    {"Highs_setSolution", offsetof(calls, set_solution)},
+    {"Highs_setCallback", offsetof(calls, set_callback)},
+    {"Highs_startCallback", offsetof(calls, start_callback)},
+    {"Highs_getCallbackDataOutItem", offsetof(calls, item)},
+    {"Highs_run", offsetof(calls, run)},
+    {"Highs_getModelStatus", offsetof(calls, status)},
+    {"Highs_getDoubleInfoValue", offsetof(calls, get_double)},
+    {"Highs_getIntInfoValue", offsetof(calls, get_int)},
+    {"Highs_getSolution", offsetof(calls, solution)},
+};
+
+/* ---- solve ---- */
+
+typedef struct job {
+    remat_ctx *ctx;
+    const calls *c;
+    const rm_solve *how;
+    double bound;
+    int64_t spent, finished; /* iterations: in all; of linear programs before the one at hand */
+    int64_t weight;          /* of an iteration */
+    remat_status status;
+} job;
+
+static int64_t iterations(job *j, int type, const void *data_out)
+{
+    const int64_t *total = j->c->item(data_out, "mip_total_lp_iterations");
+    const int32_t *now = j->c->item(data_out, "simplex_iteration_count");
+    if (type == MIP_CALLBACK && total && *total > j->finished) j->finished = *total;
+    return j->finished + (type == SIMPLEX_CALLBACK && now && *now > 0 ? *now : 0);
+}
+
+static void on_callback(int type, const char *message, const void *data_out, void *data_in, void *user)
+{
+    job *j = user;
+    const double *x = NULL;
+    (void)message;
+    if (!data_out) return;
+    if (type == SOLUTION_CALLBACK) x = j->c->item(data_out, "mip_solution");
+    if (type == MIP_CALLBACK || type == SOLUTION_CALLBACK || type == LOG_CALLBACK) {
+        const double *bound = j->c->item(data_out, "mip_dual_bound");
+        if (bound && *bound > j->bound && *bound < 1e300) j->bound = *bound;
+    }
+    const int64_t spent = iterations(j, type, data_out), more = spent > j->spent ? spent - j->spent : 0;
+    j->spent += more;
+    if (j->status == REMAT_OK) j->status = j->how->on_progress(j->how->user, j->how->relax ? NULL : x, j->bound);
+    const bool stop = rm_spend(j->ctx, more * j->weight);
+    if ((stop || j->status != REMAT_OK) && data_in && type != SOLUTION_CALLBACK && type != LOG_CALLBACK) *(int *)data_in = 1;
+}
+
+static remat_status pass(const calls *c, remat_ctx *ctx, void *h, const rm_model *m, bool relax)
+{
+    const size_t n = m->columns.n, n_rows = m->rows.n, n_terms = m->n_done;
+    double *cost, *lower, *upper, *row_lower, *row_upper, *value;
+    int32_t *index, *integer, none = 0;
+    TRY(RM_SCRATCH(ctx, cost, n));
+    TRY(RM_SCRATCH(ctx, lower, n));
+    TRY(RM_SCRATCH(ctx, upper, n));
+    TRY(RM_SCRATCH(ctx, integer, n));
+    TRY(RM_SCRATCH(ctx, row_lower, n_rows));
+    TRY(RM_SCRATCH(ctx, row_upper, n_rows));
+    TRY(RM_SCRATCH(ctx, index, n_terms));
+    TRY(RM_SCRATCH(ctx, value, n_terms));
+    for (size_t i = 0; i < n; i++) {
+        const rm_column *column = &m->columns.items[i];
+        cost[i] = column->cost, lower[i] = column->lower, upper[i] = column->upper;
+        integer[i] = column->integer && !relax;
+    }
+    for (size_t r = 0; r < n_rows; r++) row_lower[r] = m->rows.items[r].lower, row_upper[r] = m->rows.items[r].upper;
+    for (size_t k = 0; k < n_terms; k++) index[k] = (int32_t)m->terms.items[k].column, value[k] = m->terms.items[k].value;
+    if (c->pass(h, (int32_t)n, (int32_t)n_rows, (int32_t)n_terms, ROWWISE, MINIMIZE, 0, cost, lower, upper, row_lower,
+                row_upper, n_rows ? m->row_begin.items : &none, index, value, integer) == ERROR)
+        return rm_fail(ctx, REMAT_E_MEMORY, "HiGHS does not take the program (%zu columns, %zu rows, %zu entries)", n, n_rows,
+                       n_terms);
+    return REMAT_OK;
+}
+
+static void set_options(const calls *c, void *h, const rm_solve *how, double seconds)
+{ /* an option that a version does not have is no harm */
+    c->set_bool(h, "output_flag", 0);
+    c->set_int(h, "threads", (int32_t)how->threads);
+    c->set_int(h, "random_seed", 0);
+    /* 1.15.1 calls programs infeasible that are not: prop_checkmate 1 5022 with all rules, 1 30451 without that for parallel rows alone. */
+    c->set_int(h, "presolve_rule_off", OPTIONAL_PRESOLVE_RULES);
+    if (seconds < 1e9) c->set_double(h, "time_limit", seconds);
+    if (how->relax) {
+        c->set_string(h, "solver", "simplex"); /* on these programs as fast as the interior point method, or ten times faster */
+        return;
+    }
+    c->set_double(h, "mip_rel_gap", 0.0);
+    c->set_double(h, "mip_abs_gap", how->gap);
+    if (how->start) c->set_double(h, "mip_heuristic_effort", 0.0); /* what it would look for is there: all for the bound */
+}
+
+static remat_status take(const calls *c, remat_ctx *ctx, void *h, const rm_model *m, const job *j, rm_solved *out)
+{
+    const int32_t status = c->status(h);
+    int32_t has = 0;
+    out->bound = j->bound;
+    out->outcome = status == STATUS_OPTIMAL || status == STATUS_MODEL_EMPTY ? RM_SOLVE_OPTIMAL : RM_SOLVE_STOPPED;
+    if (status == STATUS_INFEASIBLE || status == STATUS_UNBOUNDED_OR_INFEASIBLE) out->outcome = RM_SOLVE_INFEASIBLE;
+    if (status == STATUS_MEMORY) return rm_fail(ctx, REMAT_E_MEMORY, "HiGHS is out of memory");
+    if (!j->how->relax) {
+        double bound;
+        if (c->get_double(h, "mip_dual_bound", &bound) != ERROR && bound > out->bound && bound < 1e300) out->bound = bound;
+    }
+    if (c->get_int(h, "primal_solution_status", &has) == ERROR) has = 0;
+    out->any = has == 2;
+    if (!out->any && !(j->how->relax && has == 1)) return REMAT_OK;
+    out->any = true;
+    if (c->get_double(h, "objective_function_value", &out->objective) == ERROR ||
+        c->solution(h, out->x, NULL, NULL, NULL) == ERROR)
+        out->any = false;
+    (void)m;
+    return REMAT_OK;
+}
+
+static remat_status run(const calls *c, remat_ctx *ctx, void *h, const rm_model *m, const rm_solve *how, rm_solved *out)
+{
+    static const int types[] = {SIMPLEX_CALLBACK, IPM_CALLBACK, SOLUTION_CALLBACK, LOG_CALLBACK, MIP_CALLBACK};
+    job j = {.ctx = ctx, .c = c, .how = how, .bound = -INFINITY, .weight = 1 + (int64_t)m->n_done / 1000, .status = REMAT_OK};
+    const double seconds = ctx->deadline_ns == INT64_MAX ? INFINITY : (double)(ctx->deadline_ns - rm_clock_ns()) * 1e-9;
+    set_options(c, h, how, seconds > 0 ? seconds : 0);
+    TRY(pass(c, ctx, h, m, how->relax));
+    if (how->start) c->set_solution(h, how->start, NULL, NULL, NULL);
+    if (c->set_callback(h, on_callback, &j) == ERROR) return rm_fail(ctx, REMAT_E_APPLIES, "HiGHS has no callbacks");
+    for (size_t i = 0; i < RM_LEN(types); i++) c->start_callback(h, types[i]);
+    const int32_t answer = c->run(h);
+    TRY(j.status);
+    rm_spend(ctx, 0); /* why it came back */
+    if (answer == ERROR && c->status(h) != STATUS_MEMORY && ctx->stopped == REMAT_DONE)
+        return rm_fail(ctx, REMAT_E_MEMORY, "HiGHS gave up: out of memory, or the program is too hard for its numbers");
+    return take(c, ctx, h, m, &j, out);
+}
+
+static remat_status solve(const rm_backend *backend, remat_ctx *ctx, const rm_model *m, const rm_solve *how, rm_solved *out)
+{
+    const calls *c = backend->calls;
+    *out = (rm_solved){.bound = -INFINITY};
+    TRY(RM_SCRATCH(ctx, out->x, m->columns.n));
+    const rm_mark mark = rm_scratch_mark(ctx);
+    void *h = c->create();
+    const remat_status status = h ? run(c, ctx, h, m, how, out) : rm_no_memory(ctx);
+    if (h) c->destroy(h);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+/* ---- find ---- */
+
+static bool take_symbols(void *library, calls *c)
+{
+    for (size_t i = 0; i < RM_LEN(symbols); i++) {
+        void *symbol = dlsym(library, symbols[i].name);
+        if (!symbol) return false;
+        memcpy((char *)c + symbols[i].offset, &symbol, sizeof symbol); /* how POSIX has a pointer become a function */
+    }
+    return true;
+}
+
+/* NULL: it will do. */
+static const char *refuse(void *library, calls *c, char *version, size_t room)
+{
+    const char *(*says)(void);
+    void *symbol = dlsym(library, "Highs_version");
+    if (!symbol) return "is not HiGHS: it has no Highs_version";
+    memcpy(&says, &symbol, sizeof symbol);
+    snprintf(version, room, "%s", says());
+    rm_clean_text(version);
+    if (!take_symbols(library, c)) return "is too old: version 1.7 or newer is needed";
+    if (c->major() < LEAST_MAJOR || (c->major() == LEAST_MAJOR && c->minor() < LEAST_MINOR))
+        return "is too old: version 1.7 or newer is needed";
+    void *h = c->create();
+    const bool fits = h && c->int_size(h) == (int32_t)sizeof(int32_t);
+    if (h) c->destroy(h);
+    return fits ? NULL : "has integers of another width than 32 bits";
+}
+
+/* True: found and taken. `why` gets the reason against it, if there was such a file. */
+static bool try_file(remat_ctx *ctx, const char *path, rm_backend *out, calls *c, char *why, size_t room)
+{
+    (void)ctx;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* it may leave threads behind */
+    if (!library) {
+        if (strchr(path, '/')) snprintf(why, room, "REMAT_HIGHS: %s", dlerror());
+        return false;
+    }
+    const char *fault = refuse(library, c, out->version, sizeof out->version);
+    if (fault) {
+        snprintf(why, room, "%.300s%s%s %s", path, *out->version ? " " : "", out->version, fault);
+        out->version[0] = '\0';
+        dlclose(library);
+        return false;
+    }
+    snprintf(out->path, sizeof out->path, "%s", path);
+    out->library = library;
+    out->calls = c;
+    out->solve = solve;
+    return true;
+}
+
+static bool try_environment(remat_ctx *ctx, const char *root, rm_backend *out, calls *c, char *why, size_t room)
+{
+    char pattern[512];
+    glob_t found;
+    bool taken = false;
+    const int n = snprintf(pattern, sizeof pattern, "%s/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so*", root);
+    if (n < 0 || (size_t)n >= sizeof pattern || glob(pattern, 0, NULL, &found) != 0) return false;
+    for (size_t i = 0; i < found.gl_pathc && !taken; i++) taken = try_file(ctx, found.gl_pathv[i], out, c, why, room);
+    globfree(&found);
+    return taken;
+}
+
+remat_status rm_backend_open(remat_ctx *ctx, rm_backend *out)
+{
+    const char *given = getenv("REMAT_HIGHS"), *environment = getenv("VIRTUAL_ENV");
+    char why[sizeof out->path] = "";
+    calls *c = rm_alloc(ctx, sizeof *c);
+    if (!c) return REMAT_E_MEMORY;
+    *out = (rm_backend){.solve = rm_solve_nothing};
+    bool taken = given && *given ? try_file(ctx, given, out, c, why, sizeof why)
+                                 : try_file(ctx, "libhighs.so.1", out, c, why, sizeof why) ||
+                                       try_file(ctx, "libhighs.so", out, c, why, sizeof why);
+    if (!taken && !(given && *given) && environment && *environment)
+        taken = try_environment(ctx, environment, out, c, why, sizeof why);
+    if (taken) return REMAT_OK;
+    rm_release(&ctx->heap, c, sizeof *c);
+    rm_clean_text(why);
+    snprintf(out->path, sizeof out->path, "%s",
+             *why ? why : "none was found: pip install highsbox, and say in REMAT_HIGHS where its libhighs.so is");
+    return REMAT_OK;
+}
+
+void rm_backend_close(remat_ctx *ctx, rm_backend *backend)
+{
+    if (!backend->library) return;
+    dlclose(backend->library);
+    rm_release(&ctx->heap, (void *)(uintptr_t)backend->calls, sizeof(calls));
+    backend->library = NULL;
+}

@@ -1,0 +1,17 @@
+/* checkmate_start.h: schedules of Checkmate's form from those of others. */
+#ifndef RM_CHECKMATE_START_H
+#define RM_CHECKMATE_START_H
+
+#include "graph/normal.h"
+#include "plan/search.h"
+
+/* Brings an order into the graph's own order of first runs, each op at most once a stage, and offers it. */
+remat_status rm_offer_staged(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best);
+/* Searches in the graph's order from `seed` (which is longer than keep-all), half of the time and that many edits; offers what it finds, brought into
+ * Checkmate's form. Not `staged`: as it is, too, if that does not fit. */
+remat_status rm_climb_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, bool staged,
+                               rm_incumbent *best);
+/* The best of roundings of the bound's program, and of what auto finds in a short time. */
+remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incumbent *best);
+
+#endif

@@ -1,0 +1,240 @@
+/* climb.c: a search over sequences whose moves are whole recomputations.
+ *
+ * Its moves recompute a value with all that it needs, forget such a recomputation (plan/closure.c), and slide a step between its
+ * inputs and its readers. What is minimised is cost + lambda * sum over blocks of slots of (peak of the block - budget)+, by
+ * Metropolis' rule; lambda starts low, grows thirtyfold, and then follows whether the state fits. Two walkers go from the given plan
+ * and from keep-all in turn, and then again and again from the best state of both. What they do does not depend on the
+ * number of threads.
+ *
+ * Work is counted in edits (steps put in or taken out). Integers decide what fits; doubles only weigh. */
+#include "plan/climb.h"
+
+#include <stdlib.h>
+
+#include "base/crew.h"
+#include "base/real.h"
+#include "plan/closure.h"
+#include "plan/polish.h"
+
+enum {
+    BATCH = 256,          /* moves between looks at the limits */
+    RESPACE = 64 * BATCH, /* edits between respacings */
+    SPREAD = 10,          /* slots a step: whole recomputations want room side by side */
+    WALKERS = 2,          /* states that are searched from at a time, whatever the number of threads */
+    MAX_STARTS = 6,
+    ROUNDS = 16, /* of a search: half of them starts */
+};
+
+typedef struct climb { /* what walkers share */
+    const rm_problem *p;
+    rm_normal nm;
+    int64_t limit;       /* of the profile: budget less resident */
+    double unit;         /* median cost of an op */
+    double step_cost;    /* a little for each step, or free ops would be run for ever */
+    double first_lambda; /* weight of a byte over the budget, to begin with */
+    int64_t started_ns;
+    _Atomic int64_t tally; /* edits of all walkers */
+} climb;
+
+typedef struct schedule {
+    double first_lambda;          /* times the climb's */
+    double first_heat, last_heat; /* in units */
+    double ramp;                  /* the share of the run in which lambda grows thirtyfold */
+} schedule;
+
+typedef struct task {
+    const rm_codes *start;
+    schedule plan;
+    int64_t edits, time_ns; /* the most it may take */
+} task;
+
+typedef struct walker {
+    climb *c;
+    rm_search search;
+    double lambda, heat;
+    double cost_now; /* of the state, with its steps */
+    int64_t excess_now;
+    int64_t edits;          /* done in this task */
+    task tasks[MAX_STARTS]; /* of this round */
+    uint32_t n_tasks;
+    bool reports; /* it is in the calling thread */
+} walker;
+
+/* ---- annealing ---- */
+
+static double cost_of(const walker *w) { return (double)w->search.q.cost + w->c->step_cost * w->search.q.n_steps; }
+
+static void take_stock(walker *w)
+{
+    w->cost_now = cost_of(w);
+    w->excess_now = rm_profile_excess(&w->search.q.memory, w->c->limit);
+}
+
+static void mutate(walker *w)
+{
+    rm_search *s = &w->search;
+    const uint32_t kind = rm_random_below(&s->random, 100);
+    const uint32_t edits = kind < 45   ? rm_closure_recompute(s, w->c->limit)
+                           : kind < 70 ? rm_closure_forget(s)
+                                       : (uint32_t)rm_search_slide(s);
+    w->edits += kind < 70 ? edits + 1 : 1;
+    if (edits == 0) return;
+    const double limit = w->cost_now + w->lambda * (double)w->excess_now - w->heat * rm_log(rm_random_unit(&s->random) + 1e-12);
+    const double cost = cost_of(w);
+    if (cost > limit) {
+        rm_seq_undo(&s->q);
+        return;
+    }
+    rm_seq_flush(&s->q);
+    const int64_t excess = rm_profile_excess(&s->q.memory, w->c->limit);
+    if (cost + w->lambda * (double)excess > limit) {
+        rm_seq_undo(&s->q);
+        return;
+    }
+    w->cost_now = cost;
+    w->excess_now = excess;
+    rm_search_keep(s, w->c->nm.resident_bytes + s->q.memory.max);
+}
+
+/* The share of its task that the walker has done; 1 and more: it ends. */
+static double share_done(const walker *w, const task *t, int64_t begun_ns)
+{
+    if (atomic_load_explicit(&w->c->p->ctx->stop, memory_order_relaxed)) return 1;
+    const double by_edits = (double)w->edits / (double)t->edits;
+    if (t->time_ns == INT64_MAX) return by_edits;
+    const double by_time = (double)(rm_clock_ns() - begun_ns) / (double)t->time_ns;
+    return by_time > by_edits ? by_time : by_edits;
+}
+
+static void report(walker *w, int64_t edits)
+{
+    remat_ctx *ctx = w->c->p->ctx;
+    const int64_t before = atomic_fetch_add_explicit(&w->c->tally, edits, memory_order_relaxed);
+    if (!w->reports) return;
+    ctx->work = before + edits;
+    rm_report(ctx, rm_auto.entry.name, rm_permille_used(ctx, w->c->started_ns), w->search.best_cost, w->search.best_peak);
+}
+
+static void run_task(walker *w, const task *t)
+{
+    const climb *c = w->c;
+    const int64_t begun_ns = rm_clock_ns();
+    int64_t next_respacing = RESPACE;
+    rm_search_load(&w->search, t->start->items, t->start->n);
+    const double first_lambda = w->lambda = t->plan.first_lambda > 0 ? t->plan.first_lambda * c->first_lambda : w->lambda;
+    w->edits = 0;
+    take_stock(w);
+    for (double share = 0; share < 1; share = share_done(w, t, begun_ns)) {
+        const int64_t before = w->edits;
+        w->heat = c->unit * t->plan.first_heat * rm_exp(share * rm_log(t->plan.last_heat / t->plan.first_heat));
+        if (share < t->plan.ramp) w->lambda = first_lambda * rm_exp(share / t->plan.ramp * 3.4011973816621555); /* ln 30 */
+        else w->lambda *= w->excess_now > 0 ? 1.02 : 0.98;
+        for (int i = 0; i < BATCH; i++) mutate(w);
+        if (w->edits >= next_respacing || w->search.q.crowded) {
+            rm_search_respace(&w->search);
+            take_stock(w);
+            next_respacing = w->edits + RESPACE;
+        }
+        report(w, w->edits - before);
+    }
+}
+
+static void run_tasks(void *user, uint32_t i)
+{
+    walker *w = &((walker *)user)[i];
+    for (uint32_t k = 0; k < w->n_tasks; k++) run_task(w, &w->tasks[k]);
+    rm_search_save(&w->search);
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static remat_status set_scales(climb *c)
+{
+    remat_ctx *ctx = c->p->ctx;
+    int64_t *costs;
+    uint32_t n = 0;
+    TRY(RM_SCRATCH(ctx, costs, c->nm.n_ops + 1));
+    for (uint32_t op = 0; op < c->nm.n_ops; op++)
+        if (c->nm.cost[op] > 0) costs[n++] = c->nm.cost[op];
+    qsort(costs, n, sizeof *costs, by_cost);
+    c->unit = n ? (double)costs[n / 2] : 1;
+    c->step_cost = c->unit * 1e-3;
+    return REMAT_OK;
+}
+
+/* ---- the search ---- */
+
+/* One round: task i goes to walker i mod WALKERS. The best of all is left in `best`. */
+static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint32_t n_tasks, rm_codes *best)
+{
+    remat_ctx *ctx = c->p->ctx;
+    const uint32_t n_threads = (uint32_t)ctx->options.threads;
+    for (uint32_t i = 0; i < WALKERS; i++) walkers[i].n_tasks = 0, walkers[i].reports = i % n_threads == 0;
+    for (uint32_t i = 0; i < n_tasks; i++) walkers[i % WALKERS].tasks[walkers[i % WALKERS].n_tasks++] = tasks[i];
+    rm_crew_run(n_threads, WALKERS, run_tasks, walkers);
+    ctx->work = c->tally;
+    const rm_search *first = &walkers[0].search;
+    for (uint32_t i = 1; i < WALKERS; i++)
+        if (rm_search_is_better(first, walkers[i].search.best_peak, walkers[i].search.best_cost)) first = &walkers[i].search;
+    return rm_search_best(ctx, first, best);
+}
+
+/* Starts in the first half, then reheats of the best. */
+static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
+{
+    remat_ctx *ctx = c->p->ctx;
+    const bool seeded = seed->n > keep_all->n;
+    for (uint32_t i = 0; i < WALKERS; i++) {
+        walker *w = &walkers[i];
+        w->c = c;
+        w->search.random.state = (uint64_t)ctx->options.seed * WALKERS + i;
+        w->search.floor_bytes = c->p->budget_bytes;
+        TRY(rm_search_begin(ctx, &w->search, &c->nm, NULL, seeded ? seed : keep_all, SPREAD));
+        if (!w->search.q.ranges) return REMAT_OK;
+        rm_search_load(&w->search, keep_all->items, keep_all->n);
+    }
+    c->first_lambda =
+        0.15 * (double)(c->p->graph->total_cost + 1) / ((double)rm_profile_excess(&walkers[0].search.q.memory, c->limit) + 1);
+    c->started_ns = rm_clock_ns();
+    const bool timed = ctx->deadline_ns != INT64_MAX;
+    const double ns = timed ? (double)(ctx->deadline_ns - c->started_ns) : 0;
+    const double edits = timed && ctx->work_limit == INT64_MAX ? RM_CLIMB_SECOND * ns * 1e-9 : (double)ctx->work_limit;
+    const double by_size = 2500 * (edits / RM_CLIMB_SECOND) / c->nm.n_ops;
+    const uint32_t n_starts = by_size < WALKERS ? WALKERS : by_size > MAX_STARTS ? MAX_STARTS : (uint32_t)by_size;
+    const double at_once = ctx->options.threads < WALKERS ? (double)ctx->options.threads : WALKERS;
+    task tasks[MAX_STARTS];
+    for (uint32_t i = 0; i < n_starts; i++) {
+        static const double dear[] = {0.3, 3, 1}; /* starts differ in what memory is worth */
+        const bool from_seed = i % 4 == 0 || i % 4 == 3;
+        tasks[i] = (task){.start = from_seed ? seed : keep_all, .plan = {dear[i % 3], 0.5, 0.02, 0.4}};
+        if (from_seed && seeded) tasks[i].plan = (schedule){30 * dear[i % 3], 0.5, 0.02, 0}; /* better than keep-all: no ramp */
+    }
+    for (uint32_t n = n_starts, share = 2; !rm_spend(ctx, 0); n = WALKERS, share = ROUNDS) {
+        for (uint32_t i = 0; i < n; i++) {
+            if (share == ROUNDS) tasks[i] = (task){.start = best, .plan = {0, 0.3, 0.02, 0}};
+            tasks[i].edits = ctx->work_limit == INT64_MAX ? INT64_MAX : (int64_t)(edits / share / n) + 1;
+            tasks[i].time_ns = timed ? (int64_t)(ns / share * at_once / n) + 1 : INT64_MAX;
+        }
+        TRY(run_round(c, walkers, tasks, n, best));
+    }
+    return REMAT_OK;
+}
+
+remat_status rm_climb(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, rm_codes *found)
+{
+    remat_ctx *ctx = p->ctx;
+    climb c = {.p = p, .nm = *nm, .limit = p->budget_bytes - nm->resident_bytes};
+    walker walkers[WALKERS] = {0};
+    rm_codes keep_all = {0};
+    TRY(set_scales(&c));
+    remat_status status = rm_codes_keep_all(ctx, nm, &keep_all);
+    if (status == REMAT_OK) status = search(&c, walkers, &keep_all, seed, found);
+    if (status == REMAT_OK && found->n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, found);
+    for (uint32_t i = 0; i < WALKERS; i++) rm_search_end(&walkers[i].search);
+    RM_VEC_FREE(&ctx->heap, keep_all);
+    return status;
+}

@@ -1,0 +1,13 @@
+/* climb.h: auto's search, for others too. */
+#ifndef RM_CLIMB_H
+#define RM_CLIMB_H
+
+#include "plan/search.h"
+
+enum { RM_CLIMB_SECOND = 3000000 }; /* edits in about a second */
+
+/* Searches, within the context's limits, for the cheapest order over `nm` within p's budget, from keep-all and from `seed`, which is longer or of no
+ * interest. `found`: the best, or empty. */
+remat_status rm_climb(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, rm_codes *found);
+
+#endif
