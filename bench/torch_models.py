@@ -87,12 +87,12 @@ def swin():
 
 
 def convnext():
-    return _vision("ConvNextConfig", "ConvNextForImageClassification", hidden_sizes=[16, 32, 64, 64], depths=[2, 2, 2, 2], image_size=32, patch_size=2,
-                   drop_path_rate=0.1)
+    return _vision("ConvNextConfig", "ConvNextForImageClassification", hidden_sizes=[16, 32, 64, 64], depths=[2, 2, 2, 2], image_size=64, patch_size=2,
+                   drop_path_rate=0.1, size=64)
 
 
 def resnet():
-    return _vision("ResNetConfig", "ResNetForImageClassification", embedding_size=16, hidden_sizes=[32, 64, 64, 128], depths=[2, 2, 2, 2], layer_type="bottleneck")
+    return _vision("ResNetConfig", "ResNetForImageClassification", embedding_size=16, hidden_sizes=[32, 64, 64, 128], depths=[2, 2, 2, 2], layer_type="bottleneck", size=64)
 
 
 class UNet(nn.Module):

@@ -1,5 +1,7 @@
 """Training steps under a budget: the same numbers to the last bit, the predicted peak to the last byte; what is refused, and how."""
 import gc
+import gzip
+import json
 import os
 import subprocess
 import sys
@@ -233,6 +235,8 @@ def test_a_trace_needs_no_memory_scales_with_the_batch_and_is_a_file_for_the_pro
     assert grown == [v["storage"] for v in larger.document["values"] if "storage" in v]
     graph.save(tmp_path / "wide.json.gz")
     assert remat.load(tmp_path / "wide.json.gz").digest == graph.digest
+    written = json.loads(gzip.decompress((tmp_path / "wide.json.gz").read_bytes()))
+    assert written["batch"] == 64 and any("size_per_batch" in value for value in written["values"])
     program = os.environ.get("REMAT", str(ROOT / "build" / "plain" / "remat"))
     done = subprocess.run([program, "plan", str(tmp_path / "wide.json.gz"), "--budget", "min", "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ The first graph's peak, with everything resident of the others and existing .gra
 """
 from __future__ import annotations
 
+import itertools
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -22,6 +23,7 @@ from .joint import is_scalar, storage_key
 
 _sessions: Dict[int, Tuple[Any, "Session"]] = {}
 _records: "weakref.WeakValueDictionary[int, Record]" = weakref.WeakValueDictionary()  # the compiled functions hold them
+_serials = itertools.count(1)
 
 
 def session_of(options: Any, settings: Settings) -> "Session":
@@ -53,15 +55,16 @@ class Record:
         self.backward: Optional[Callable[[List[Any]], Any]] = None
         self.inputs: Dict[int, int] = {}
         self.outputs: Set[int] = set()
-        self.watched = [i for i in (work.static or ())]
-        _records[id(self)] = self
+        self.watched = list(work.static or ())
+        self.serial = next(_serials)
+        _records[self.serial] = self
 
     def modules(self, solution: Solution) -> Tuple[fx.GraphModule, fx.GraphModule]:
         self.solution = solution
         made = lower.split(solution.joint, solution.schedule)
         self.witness = self._witness(made[0])
         for side, module in zip(("forward", "backward"), made):
-            module.meta["remat_record"] = (id(self), side)
+            module.meta["remat_record"] = (self.serial, side)
         return made
 
     def _witness(self, module: fx.GraphModule) -> Optional[int]:
@@ -189,11 +192,11 @@ class Session:
         """A step is over: graphs that were met together for the first time are planned together."""
         sequence, backwards = self.sequence, self.backwards
         self.sequence, self.backwards, self.recording = [], [], False
-        key = tuple(id(record) for record in sequence)
+        key = tuple(record.serial for record in sequence)
         if len(sequence) < 2 or key in self.together:
             return
         self.together.add(key)
-        if len(set(key)) != len(key) or [id(r) for r in backwards] != list(reversed(key)):
+        if len(set(key)) != len(key) or [record.serial for record in backwards] != list(reversed(key)):
             compiler._warn("remat: a graph runs several times before its backward pass, or backward passes are not in reverse order: "
                            "the budget holds for each graph alone, not for the step")
             return
@@ -205,6 +208,9 @@ class Session:
 
     def _plan(self, records: List[Record]) -> None:
         """Plans the graphs of a step together and puts the code in place: the later ones keep as much as pays."""
+        if any(record.forward is None or record.backward is None for record in records):
+            compiler._warn("remat: this torch hides a compiled function: the plan stays as it is, and the budget holds for each graph alone")
+            return
         resident: Dict[int, int] = {}
         made: Set[int] = set()
         for record in records:
