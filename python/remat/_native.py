@@ -35,7 +35,7 @@ class Struct(Structure):
 
 
 class Progress(Struct):
-    _fields_ = [("strategy", c_char_p), ("permille", c_int), ("cost", c_int64), ("peak_bytes", c_int64), ("work", c_int64)]
+    _fields_ = [("strategy", c_char_p), ("permille", c_int), ("cost", c_int64), ("peak_bytes", c_int64), ("work", c_int64), ("bound_cost", c_int64)]
 
 
 class Option(Struct):

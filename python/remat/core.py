@@ -57,6 +57,7 @@ class Progress:
     cost: Optional[int]
     peak_bytes: Optional[int]
     work: int
+    bound_cost: Optional[int]
 
 
 @dataclass(frozen=True)

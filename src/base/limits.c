@@ -41,6 +41,8 @@ void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost,
 
 int rm_permille_used(const remat_ctx *ctx, int64_t since_ns)
 {
-    if (ctx->deadline_ns == INT64_MAX) return (int)(1000 * ((double)ctx->work / (double)ctx->work_limit));
-    return (int)(1000 * ((double)(rm_clock_ns() - since_ns) / (double)(ctx->deadline_ns - since_ns + 1)));
+    const double share = ctx->deadline_ns == INT64_MAX
+                             ? (double)ctx->work / (double)ctx->work_limit
+                             : (double)(rm_clock_ns() - since_ns) / (double)(ctx->deadline_ns - since_ns + 1);
+    return share < 1 ? (int)(1000 * share) : 1000;
 }
