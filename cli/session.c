@@ -461,7 +461,9 @@ remat_status session_plans(session *s, const char *strategy, const int64_t *budg
         remat_plan *plan = NULL;
         s->bar.point = i;
         const int64_t begin_ns = now_ns();
-        const remat_status status = remat_plan_make(s->ctx, s->graph, strategy, budgets[i], &plan);
+        const bool after = i > 0 && remat_plan_status(plans[i - 1].plan) == REMAT_OK && budgets[i] > budgets[i - 1];
+        const remat_status status = after ? remat_plan_improve(s->ctx, s->graph, plans[i - 1].plan, strategy, budgets[i], &plan)
+                                          : remat_plan_make(s->ctx, s->graph, strategy, budgets[i], &plan);
         if (status != REMAT_OK) return status;
         plans[(*n_made)++] = (made){session_keep(s, plan), seconds_since(begin_ns)};
     }

@@ -267,6 +267,8 @@ typedef struct remat_verdict {
 remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes, int64_t *out);
 /* A plan comes back even when it misses the budget: remat_plan_status() says so. Each plan has passed remat_verify(). */
 remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget_bytes, remat_plan **out);
+/* The same, from a plan of the same graph for any budget: it is never worse than `start`, and strategies that search begin there too. */
+remat_status remat_plan_improve(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start, const char *strategy, int64_t budget_bytes, remat_plan **out);
 remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_plan **out);
 remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format, remat_sink *sink, void *user);
 void remat_plan_free(remat_plan *plan);

@@ -147,8 +147,27 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
     return REMAT_OK;
 }
 
-remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget_bytes,
-                             remat_plan **out)
+/* A plan that is there already, as the first of all that are found. */
+static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    remat_verdict verdict;
+    size_t n;
+    const remat_step *steps = remat_plan_steps(start, &n);
+    if (remat_plan_summary(start)->kind != REMAT_KIND_GRAPH) return rm_fail(ctx, REMAT_E_PLAN, "the start is a chain's plan");
+    TRY(rm_verify(ctx, p->graph, steps, n, ctx->options.bandwidth, &verdict));
+    if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "the start is no plan of this graph: %s", verdict.reason);
+    rm_schedule copy = {0};
+    remat_status status = REMAT_OK;
+    for (size_t i = 0; i < n && status == REMAT_OK; i++) status = RM_PUSH(ctx, copy, steps[i]);
+    if (status == REMAT_OK) status = rm_steps_to_graph(ctx, p->graph, copy.items, copy.n);
+    if (status == REMAT_OK) status = rm_offer(p, best, &copy);
+    RM_VEC_FREE(&ctx->heap, copy);
+    return status;
+}
+
+static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start, const char *strategy,
+                         int64_t budget_bytes, remat_plan **out)
 {
     if (budget_bytes < REMAT_BUDGET_MIN) return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budget_bytes);
     const rm_planner *planner = rm_planner_find(ctx, strategy);
@@ -158,7 +177,8 @@ remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const cha
     rm_incumbent best = {.any = false};
     rm_limits_begin(ctx, planner->default_work);
     ctx->bound_cost = graph->total_cost; /* until something better is known */
-    remat_status status = planner->run(&p, &best);
+    remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;
+    if (status == REMAT_OK) status = planner->run(&p, &best);
     rm_need need;
     if (status == REMAT_E_APPLIES && budget_bytes >= 0 && rm_need_find(ctx, graph, &need) == REMAT_OK &&
         budget_bytes < need.bytes)
@@ -170,4 +190,16 @@ remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const cha
     rm_scratch_release(ctx, mark);
     atomic_store_explicit(&ctx->stop, false, memory_order_relaxed); /* a stop ends one call */
     return status;
+}
+
+remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget_bytes,
+                             remat_plan **out)
+{
+    return make(ctx, graph, NULL, strategy, budget_bytes, out);
+}
+
+remat_status remat_plan_improve(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start, const char *strategy,
+                                int64_t budget_bytes, remat_plan **out)
+{
+    return make(ctx, graph, start, strategy, budget_bytes, out);
 }

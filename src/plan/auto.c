@@ -30,12 +30,15 @@ static remat_status offer_seeds(const rm_problem *p, const rm_normal *nm, rm_inc
     static const int percents[] = {100, 97, 94, 90, 85, 80, 70, 60, 50, 40};
     remat_ctx *ctx = p->ctx;
     rm_codes codes = {0};
+    rm_incumbent seed = {.any = false};
     remat_status status = REMAT_OK;
-    for (size_t i = 0; i < RM_LEN(percents) && status == REMAT_OK && !rm_fits(p, best->peak_bytes); i++) {
+    for (size_t i = 0; i < RM_LEN(percents) && status == REMAT_OK && !(seed.any && rm_fits(p, seed.peak_bytes)); i++) {
         status = rm_flow_seed(ctx, nm, p->budget_bytes / 100 * percents[i], 8 * (size_t)nm->n_ops + 1000, &codes);
         if (status == REMAT_OK && codes.n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, &codes);
-        if (status == REMAT_OK && codes.n) status = rm_codes_offer(p, nm, &codes, best);
+        if (status == REMAT_OK && codes.n) status = rm_codes_offer(p, nm, &codes, &seed);
     }
+    if (status == REMAT_OK && seed.any) status = rm_offer(p, best, &seed.steps);
+    RM_VEC_FREE(&ctx->heap, seed.steps);
     RM_VEC_FREE(&ctx->heap, codes);
     return status;
 }
@@ -65,7 +68,8 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     TRY(rm_need_find(ctx, p->graph, &need));
     TRY(rm_keep_all.run(p, best));
     if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, best);
-    if (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
+    const bool cheapest = rm_fits(p, best->peak_bytes) && best->cost == p->graph->total_cost;
+    if (cheapest || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
     rm_normal nm;
     TRY(rm_normal_of(ctx, p->graph, &nm));
     TRY(offer_seeds(p, &nm, best));

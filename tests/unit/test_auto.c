@@ -139,12 +139,41 @@ static void flow_seeds(void **state)
     }
 }
 
+/* A start for another budget is never lost; a start of another graph is refused. */
+static void improves_a_start(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, "resnet18", "unit"), *other = load(ctx, "distilbert", "unit");
+    remat_info info;
+    remat_plan *start = NULL, *plan = NULL;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    OK(ctx, remat_ctx_set(ctx, "work", 200000));
+    OK(ctx, remat_plan_make(ctx, graph, "auto", info.keep_all_peak_bytes / 10 * 6, &start));
+    OK(ctx, remat_ctx_set(ctx, "work", 1));
+    OK(ctx, remat_plan_improve(ctx, graph, start, "keep-all", info.keep_all_peak_bytes / 10 * 7, &plan));
+    assert_true(remat_plan_summary(plan)->within_budget); /* keep-all alone is not */
+    assert_true(remat_plan_summary(plan)->cost == remat_plan_summary(start)->cost);
+    remat_plan_free(plan);
+    OK(ctx, remat_ctx_set(ctx, "work", 200000));
+    OK(ctx, remat_plan_improve(ctx, graph, start, "auto", info.keep_all_peak_bytes / 10 * 7, &plan));
+    assert_true(remat_plan_summary(plan)->within_budget);
+    assert_true(remat_plan_summary(plan)->cost < remat_plan_summary(start)->cost);
+    remat_plan_free(plan);
+    plan = NULL;
+    assert_int_equal(remat_plan_improve(ctx, other, start, "auto", info.keep_all_peak_bytes, &plan), REMAT_E_PLAN);
+    assert_null(plan);
+    remat_plan_free(start);
+    remat_graph_free(other);
+    remat_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {WITH_CONTEXT(never_dearer),
                                        WITH_CONTEXT(known_optima),
                                        WITH_CONTEXT(same_plan_twice),
                                        WITH_CONTEXT(on_chains),
-                                       WITH_CONTEXT(flow_seeds)};
+                                       WITH_CONTEXT(flow_seeds),
+                                       WITH_CONTEXT(improves_a_start)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
