@@ -45,20 +45,40 @@ static remat_status offer_seeds(const rm_problem *p, const rm_normal *nm, rm_inc
 
 static remat_status run(const rm_problem *p, rm_incumbent *best);
 
-/* The lowest peak first, by annealing for memory alone, which makes it dear; then that peak as a budget. */
-static remat_status run_least(const rm_problem *p, rm_incumbent *best)
+typedef remat_status search_at(const rm_problem *p, rm_incumbent *best);
+
+/* A search at a budget, with a share of the work and of the time that is left; what it finds is offered to p, whose budget is another. */
+static remat_status run_at(const rm_problem *p, int64_t budget_bytes, int share, search_at *search, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
-    TRY(run_quick(p, best));
-    TRY(rm_fastsa.run(p, best));
-    if (ctx->stopped == REMAT_SIGNAL || ctx->stopped == REMAT_TIME) return REMAT_OK;
+    const int64_t work = ctx->work_limit, deadline_ns = ctx->deadline_ns, now_ns = rm_clock_ns();
+    if (ctx->stopped == REMAT_SIGNAL || ctx->stopped == REMAT_TIME || now_ns >= deadline_ns) return REMAT_OK;
     ctx->work = 0;
+    ctx->work_limit = work / share + 1;
+    if (deadline_ns != INT64_MAX) ctx->deadline_ns = now_ns + (deadline_ns - now_ns) / share;
     ctx->stopped = REMAT_DONE;
-    rm_incumbent cheaper = {.any = false};
-    remat_status status = run(&(rm_problem){ctx, p->graph, best->peak_bytes}, &cheaper);
-    if (status == REMAT_OK) status = rm_offer(p, best, &cheaper.steps);
-    RM_VEC_FREE(&ctx->heap, cheaper.steps);
+    rm_incumbent found = {.any = false};
+    remat_status status = search(&(rm_problem){ctx, p->graph, budget_bytes}, &found);
+    if (status == REMAT_OK) status = rm_offer(p, best, &found.steps);
+    RM_VEC_FREE(&ctx->heap, found.steps);
+    if (ctx->stopped == REMAT_TIME && rm_clock_ns() < deadline_ns) ctx->stopped = REMAT_DONE;
+    ctx->work_limit = work;
+    ctx->deadline_ns = deadline_ns;
     return status;
+}
+
+/* The lowest peak: annealed for memory alone, then searched for at lower and lower budgets, in smaller steps where there is nothing;
+ * all that is dear, so in the end that peak is a budget. */
+static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
+{
+    TRY(run_quick(p, best));
+    TRY(run_at(p, REMAT_BUDGET_MIN, 2, rm_fastsa.run, best));
+    for (int64_t part = 16; part <= 256;) {
+        const int64_t before = best->peak_bytes, target = before - before / part;
+        if (target >= need_bytes) TRY(run_at(p, target, 4, run, best));
+        if (best->peak_bytes > target) part *= 2;
+    }
+    return run_at(p, best->peak_bytes, 1, run, best);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)
@@ -67,7 +87,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     rm_need need;
     TRY(rm_need_find(ctx, p->graph, &need));
     TRY(rm_keep_all.run(p, best));
-    if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, best);
+    if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, need.bytes, best);
     const bool cheapest = rm_fits(p, best->peak_bytes) && best->cost == p->graph->total_cost;
     if (cheapest || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
     rm_normal nm;
