@@ -1,4 +1,5 @@
 """Training steps under a budget: the same numbers to the last bit, the predicted peak to the last byte; what is refused, and how."""
+import copy
 import gc
 import gzip
 import json
@@ -108,6 +109,36 @@ def test_retain_graph_second_backward_and_double_backward():
         loss.backward()
     with pytest.raises(RuntimeError, match="double backward"):
         torch.autograd.grad(square(compiled(x)), list(model.parameters()), create_graph=True)[0].sum().backward()
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(4))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + nn.functional.dropout(nn.functional.gelu(nn.functional.layer_norm(layer(x), (64,)).repeat(1, 4)), 0.3).view(-1, 4, 64).sum(1)
+        return x
+
+
+def test_a_retained_graph_keeps_its_backward_when_the_plan_changes():
+    def train(model, compiled, x):
+        torch.manual_seed(1)
+        first = compiled(x)
+        square(first).backward(retain_graph=True)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):  # what is saved is another tensor then
+            second = compiled(x)  # gradients exist now: planned again
+        first.sum().backward()
+        second.sum().backward()
+        return [p.grad for p in model.parameters()]
+
+    model, x = Wide(), torch.randn(128, 64)
+    plain = train(twin := copy.deepcopy(model), twin, x)
+    before = len(remat.torch.reports())
+    found = train(model, torch.compile(model, backend="remat", options={"budget": "60%", **SEARCH}), x)
+    first, second = remat.torch.reports()[before:]
+    assert first["saved_bytes"] != second["saved_bytes"] and all(map(torch.equal, plain, found))
 
 
 def test_gradients_accumulate_and_inputs_get_theirs():
