@@ -183,7 +183,7 @@ def test_impossible_budgets_fail_at_once_with_the_least_that_would_do():
         late(x)
 
 
-@pytest.mark.parametrize("budget", ["lots", "-3", -3])
+@pytest.mark.parametrize("budget", ["lots", "-3", -3, 0.5, True, 2**70])
 def test_budgets_that_are_none_are_refused(budget):
     with pytest.raises(remat.UsageError):
         Checkpointable(chain_of(), budget)

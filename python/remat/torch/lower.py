@@ -224,7 +224,7 @@ class Meter:
     def take(self, value: Any) -> None:
         from torch.multiprocessing.reductions import StorageWeakRef
         for item in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(item, torch.Tensor) and item.device.type == self.device_type:
+            if isinstance(item, torch.Tensor) and item.device.type == self.device_type and item.layout is torch.strided:  # others are not planned
                 storage = item.untyped_storage()
                 self._live[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
 

@@ -114,7 +114,8 @@ class Session:
         held = {}
         for tensor in tensors:
             if isinstance(tensor, torch.Tensor) and tensor.is_leaf and tensor.grad is not None:
-                held[id(tensor)] = tensor.grad.untyped_storage().nbytes()
+                parts = (tensor.grad._indices(), tensor.grad._values()) if tensor.grad.layout is torch.sparse_coo else (tensor.grad,)
+                held[id(tensor)] = sum(part.untyped_storage().nbytes() for part in parts)
         self.gradient_bytes = max(self.gradient_bytes, sum(held.values()))
 
     # ---- compile time ----
