@@ -217,6 +217,15 @@ class _File:
     _write: Any
     handle: int
 
+    def __reduce__(self) -> Any:
+        return parse, (self.to_bytes(True),)  # a handle is an address: it means nothing elsewhere
+
+    def __copy__(self) -> Any:
+        return self  # immutable
+
+    def __deepcopy__(self, _memo: Any) -> Any:
+        return self
+
     def to_bytes(self, compress: bool = False) -> bytes:
         """The file's bytes: JSON, or gzip of it."""
         return _written(self._write, self.handle, compress)
