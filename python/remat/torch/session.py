@@ -1,7 +1,7 @@
 """The graphs of one training step, which share one budget. torch.compile hands them over one at a time (a graph break, a loss that is compiled by
 itself), and each is planned as it comes; the first step shows which of them run together and in which order. Before the second step they
 are planned together and the new code is put in place of the old, while no backward is pending. A forward run that is still differentiated later (retain_graph)
-needs the backward function of its own plan: a saved tensor without elements, the token, carries the number of the plan in its shape.
+needs the backward function of its own plan: the last saved tensor, which has no elements, carries the number of the plan in its shape (lower.token).
 
 Memory. Graphs run as F1 F2 .. Fn Bn .. B2 B1. While graph i + 1 runs, graph i stands at its boundary: it holds what it saved and what it returned. So the
 extra bytes of graph i + 1 at its peak are workspace of the boundary of graph i, and the gradients of later graphs' parameters stay from there on.
@@ -52,7 +52,7 @@ class Record:
 
     def __init__(self, session: "Session", work: Work):
         self.session, self.work = session, work
-        self.forward: Optional[Tuple[int, Callable[[List[Any]], Any]]] = None  # the number of its plan, and the function
+        self.forward: Optional[Callable[[List[Any]], Any]] = None
         self.backwards: Dict[int, Callable[[List[Any]], Any]] = {}  # by the number of the plan; 0 is what torch compiled
         self.inputs: Dict[int, int] = {}
         self.outputs: Set[int] = set()
@@ -62,16 +62,17 @@ class Record:
 
     def modules(self, solution: Solution) -> Tuple[fx.GraphModule, fx.GraphModule]:
         self.solution = solution
-        made = lower.split(solution.joint, solution.schedule)
+        made = lower.split(solution.joint, solution.schedule, len(self.backwards))
+        self.n_sizes = sum(is_scalar(node) for node in made[0].graph.find_nodes(op="output")[0].args[0][self.work.num_fwd_outputs:])
         for side, module in zip(("forward", "backward"), made):
             module.meta["remat_record"] = (self.serial, side)
         return made
 
     def replace(self, solution: Solution) -> None:
-        forward, backward = self.modules(solution)
         number = len(self.backwards)
+        forward, backward = self.modules(solution)
         self.backwards[number] = lower.compile_boxed(backward)
-        self.forward = number, lower.compile_boxed(forward)
+        self.forward = lower.compile_boxed(forward)
 
     def run_forward(self, args: List[Any]) -> Any:
         session = self.session
@@ -79,20 +80,15 @@ class Record:
         recording, device_type = session.recording, self.solution.joint.device.type
         if recording:
             self.inputs = _keys(args, device_type)
-        number, forward = self.forward  # type: ignore[misc]
-        result = list(forward(args))
+        result = self.forward(args)  # type: ignore[misc]
         if recording:
             self.outputs = set(_keys(result[:self.work.num_fwd_outputs], device_type))
-        token = torch.empty(0, number)  # lives exactly as long as a backward pass may come
-        behind = len(result)
-        while behind > self.work.num_fwd_outputs and isinstance(result[behind - 1], (int, float)):  # sizes are saved behind the tensors
-            behind -= 1
-        result.insert(behind, token)
+        token = result[len(result) - self.n_sizes - 1]
         session.pending.append((self, StorageWeakRef(token.untyped_storage())))
         return result
 
     def run_backward(self, args: List[Any]) -> Any:
-        token = args.pop(len(args) - len(self.solution.joint.tangents) - 1)
+        token = args[len(args) - len(self.solution.joint.tangents) - 1]
         result = self.backwards[token.shape[1]](args)
         self.session.end(self)
         return result
@@ -144,7 +140,7 @@ class Session:
         if record is None:
             return run
         if side == "forward":
-            record.forward = 0, run
+            record.forward = run
             self.fresh = [other for other in self.fresh if other is not record]
             boxed: Any = lambda args: record.run_forward(args)  # noqa: E731
         else:
