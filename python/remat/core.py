@@ -11,6 +11,7 @@ True
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import signal
 import threading
@@ -111,6 +112,8 @@ class _Context:
                 if value is None:
                     continue
                 if name == "time":  # seconds, as the program's flag
+                    if not isinstance(value, (int, float)) or not 0 <= value < 1e12:
+                        raise UsageError(f"option time: {value!r} is not a number of seconds")
                     name, value = "time_ms", max(1, round(value * 1000))
                 if not isinstance(value, int):
                     raise UsageError(f"option {name}: {value!r} is not an integer")
@@ -214,6 +217,15 @@ class _File:
     _write: Any
     handle: int
 
+    def __reduce__(self) -> Any:
+        return parse, (self.to_bytes(True),)  # a handle is an address: it means nothing elsewhere
+
+    def __copy__(self) -> Any:
+        return self  # immutable
+
+    def __deepcopy__(self, _memo: Any) -> Any:
+        return self
+
     def to_bytes(self, compress: bool = False) -> bytes:
         """The file's bytes: JSON, or gzip of it."""
         return _written(self._write, self.handle, compress)
@@ -286,6 +298,19 @@ def _steps_array(steps: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> A
     return (_native.Step * len(pairs))(*(_native.Step(*pair) for pair in pairs)), len(pairs)
 
 
+def _byte_count(value: Any) -> int:
+    """A number of bytes that the library can count with: a whole one, and not a truth value."""
+    try:
+        count = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        count = None
+    if count is None:
+        raise UsageError(f"{value!r} is not a number of bytes: a whole number, or text such as '12GiB', '900MB', '50%'")
+    if not 0 <= count < 1 << 62:
+        raise UsageError(f"{count} bytes: {'negative' if count < 0 else 'too many'}")
+    return count
+
+
 class _Plannable(_File):
     """What graphs and chains share: planning and verifying."""
 
@@ -296,10 +321,8 @@ class _Plannable(_File):
     def _budget(self, context: _Context, budget: Budget) -> int:
         if budget is None:
             return BUDGET_NONE
-        if isinstance(budget, int):
-            if budget < 0:
-                raise UsageError(f"a budget of {budget} bytes is negative")
-            return budget
+        if not isinstance(budget, str):
+            return _byte_count(budget)
         out = ctypes.c_int64()
         context.check(lib.remat_budget_parse(context.handle, budget.encode(), self._keep_all_peak(), ctypes.byref(out)))
         return out.value

@@ -183,7 +183,7 @@ def test_impossible_budgets_fail_at_once_with_the_least_that_would_do():
         late(x)
 
 
-@pytest.mark.parametrize("budget", ["lots", "-3", -3])
+@pytest.mark.parametrize("budget", ["lots", "-3", -3, 0.5, True, 2**70])
 def test_budgets_that_are_none_are_refused(budget):
     with pytest.raises(remat.UsageError):
         Checkpointable(chain_of(), budget)
@@ -284,6 +284,34 @@ def test_changes_between_forward_and_backward_are_noticed():
     loss = loss_of(model(x))
     x.zero_()
     with pytest.raises(RuntimeError, match="input was modified"):
+        loss.backward()
+
+
+def test_parameters_that_are_replaced_get_their_gradients():
+    plain, x = chain_of(4), torch.randn(64, 32)
+    model = Checkpointable(copy.deepcopy(plain), "min", x)
+    others = plain.state_dict()
+    for twin in (plain, model):
+        loss_of(twin(x)).backward()
+        twin.load_state_dict({name: (value * 0.5).requires_grad_() for name, value in others.items()}, assign=True)
+        loss_of(twin(x)).backward()
+    assert model._latest.recomputed > 0
+    for a, b in zip(plain.parameters(), model.parameters()):
+        assert a.grad is not None and torch.equal(a.grad, b.grad)
+    substitutes = {name: value.detach().clone().requires_grad_() for name, value in plain.named_parameters()}
+    loss = loss_of(torch.func.functional_call(model, substitutes, (x,)))
+    with pytest.raises(RuntimeError, match="was replaced by another tensor"):  # which is gone when stages run again
+        loss.backward()
+
+
+def test_a_frozen_parameter_that_changes_between_forward_and_backward_is_noticed():
+    plain, x = chain_of(4), torch.randn(64, 32)
+    plain[2].requires_grad_(False)
+    model = Checkpointable(plain, "min", x)
+    loss = loss_of(model(x))
+    with torch.no_grad():
+        plain[2].bias.add_(1)
+    with pytest.raises(RuntimeError, match="parameter of stage 2 was modified"):
         loss.backward()
 
 

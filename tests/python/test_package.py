@@ -1,6 +1,8 @@
 """remat without torch: read, build, plan, verify, bound, curve; errors, progress, Ctrl-C; the wheel."""
+import copy
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -56,6 +58,16 @@ def test_a_built_graph_says_what_was_put_in():
     assert graph.plan().peak_bytes == 100 + 64 + 9
     with pytest.raises(IndexError):
         graph.op(2)
+
+
+def test_copies_and_pickles_have_their_own_memory():
+    graph, chain = remat.load("zoo:resnet18"), remat.load("chain:toy")
+    plan = graph.plan("70%", "rotor")
+    for thing in (graph, chain, plan):
+        assert copy.copy(thing) is thing and copy.deepcopy([thing])[0] is thing
+        twin = pickle.loads(pickle.dumps(thing))
+        assert type(twin) is type(thing) and twin.handle != thing.handle and twin.to_bytes() == thing.to_bytes()
+    assert pickle.loads(pickle.dumps(graph)).verify(plan).cost == plan.cost
 
 
 def test_errors_carry_the_library_s_line(tmp_path):

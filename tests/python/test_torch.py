@@ -1,4 +1,5 @@
 """Training steps under a budget: the same numbers to the last bit, the predicted peak to the last byte; what is refused, and how."""
+import copy
 import gc
 import gzip
 import json
@@ -81,10 +82,90 @@ def test_a_budget_below_the_least_is_refused_before_training_with_what_would_do(
 
 
 @pytest.mark.parametrize("options, says", [({"budget": "lots"}, "lots"), ({"budjet": 1}, "budjet"), ({"kernels": "inductor"}, "eager"), ({"random": "maybe"}, "replay"),
-                                           ({"strategy": "guess"}, "guess"), ({"reserve": "50%"}, "bytes"), ({"budget": -5}, "-5")])
+                                           ({"strategy": "guess"}, "guess"), ({"reserve": "50%"}, "bytes"), ({"budget": -5}, "-5"),
+                                           ({"budget": 0.5}, "0.5 is not a number of bytes"), ({"budget": True}, "True is not"), ({"budget": 2**70}, "too many"),
+                                           ({"reserve": 1.5}, "1.5 is not"), ({"budget": "90%", "time": "x"}, "'x' is not a number of seconds")])
 def test_wrong_options_are_named(options, says):
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=says):
         step(mlp(2), torch.randn(4, 32), **options)
+
+
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y, x)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        y, x = ctx.saved_tensors
+        return gradient * y * 0.5 + x
+
+
+class Custom(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(4))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = Exp.apply(torch.tanh(layer(x)))
+        return x
+
+
+def test_a_budget_that_the_least_fits_is_met():
+    model, x = Custom(), torch.randn(128, 64)
+    least = remat.torch.trace(model, x).plan("min", work=SEARCH["work"]).peak_bytes
+    for more in (0, 4000, 16000, 30000):  # a search for the budget alone misses one of them
+        result = remat.torch.check(model, x, loss=square, budget=least + more, verbose=False, **SEARCH)
+        assert result and result.reports[-1]["budget_bytes"] == least + more >= result.measured_bytes
+
+
+class Sparse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(8, 4, sparse=True), nn.Linear(4, 4)
+
+    def forward(self, tokens):
+        return self.head(self.embed(tokens)).sin()
+
+
+class Writing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = mlp(4)
+
+    def forward(self, x):
+        return self.layers(x.add_(1))
+
+
+def test_check_leaves_inputs_alone_and_says_what_it_cannot_check():
+    x = torch.randn(64, 32)
+    before = x.clone()
+    assert remat.torch.check(Writing(), x, budget="90%", loss=square, steps=2, verbose=False, **SEARCH) and torch.equal(x, before)
+    assert remat.torch.check(torch.compile(mlp(4), backend="remat"), x, budget="90%", loss=square, verbose=False, **SEARCH)
+    result = remat.torch.check(Sparse(), torch.arange(8), budget="90%", loss=square, steps=2, verbose=False, **SEARCH)
+    assert result.identical and not result.planned and "sparse" in str(result)
+    model = Sparse()
+    model(torch.arange(8)).sum().backward()
+    step(model, torch.arange(8), budget="90%")[1].backward()  # beside a sparse gradient that exists
+    result = remat.torch.check(nn.LSTM(4, 4), torch.randn(3, 2, 4), budget="90%", loss=lambda y: square(y[0]), verbose=False, **SEARCH)
+    assert result.identical and not result.planned and "Dynamo compiled nothing" in str(result)
+    for model in (mlp(2).requires_grad_(False), lambda y: y):
+        with pytest.raises(remat.UsageError):
+            remat.torch.check(model, x, budget="90%", verbose=False)
+
+
+def test_trace_and_profile_refuse_in_one_line():
+    x = torch.randn(8, 32)
+    graph = remat.torch.trace(torch.compile(mlp(2), backend="remat"), x, loss=square)
+    assert graph.digest == remat.torch.trace(mlp(2), x, loss=square).digest
+    for arguments, says in (((graph, "tpu"), "no device 'tpu'"), ((remat.load("zoo:f"), "cpu"), "remat.torch.trace")):
+        with pytest.raises(remat.UsageError, match=says):
+            remat.torch.profile(*arguments)
+    with pytest.raises(remat.UsageError, match="repeat=0"):
+        remat.torch.profile(graph, "cpu", repeat=0)
 
 
 def test_eval_mode_and_no_gradients_run_as_they_are():
@@ -108,6 +189,36 @@ def test_retain_graph_second_backward_and_double_backward():
         loss.backward()
     with pytest.raises(RuntimeError, match="double backward"):
         torch.autograd.grad(square(compiled(x)), list(model.parameters()), create_graph=True)[0].sum().backward()
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(4))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + nn.functional.dropout(nn.functional.gelu(nn.functional.layer_norm(layer(x), (64,)).repeat(1, 4)), 0.3).view(-1, 4, 64).sum(1)
+        return x
+
+
+def test_a_retained_graph_keeps_its_backward_when_the_plan_changes():
+    def train(model, compiled, x):
+        torch.manual_seed(1)
+        first = compiled(x)
+        square(first).backward(retain_graph=True)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):  # what is saved is another tensor then
+            second = compiled(x)  # gradients exist now: planned again
+        first.sum().backward()
+        second.sum().backward()
+        return [p.grad for p in model.parameters()]
+
+    model, x = Wide(), torch.randn(128, 64)
+    plain = train(twin := copy.deepcopy(model), twin, x)
+    before = len(remat.torch.reports())
+    found = train(model, torch.compile(model, backend="remat", options={"budget": "60%", **SEARCH}), x)
+    first, second = remat.torch.reports()[before:]
+    assert first["saved_bytes"] != second["saved_bytes"] and all(map(torch.equal, plain, found))
 
 
 def test_gradients_accumulate_and_inputs_get_theirs():

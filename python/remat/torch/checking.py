@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import torch
 
-from ..errors import Error, size_text
+from ..errors import Error, UsageError, size_text
 from . import compiler
 from . import lower
 
@@ -32,14 +32,15 @@ class CheckResult:
     def __str__(self) -> str:
         same = "bit-identical to keep-all" if self.identical else "DIFFERENT: " + ", ".join(self.different[:5])
         if not self.planned:
-            return f"budget {self.budget}: not planned ({self.reports[-1]['reason'] if self.reports else 'no gradients'}), {same}"
+            reason = next((r["reason"] for r in self.reports if not r["planned"]), "Dynamo compiled nothing: see TORCH_LOGS=graph_breaks")
+            return f"budget {self.budget}: not planned ({reason}), {same}"
         return (f"budget {self.budget}: {same}; peak predicted {size_text(self.predicted_bytes or 0)}, measured {size_text(self.measured_bytes or 0)}, "
                 f"keep-all {size_text(self.keep_all_bytes or 0)}")
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
     """The bytes of a tensor: NaNs compare by their bits, and -0 is not 0."""
-    dense = tensor.detach().contiguous()
+    dense = (tensor if tensor.layout is torch.strided else tensor.to_dense()).detach().contiguous()
     return dense.view(torch.uint8) if dense.numel() and dense.dim() else dense.reshape(-1).clone().view(torch.uint8) if dense.numel() else dense
 
 
@@ -61,7 +62,8 @@ def _generators(devices: List[torch.device]) -> List[torch.Tensor]:
 def run_step(model: torch.nn.Module, inputs: Tuple[Any, ...], keywords: Dict[str, Any], loss: Optional[Callable[..., torch.Tensor]], compile: Callable[[Any], Any],
              steps: int = 1) -> Dict[str, Any]:
     """Trains `steps` steps on a copy of the model and returns every tensor that came of it, by name."""
-    twin = copy.deepcopy(model)
+    twin, copied = copy.deepcopy(model), {}
+    inputs, keywords = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: copy.deepcopy(t.detach(), copied).requires_grad_(t.requires_grad), (inputs, keywords))
     for parameter, original in zip(twin.parameters(), model.parameters()):
         parameter.grad = None if original.grad is None else original.grad.clone()
     compiled = compile(twin)
@@ -69,10 +71,11 @@ def run_step(model: torch.nn.Module, inputs: Tuple[Any, ...], keywords: Dict[str
     for step in range(steps):
         result = compiled(*inputs, **keywords)
         tensors = _tensors(result)
-        target = loss(result) if loss is not None else tensors[0] if tensors[0].dim() == 0 else sum(
+        target = loss(result) if loss is not None else tensors[0] if tensors and tensors[0].dim() == 0 else sum(
             t.float().sum() for t in tensors if t.is_floating_point() and t.requires_grad)
-        if target.requires_grad:
-            target.backward()
+        if not isinstance(target, torch.Tensor) or not target.requires_grad:
+            raise UsageError("nothing to check: no result needs a gradient (parameters without requires_grad, or torch.no_grad)")
+        target.backward()
         for i, tensor in enumerate(tensors):
             found[f"step {step} result {i}"] = tensor.detach().clone()
         del target, result, tensors
@@ -81,8 +84,9 @@ def run_step(model: torch.nn.Module, inputs: Tuple[Any, ...], keywords: Dict[str
     for name, buffer in twin.named_buffers():
         found[f"buffer {name}"] = buffer
     for i, tensor in enumerate(_tensors((inputs, keywords))):
+        found[f"input {i}"] = tensor.detach()
         if tensor.requires_grad:
-            found[f"gradient of input {i}"], tensor.grad = tensor.grad, None
+            found[f"gradient of input {i}"] = tensor.grad
     devices = sorted({p.device for p in twin.parameters()}, key=str)
     for i, state in enumerate(_generators(devices)):
         found[f"generator {i}"] = state
@@ -92,8 +96,11 @@ def run_step(model: torch.nn.Module, inputs: Tuple[Any, ...], keywords: Dict[str
 def check(model: torch.nn.Module, *inputs: Any, budget: Union[int, str, None], loss: Optional[Callable[..., torch.Tensor]] = None, verbose: bool = True,
           keywords: Optional[Dict[str, Any]] = None, steps: int = 1, **options: Any) -> CheckResult:
     """Compares a step under `budget` with torch's own backend that keeps everything ("aot_eager_default_partitioner"), from the same random numbers;
-    the model itself is not touched. `loss(result)` gives what is differentiated: by default the result if it is a scalar, else the sum of all.
+    model and inputs are not touched. `loss(result)` gives what is differentiated: by default the result if it is a scalar, else the sum of all.
     `options` are those of the backend."""
+    model = getattr(model, "_orig_mod", model)  # of a compiled model
+    if not isinstance(model, torch.nn.Module):
+        raise UsageError(f"check takes an nn.Module, not a {type(model).__name__}")
     saved = _generators(sorted({p.device for p in model.parameters()}, key=str))
     keywords = keywords or {}
 

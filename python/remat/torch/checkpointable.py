@@ -224,7 +224,7 @@ class _Run:
         self.needs = [tuple(t.requires_grad for t in inputs), *(g.out_needs_grad for g in self.groups)]
         self.saved: Dict[int, Tuple[Tensors, Tensors]] = {}
         self.forms: List[Optional[Form]] = [form] + [None] * len(self.groups)
-        self.versions: Dict[int, List[int]] = {}
+        self.contents: Dict[int, List[Tuple[Any, int]]] = {}  # parameters, by stage, of stages that run again
         self.input_versions = [t._version for t in self.a[0]]
         self.replays: Dict[int, Tuple[Optional[Tensors], Optional[stages.Buffers]]] = {}
         self.ambient = stages.ambient(device)
@@ -237,7 +237,7 @@ class _Run:
         self.position += 1
         if self.sequence.runs[stage - 1] == 1:
             return self.forward(step.kind, stage)
-        self.versions[stage] = [p._version for p in group.parameters]
+        self.contents[stage] = group.contents()
         buffers = stages.Buffers(group.buffers) if group.buffers else None
         states = stages.get_states(self.generators)
         out = self.forward(step.kind, stage)
@@ -250,8 +250,10 @@ class _Run:
     def again(self, kind: str, stage: int) -> None:
         """Another forward of a stage, as if it were the first."""
         group = self.groups[stage - 1]
-        if [p._version for p in group.parameters] != self.versions[stage]:
-            raise RuntimeError(f"Checkpointable: a parameter of stage {group.name} was modified in place between forward and backward: the stage cannot run again")
+        for (now, version), (then, old) in zip(group.contents(), self.contents[stage]):
+            if now is not then or version != old:
+                what = "modified in place" if now is then else "replaced by another tensor (torch.func.functional_call?)"
+                raise RuntimeError(f"Checkpointable: a parameter of stage {group.name} was {what} between forward and backward: the stage cannot run again")
         if stage == 1 and [t._version for t in self.a[0]] != self.input_versions:
             raise RuntimeError("Checkpointable: the input was modified in place between forward and backward: the first stage cannot run again")
         states, buffers = self.replays.get(stage, (None, None))
@@ -361,6 +363,7 @@ class Checkpointable(nn.Sequential):
         self.__dict__.update(sequential.__dict__)  # its very modules, hooks and mode
         self._reserve_bytes = bytes_of(reserve)
         self._measured: Dict[Any, Optional[stages.Measured]] = {}  # by kind of input; None: it runs as it is
+        self._holders: Tuple[int, ...] = ()  # identities of the parameters that were measured
         self.budget = budget
         if sample is not None:
             with torch.enable_grad():
@@ -394,6 +397,7 @@ class Checkpointable(nn.Sequential):
     def _key(self, tensors: Tensors, form: Optional[Form], device: torch.device) -> Tuple[Any, bool]:
         """What decides sizes and times, as far as can be told, and whether gradients accumulate. It is asked at every step: hence no generators over modules and parameters."""
         flags: List[Any] = []
+        holders: List[int] = []
         accumulating = False
         todo: List[nn.Module] = [self]
         while todo:
@@ -402,10 +406,13 @@ class Checkpointable(nn.Sequential):
             for parameter in module._parameters.values():
                 if parameter is not None:
                     flags.append(parameter.requires_grad)
+                    holders.append(id(parameter))
                     accumulating = accumulating or parameter.grad is not None
             if module._modules:
                 todo += [child for child in module._modules.values() if child is not None]
                 flags.append(stages.hooked(module))
+        if self._holders != tuple(holders):  # other tensors took the parameters' places: gradients are theirs now
+            self._measured, self._decided, self._holders = {}, {}, tuple(holders)
         described = tuple((t.shape, t.stride(), t.dtype, t.device, t.requires_grad) for t in tensors)
         shape = None if form is None else (repr(form.spec), tuple(map(repr, form.leaves)), form.is_tensor)
         return (described, shape, tuple(flags), device, stages.ambient(device)), accumulating

@@ -55,17 +55,15 @@ class Settings:
         if found.strategy not in core.strategies():
             raise UsageError(f"no strategy {found.strategy!r}: {', '.join(core.strategies())}")
         found.reserve = bytes_of(found.reserve)
-        if isinstance(found.budget, str):
-            bytes_of(found.budget if found.budget != "min" else "0", 1)  # refused here, before anything is traced
+        if found.budget is not None and found.budget != "min":
+            bytes_of(found.budget, 1)  # refused here, before anything is traced
         return found
 
 
 def bytes_of(text: Union[int, str], whole: Optional[int] = None) -> int:
     """Bytes of "8GiB", "900MB", 4096, and of "50%" if it is said what the whole is."""
-    if isinstance(text, int):
-        if text < 0:
-            raise UsageError(f"{text} bytes: negative")
-        return text
+    if not isinstance(text, str):
+        return core._byte_count(text)
     if text.strip().endswith("%") and whole is None:
         raise UsageError(f"{text!r}: bytes are wanted here")
     out = ctypes.c_int64()
@@ -131,8 +129,6 @@ def _cached(path: Optional[pathlib.Path], graph: core.Graph) -> Optional[core.Pl
 def make_plan(graph: core.Graph, settings: Settings, budget: Union[int, str, None], keep_all_peak_bytes: int) -> Tuple[core.Plan, bool]:
     """A plan within the budget, and whether it came from the disk. Nothing fits: an error that says what would."""
     folder, path = _cache_folder(settings), None
-    if isinstance(budget, str) and budget != "min":
-        budget = bytes_of(budget, keep_all_peak_bytes)
     if folder is not None and budget is not None:
         costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if settings.costs == "measure" else graph.cost_model
         key = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
@@ -145,6 +141,8 @@ def make_plan(graph: core.Graph, settings: Settings, budget: Union[int, str, Non
         raise KeyboardInterrupt
     if plan.status:
         least = graph.plan("min", settings.strategy, strict=False, **settings.search)
+        if isinstance(budget, int) and least.peak_bytes <= budget and graph.verify(least):  # a search that went for the least got there, the other did not
+            return least, False
         kind = Infeasible if plan.status == 10 else NotFound
         peak = min(plan.peak_bytes, least.peak_bytes)
         raise kind(f"{graph._why(plan)}; the least that was found to do is {peak} bytes ({size_text(peak)}, "
@@ -168,6 +166,7 @@ class Solution:
     info: Dict[str, Any]
     cost_model: str
     cached: bool
+    budget_bytes: Optional[int]
 
     @property
     def extra_bytes(self) -> int:
@@ -176,7 +175,7 @@ class Solution:
 
     def report(self, **more: Any) -> Dict[str, Any]:
         plan, info, verdict = self.plan, self.info, self.verdict
-        return {"graph": plan.graph, "planned": True, "reason": "", "device": str(self.joint.device), "budget_bytes": plan.budget_bytes,
+        return {"graph": plan.graph, "planned": True, "reason": "", "device": str(self.joint.device), "budget_bytes": self.budget_bytes,
                 "peak_bytes": verdict.peak_bytes, "keep_all_peak_bytes": info["keep_all_peak_bytes"], "need_bytes": info["need_bytes"],
                 "resident_bytes": info["resident_bytes"], "saved_bytes": plan.saved_bytes,
                 "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
@@ -222,7 +221,11 @@ class Work:
             self.measure()
         joint = self.joint(**memory)
         graph = joint.graph().prepare("given" if self.measured else _roofline(self.settings, joint.device))
-        plan, cached = make_plan(graph, self.settings, budget, self.keep_all_info(**memory)["keep_all_peak_bytes"])
+        keep_all_peak_bytes = self.keep_all_info(**memory)["keep_all_peak_bytes"]
+        if isinstance(budget, str) and budget != "min":
+            budget = bytes_of(budget, keep_all_peak_bytes)
+        plan, cached = make_plan(graph, self.settings, budget, keep_all_peak_bytes)
+        budget_bytes = plan.budget_bytes if budget == "min" else budget
         if any(step.kind != "run" for step in plan.steps):
             raise Unsupported("a plan that offloads")
         schedule = [step.index for step in plan.steps]
@@ -233,9 +236,9 @@ class Work:
         verdict = lowered.verify(schedule)
         if not verdict:
             raise Unsupported(f"a plan that the verifier refuses once it is lowered ({verdict.reason})")
-        if plan.budget_bytes is not None and verdict.peak_bytes > max(plan.budget_bytes, plan.peak_bytes):
+        if budget_bytes is not None and verdict.peak_bytes > max(budget_bytes, plan.peak_bytes):
             raise Unsupported("a plan that needs more memory once it is lowered")
-        return Solution(final, schedule, plan, verdict, lowered.info(), graph.cost_model, cached)
+        return Solution(final, schedule, plan, verdict, lowered.info(), graph.cost_model, cached, budget_bytes)
 
 
 def _own_partition(module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], reason: str) -> Any:

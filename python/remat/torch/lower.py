@@ -1,11 +1,12 @@
 """A plan as torch.fx: the steps before the boundary are the forward module, those behind it the backward module, an op that runs again is a node
 again, and what a backward step reads of the forward pass is a saved tensor. Then each module as straight Python code that frees what the plan frees.
 
-Invariant: every node of the modules is one step of the plan, in its order; a name is deleted right behind the last node that reads it, so a
+Invariant: every node of the modules but the token is one step of the plan, in its order; a name is deleted right behind the last node that reads it, so a
 storage lives exactly as long as the verifier counted (the caller hands its arguments over in a list, which is emptied).
 """
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
 
@@ -130,15 +131,23 @@ class _Side:
 def _fake_state(node: fx.Node) -> torch.Tensor:
     tensor = tensors_of(node.meta["val"])[0][1]
     state = rng.rng_state(*_location(node)) if tensor.device.type == "cpu" or getattr(torch, tensor.device.type).is_available() else torch.empty(16, dtype=torch.uint8)
-    mode = getattr(tensor, "fake_mode", None)
-    if mode is None:
-        return state
-    with mode:
-        return torch.empty(state.shape, dtype=state.dtype)
+    return _fake([node], lambda: torch.empty(state.shape, dtype=state.dtype))
 
 
-def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.GraphModule]:
-    """The forward and the backward module of a schedule, in AOTAutograd's calling convention."""
+def _fake(nodes: Sequence[fx.Node], make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """What `make` makes, as fake as the nodes' tensors are."""
+    modes = [mode for node in nodes for _, t in tensors_of(node.meta.get("val")) for mode in [getattr(t, "fake_mode", None)] if mode is not None]
+    with modes[0] if modes else contextlib.nullcontext():
+        return make()
+
+
+def token(number: int) -> torch.Tensor:
+    """A tensor without elements that says by its shape which plan made it. It is saved behind the others, and lives exactly as long as a backward pass may come."""
+    return torch.empty(0, number)
+
+
+def split(joint: Joint, schedule: Sequence[int], number: int = 0) -> Tuple[fx.GraphModule, fx.GraphModule]:
+    """The forward and the backward module of a schedule, in AOTAutograd's calling convention; the last of the saved tensors is `token(number)`."""
     if schedule.count(joint.boundary) != 1:
         raise Unsupported("a plan without its boundary")
     middle = schedule.index(joint.boundary)
@@ -154,7 +163,9 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
     constants = {joint.values[node, 0]: node for node in joint.constants}
     crossing = [value for value in saved if value not in constants]
     returned = [forward.read(n) if isinstance(n, fx.Node) else n for n in joint.fwd_outputs]
-    kept = [forward.env[value] for value in crossing]
+    mark = forward.graph.call_function(token, (number,))
+    mark.meta["val"] = _fake(joint.primals + joint.tangents, lambda: token(number))
+    kept = [*(forward.env[value] for value in crossing), mark]
     sizes = _sizes(joint, schedule[middle + 1:])
     output = forward.graph.output(tuple(returned + kept + [forward.read(node) for node in sizes]))
     output.meta["desc"] = [*joint.fwd_descriptions, *_saved_descriptions(len(kept) + len(sizes))]
@@ -162,6 +173,7 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
         backward.placeholder(node, node.name, node.meta)
     for value, node in zip(crossing, kept):
         backward.placeholder(value, node.name, node.meta)
+    backward.graph.placeholder(mark.name).meta = dict(mark.meta)
     for node in joint.tangents:
         backward.placeholder(joint.values[node, 0], node.name, node.meta)
     for op in schedule[middle + 1:]:
@@ -224,7 +236,7 @@ class Meter:
     def take(self, value: Any) -> None:
         from torch.multiprocessing.reductions import StorageWeakRef
         for item in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(item, torch.Tensor) and item.device.type == self.device_type:
+            if isinstance(item, torch.Tensor) and item.device.type == self.device_type and item.layout is torch.strided:  # others are not planned
                 storage = item.untyped_storage()
                 self._live[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
 

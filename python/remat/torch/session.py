@@ -1,6 +1,7 @@
 """The graphs of one training step, which share one budget. torch.compile hands them over one at a time (a graph break, a loss that is compiled by
 itself), and each is planned as it comes; the first step shows which of them run together and in which order. Before the second step they
-are planned together and the new code is put in place of the old: a forward and a backward function change only while no backward is pending.
+are planned together and the new code is put in place of the old, while no backward is pending. A forward run that is still differentiated later (retain_graph)
+needs the backward function of its own plan: the last saved tensor, which has no elements, carries the number of the plan in its shape (lower.token).
 
 Memory. Graphs run as F1 F2 .. Fn Bn .. B2 B1. While graph i + 1 runs, graph i stands at its boundary: it holds what it saved and what it returned. So the
 extra bytes of graph i + 1 at its peak are workspace of the boundary of graph i, and the gradients of later graphs' parameters stay from there on.
@@ -52,7 +53,7 @@ class Record:
     def __init__(self, session: "Session", work: Work):
         self.session, self.work = session, work
         self.forward: Optional[Callable[[List[Any]], Any]] = None
-        self.backward: Optional[Callable[[List[Any]], Any]] = None
+        self.backwards: Dict[int, Callable[[List[Any]], Any]] = {}  # by the number of the plan; 0 is what torch compiled
         self.inputs: Dict[int, int] = {}
         self.outputs: Set[int] = set()
         self.watched = list(work.static or ())
@@ -61,25 +62,17 @@ class Record:
 
     def modules(self, solution: Solution) -> Tuple[fx.GraphModule, fx.GraphModule]:
         self.solution = solution
-        made = lower.split(solution.joint, solution.schedule)
-        self.witness = self._witness(made[0])
+        made = lower.split(solution.joint, solution.schedule, len(self.backwards))
+        self.n_sizes = sum(is_scalar(node) for node in made[0].graph.find_nodes(op="output")[0].args[0][self.work.num_fwd_outputs:])
         for side, module in zip(("forward", "backward"), made):
             module.meta["remat_record"] = (self.serial, side)
         return made
 
-    def _witness(self, module: fx.GraphModule) -> Optional[int]:
-        """Which result lives exactly as long as a backward pass may come: a saved tensor with a storage of its own."""
-        given = {storage_key(node.meta["val"]) for node in module.graph.find_nodes(op="placeholder") if not is_scalar(node)}
-        returned = module.graph.find_nodes(op="output")[0].args[0]
-        others = {storage_key(n.meta["val"]) for n in returned[:self.work.num_fwd_outputs] if isinstance(n, fx.Node) and not is_scalar(n)}
-        for index in range(self.work.num_fwd_outputs, len(returned)):
-            if not is_scalar(returned[index]) and storage_key(returned[index].meta["val"]) not in given | others:
-                return index
-        return None
-
     def replace(self, solution: Solution) -> None:
+        number = len(self.backwards)
         forward, backward = self.modules(solution)
-        self.forward, self.backward = lower.compile_boxed(forward), lower.compile_boxed(backward)
+        self.backwards[number] = lower.compile_boxed(backward)
+        self.forward = lower.compile_boxed(forward)
 
     def run_forward(self, args: List[Any]) -> Any:
         session = self.session
@@ -90,11 +83,13 @@ class Record:
         result = self.forward(args)  # type: ignore[misc]
         if recording:
             self.outputs = set(_keys(result[:self.work.num_fwd_outputs], device_type))
-        session.pending.append((self, None if self.witness is None else StorageWeakRef(result[self.witness].untyped_storage())))
+        token = result[len(result) - self.n_sizes - 1]
+        session.pending.append((self, StorageWeakRef(token.untyped_storage())))
         return result
 
     def run_backward(self, args: List[Any]) -> Any:
-        result = self.backward(args)  # type: ignore[misc]
+        token = args[len(args) - len(self.solution.joint.tangents) - 1]
+        result = self.backwards[token.shape[1]](args)
         self.session.end(self)
         return result
 
@@ -115,7 +110,8 @@ class Session:
         held = {}
         for tensor in tensors:
             if isinstance(tensor, torch.Tensor) and tensor.is_leaf and tensor.grad is not None:
-                held[id(tensor)] = tensor.grad.untyped_storage().nbytes()
+                parts = (tensor.grad._indices(), tensor.grad._values()) if tensor.grad.layout is torch.sparse_coo else (tensor.grad,)
+                held[id(tensor)] = sum(part.untyped_storage().nbytes() for part in parts)
         self.gradient_bytes = max(self.gradient_bytes, sum(held.values()))
 
     # ---- compile time ----
@@ -148,7 +144,7 @@ class Session:
             self.fresh = [other for other in self.fresh if other is not record]
             boxed: Any = lambda args: record.run_forward(args)  # noqa: E731
         else:
-            record.backward = record.backward or run
+            record.backwards[0] = run
             boxed = lambda args: record.run_backward(args)  # noqa: E731
         boxed._boxed_call = True
         return boxed
@@ -168,7 +164,7 @@ class Session:
     def _prune(self) -> None:
         """Results that were dropped get no backward pass."""
         if self.pending:
-            self.pending = [entry for entry in self.pending if entry[1] is not None and not entry[1].expired()]
+            self.pending = [entry for entry in self.pending if not entry[1].expired()]
 
     def end(self, record: Record) -> None:
         for i in range(len(self.pending) - 1, -1, -1):
@@ -208,7 +204,7 @@ class Session:
 
     def _plan(self, records: List[Record]) -> None:
         """Plans the graphs of a step together and puts the code in place: the later ones keep as much as pays."""
-        if any(record.forward is None or record.backward is None for record in records):
+        if any(record.forward is None or not record.backwards for record in records):
             compiler._warn("remat: this torch hides a compiled function: the plan stays as it is, and the budget holds for each graph alone")
             return
         resident: Dict[int, int] = {}

@@ -80,6 +80,12 @@ class Group:
     out_needs_grad: Tuple[bool, ...] = ()
     sizes: Stage = field(default_factory=Stage)
 
+    places: List[Tuple[Dict[str, Any], str]] = field(default_factory=list)  # where its modules hold their parameters, frozen ones too
+
+    def contents(self) -> List[Tuple[Any, int]]:
+        """The parameters as they are now: the tensors, and how often each was written."""
+        return [(p, p._version) for p in [held.get(name) for held, name in self.places] if p is not None]
+
     def __call__(self, value: Any) -> Any:
         for module in self.modules:
             value = module(value)
@@ -407,6 +413,7 @@ class _Measure:
             before.restore()
 
         group.norms = [m for top in group.modules for m in top.modules() if type(m) in NORMS]
+        group.places = [(m._parameters, name) for top in group.modules for m in top.modules() for name in m._parameters]
         group.parameters = list({id(p): p for top in group.modules for p in top.parameters() if p.requires_grad}.values())
         if self.device.type == "cuda":  # libraries take their workspaces, kernels are loaded and chosen
             for _ in range(2):

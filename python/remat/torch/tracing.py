@@ -87,7 +87,7 @@ def capture(model: nn.Module, args: Tuple[Any, ...], kwargs: Dict[str, Any], los
         raise _Captured
 
     leaves, spec = pytree.tree_flatten((args, kwargs))
-    step = _Step(model, loss, spec)
+    step = _Step(getattr(model, "_orig_mod", model), loss, spec)  # what a compiled model was made of
     static = {**dict(step.named_parameters()), **dict(step.named_buffers())}
     mode = _mode_of(list(static.values()), leaves)
 
@@ -255,11 +255,19 @@ def profile(graph: TracedGraph, device: Union[str, torch.device, None] = None, *
     >>> remat.torch.profile(graph, "a100").cost_model
     'roofline:a100'
     """
+    if not isinstance(graph, TracedGraph):
+        raise UsageError("profile takes what remat.torch.trace gave: a graph from a file has no ops of torch to time")
+    if repeat < 1:
+        raise UsageError(f"repeat={repeat}: an op must run once at least")
     if device is None or str(device) in core.devices() and str(device) != "cpu":
         made = graph.prepare(f"roofline:{device or 'h100'}")
         made.__class__ = TracedGraph
         made.joint, made.document = graph.joint, graph.document
         return made
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f"no device {str(device)!r} here ({str(error).splitlines()[0][:120]}); rooflines: {', '.join(core.devices())}") from None
     document = copy.deepcopy(graph.document)
     measured = measure(graph.joint, torch.device(device), repeat)
     for entry, row in zip(graph.joint.ops, document["nodes"]):
