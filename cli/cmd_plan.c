@@ -154,6 +154,9 @@ int cmd_plan(session *s)
     if (a->text[FLAG_MPS]) {
         if ((strategy && strcmp(strategy, "checkmate") != 0) || s->chain)
             return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps", "is for strategy checkmate and for graphs");
+        if (a->text[FLAG_OUTPUT]) return out_fail(s->out, REMAT_E_USAGE, "plan", "-o", "and --mps exclude each other");
+        if (session_format(a->text[FLAG_MPS], REMAT_JSON) == REMAT_JSON_GZ)
+            return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps", "is not compressed: choose a name without .gz");
         return session_write(s, a->text[FLAG_MPS], write_program, &budget, REMAT_JSON);
     }
     if (!strategy && budget == REMAT_BUDGET_NONE) strategy = "keep-all";

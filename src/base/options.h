@@ -28,7 +28,7 @@
     OPT(seed, 0, 0, INT64_MAX, "of every random choice: same seed and work limit, same plan")                                  \
     OPT(slots, 500, 0, 1000000, "rotor, rotor-float, revolve: slots that memory is cut into; 0: exact")                        \
     OPT(soft_peak, 0, 0, 1, "fastsa: log-add-exp over all steps instead of the peak (slow)")                                   \
-    OPT(threads, 1, 1, 64, "fastsa: at most one per chain; the plan does not depend on it")                                    \
+    OPT(threads, 1, 1, 64, "fastsa, auto, checkmate: the plan of the first two does not depend on it")                         \
     OPT(time_ms, 0, 0, INT64_MAX / 1000000, "wall clock limit of a planner; 0: none")                                          \
     OPT(work, 0, 0, INT64_MAX, "work limit of a planner in its own unit; 0: about a second's worth")
 

@@ -85,12 +85,31 @@ static remat_status list_current(remat_ctx *ctx, rm_future *f)
     return REMAT_OK;
 }
 
+typedef enum pass { MEASURE, COUNT, FILL } pass;
+
 /* From position t back to `from` the storage is wanted by `deadline`. */
-static void want(rm_future *f, uint32_t store, uint32_t from, uint32_t deadline, bool count)
+static void want(rm_future *f, uint32_t store, uint32_t from, uint32_t deadline, pass of)
 {
-    for (uint32_t t = from + 1; t <= deadline; t++)
-        if (count) f->wanted_begin[t + 2]++;
+    if (of == MEASURE) f->n_wanted += deadline - from;
+    for (uint32_t t = from + 1; t <= deadline && of != MEASURE; t++)
+        if (of == COUNT) f->wanted_begin[t + 2]++;
         else f->wanted[f->wanted_begin[t + 1]++] = (rm_wanted){store, deadline};
+}
+
+/* last: by storage, the position that touched it last. */
+static void walk_wanted(rm_future *f, uint32_t *last, pass of)
+{
+    const rm_normal *nm = f->nm;
+    for (uint32_t t = 0; t < nm->n_ops; t++) {
+        const uint32_t op = f->bound.order[t];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && !rm_is_free_view(nm, op); k++) {
+            want(f, nm->in[k], last[nm->in[k]], t, of);
+            last[nm->in[k]] = t;
+        }
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) last[nm->out[k]] = t;
+    }
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->is_output[s]) want(f, s, last[s], nm->n_ops, of);
 }
 
 static int by_deadline(const void *left, const void *right)
@@ -100,28 +119,14 @@ static int by_deadline(const void *left, const void *right)
     return (a->store > b->store) - (a->store < b->store);
 }
 
-static remat_status list_wanted(remat_ctx *ctx, rm_future *f)
+static remat_status list_wanted(remat_ctx *ctx, uint32_t *last, rm_future *f)
 {
-    const rm_normal *nm = f->nm;
-    const uint32_t n = nm->n_ops;
-    uint32_t *last; /* by storage: the position that touched it last */
+    const uint32_t n = f->nm->n_ops;
     TRY(RM_SCRATCH(ctx, f->wanted_begin, (size_t)n + 3));
-    TRY(RM_SCRATCH(ctx, last, nm->n_stores));
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t t = 0; t < n; t++) {
-            const uint32_t op = f->bound.order[t];
-            for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && !rm_is_free_view(nm, op); k++) {
-                want(f, nm->in[k], last[nm->in[k]], t, pass == 0);
-                last[nm->in[k]] = t;
-            }
-            for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) last[nm->out[k]] = t;
-        }
-        for (uint32_t s = 0; s < nm->n_stores; s++)
-            if (nm->is_output[s]) want(f, s, last[s], n, pass == 0);
-        if (pass) break;
-        for (uint32_t t = 0; t <= n; t++) f->wanted_begin[t + 2] += f->wanted_begin[t + 1];
-        TRY(RM_SCRATCH(ctx, f->wanted, f->wanted_begin[n + 2]));
-    }
+    walk_wanted(f, last, COUNT);
+    for (uint32_t t = 0; t <= n; t++) f->wanted_begin[t + 2] += f->wanted_begin[t + 1];
+    TRY(RM_SCRATCH(ctx, f->wanted, f->wanted_begin[n + 2]));
+    walk_wanted(f, last, FILL);
     for (uint32_t t = 0; t <= n; t++) {
         const uint32_t size = f->wanted_begin[t + 1] - f->wanted_begin[t];
         if (size) qsort(f->wanted + f->wanted_begin[t], size, sizeof *f->wanted, by_deadline);
@@ -129,27 +134,32 @@ static remat_status list_wanted(remat_ctx *ctx, rm_future *f)
     return REMAT_OK;
 }
 
-/* Of current and wanted, about: a storage is wanted where it has a gap, and at a few more positions. */
-static int64_t table_bytes(const rm_future *f)
+/* Of current and wanted, whose places are counted in 32 bits. A storage is wanted where it has a gap, and also where it has none: what a pinned op
+ * made. */
+static bool tables_fit(rm_future *f, uint32_t *last, int64_t most_bytes)
 {
     const rm_bound *b = &f->bound;
-    int64_t positions = f->nm->in_begin[f->nm->n_ops];
-    for (uint32_t i = 0; i < b->n_gaps; i++) positions += b->gaps[i].to - b->gaps[i].from;
-    return positions * (int64_t)(sizeof *f->current + sizeof *f->wanted);
+    int64_t n_current = 0;
+    walk_wanted(f, last, MEASURE);
+    for (uint32_t i = 0; i < b->n_gaps; i++) n_current += b->gaps[i].to - b->start[i];
+    return n_current < UINT32_MAX && f->n_wanted < UINT32_MAX &&
+           n_current * (int64_t)sizeof *f->current + f->n_wanted * (int64_t)sizeof *f->wanted <= most_bytes;
 }
 
 remat_status rm_future_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order, int64_t most_bytes,
                            rm_future *out)
 {
     rm_future f = {.nm = nm};
+    uint32_t *last; /* by storage: the position that touched it last */
     const rm_bound_options options = {.rules = (unsigned)ctx->options.bound_rules, .charges = true};
     TRY(rm_bound_solve(ctx, nm, budget_bytes, order, &options, &f.bound));
-    if (f.bound.feasible && table_bytes(&f) <= most_bytes) {
+    TRY(RM_SCRATCH(ctx, last, nm->n_stores));
+    if (f.bound.feasible && tables_fit(&f, last, most_bytes)) {
         TRY(RM_SCRATCH(ctx, f.position, nm->n_ops));
         for (uint32_t t = 0; t < nm->n_ops; t++) f.position[f.bound.order[t]] = t;
         TRY(list_base(ctx, budget_bytes, &f));
         TRY(list_current(ctx, &f));
-        TRY(list_wanted(ctx, &f));
+        TRY(list_wanted(ctx, last, &f));
         TRY(RM_SCRATCH(ctx, f.forced_stamp, nm->n_ops));
         TRY(RM_SCRATCH(ctx, f.forced, nm->n_ops));
         TRY(RM_SCRATCH(ctx, f.deadline, nm->n_ops));

@@ -23,6 +23,7 @@ typedef struct rm_future { /* arrays live in scratch */
     rm_bound bound;
     uint32_t *position; /* by op */
     int64_t *base;      /* by t: first runs from t on, and gaps that begin there; in cost units / unit */
+    int64_t n_wanted;
     uint32_t *wanted_begin, *current_begin;
     rm_wanted *wanted;       /* by t, then deadline */
     rm_current_gap *current; /* by t */

@@ -46,6 +46,8 @@ def test_usage(remat):
     for value in ("2", "-1", "x", "nan", ""):
         remat.fails(USAGE, *base, "--mip-gap", value, says=("--mip-gap",))
     remat.fails(USAGE, *base[:3], "auto", "--budget", "90%", "--mps", "x.mps", says=("--mps", "checkmate"))
+    remat.fails(USAGE, "plan", VGG16, "--budget", "90%", "--mps", "x.mps", "-o", "plan.json", says=("-o", "--mps"))
+    remat.fails(USAGE, "plan", VGG16, "--budget", "90%", "--mps", "x.mps.gz", says=("--mps", ".gz"))
     remat.fails(USAGE, "plan", VGG16, "--mps", "-", says=("budget",))
     remat.fails(USAGE, "import", VGG16, "--budget", "90%", says=("--mps-solution",))
     remat.fails(APPLIES, *base, "--checkmate-entries", "1000", says=("checkmate", "1000 entries"))

@@ -2,6 +2,7 @@
  * solver proves too; stopped by work, memory or a signal it keeps the plan and a bound that is true; plans say how their bound was
  * proved, and the verifier neither refuses such a bound nor takes it for checked. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
@@ -88,6 +89,60 @@ static void by_memory(void **state)
     assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_WORK);
     remat_plan_free(plan);
     remat_graph_free(graph);
+}
+
+typedef struct meter {
+    size_t now, most;
+} meter;
+
+static void *measured_resize(void *user, void *p, size_t old_size, size_t new_size)
+{
+    meter *m = user;
+    m->now += new_size - old_size;
+    if (m->now > m->most) m->most = m->now;
+    if (new_size) return realloc(p, new_size);
+    free(p);
+    return NULL;
+}
+
+/* A storage of 1000 bytes is read before and after a crowd of `n` pinned ones, whose values have no gaps but live long: those count too. */
+static remat_graph *crowd(remat_ctx *ctx, uint32_t n)
+{
+    remat_builder *b = remat_builder_new(ctx, "crowd");
+    remat_graph *graph = NULL;
+    const uint32_t large = remat_builder_value(b, "large", 1000), first = remat_builder_value(b, "first", 1);
+    remat_builder_op(b, "make", NOTHING, &large, 1);
+    remat_builder_op_set(b, remat_builder_op(b, "use", &large, 1, &first, 1), REMAT_OP_PINNED, 1);
+    for (uint32_t i = 0; i < 2 * n; i++) {
+        const uint32_t value = remat_builder_value(b, "v", i < n), read = value - n;
+        remat_builder_op_set(b, remat_builder_op(b, "op", &read, i >= n, &value, 1), REMAT_OP_PINNED, 1);
+    }
+    const uint32_t last = remat_builder_value(b, "last", 1);
+    remat_builder_op_set(b, remat_builder_op(b, "use", &large, 1, &last, 1), REMAT_OP_PINNED, 1);
+    for (uint32_t op = 0; op < 2 * n + 3; op++) remat_builder_op_set(b, op, REMAT_OP_COST, 1);
+    remat_builder_output(b, last);
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    return graph;
+}
+
+static void by_tables(void **state)
+{
+    enum { N = 1500 };
+    meter m = {0};
+    const remat_alloc hooks = {measured_resize, &m};
+    remat_ctx *ctx = remat_ctx_new(&hooks);
+    remat_plan *plan = NULL;
+    (void)state;
+    remat_graph *graph = crowd(ctx, N);
+    OK(ctx, remat_ctx_set(ctx, "proof_bytes", 1 << 20));
+    OK(ctx, remat_plan_make(ctx, graph, "exact", N + 500, &plan));
+    assert_int_equal(remat_plan_summary(plan)->cost, 2 * N + 4);
+    assert_true(m.most < (8 << 20)); /* N * N entries would be 18 MB */
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+    remat_ctx_free(ctx);
+    assert_int_equal(m.now, 0);
 }
 
 typedef struct watcher {
@@ -215,7 +270,7 @@ static void nothing_to_prove(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(table_2),   WITH_CONTEXT(by_work),            WITH_CONTEXT(by_memory),
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(table_2),   WITH_CONTEXT(by_work),            WITH_CONTEXT(by_memory),          WITH_CONTEXT(by_tables),
                                        WITH_CONTEXT(by_signal), WITH_CONTEXT(what_the_file_says), WITH_CONTEXT(nothing_to_prove)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
