@@ -128,7 +128,7 @@ static void run_task(walker *w, const task *t)
         const int64_t before = w->edits;
         w->heat = c->unit * t->plan.first_heat * rm_exp(share * rm_log(t->plan.last_heat / t->plan.first_heat));
         if (share < t->plan.ramp) w->lambda = first_lambda * rm_exp(share / t->plan.ramp * 3.4011973816621555); /* ln 30 */
-        else w->lambda *= w->excess_now > 0 ? 1.02 : 0.98;
+        else w->lambda *= w->excess_now <= 0 ? 0.98 : w->lambda < 1e100 ? 1.02 : 1; /* never infinite */
         for (int i = 0; i < BATCH; i++) mutate(w);
         if (w->edits >= next_respacing || w->search.q.crowded) {
             rm_search_respace(&w->search);
