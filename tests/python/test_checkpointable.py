@@ -279,7 +279,7 @@ def test_changes_between_forward_and_backward_are_noticed():
     loss = loss_of(model(x))
     with torch.no_grad():
         next(model.parameters()).add_(1)
-    with pytest.raises(RuntimeError, match="parameter of stage 0 was modified"):
+    with pytest.raises(RuntimeError, match="parameter or buffer of stage 0 was modified"):
         loss.backward()
     loss = loss_of(model(x))
     x.zero_()
@@ -311,7 +311,27 @@ def test_a_frozen_parameter_that_changes_between_forward_and_backward_is_noticed
     loss = loss_of(model(x))
     with torch.no_grad():
         plain[2].bias.add_(1)
-    with pytest.raises(RuntimeError, match="parameter of stage 2 was modified"):
+    with pytest.raises(RuntimeError, match="of stage 2 was modified"):
+        loss.backward()
+
+
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("factor", torch.full((32,), 0.5))
+
+    def forward(self, x):
+        return x * self.factor
+
+
+def test_a_buffer_that_changes_between_forward_and_backward_is_noticed():
+    layers = [layer for i in range(4) for layer in (nn.Linear(32, 32), Scale())]
+    plain, x = nn.Sequential(*layers), torch.randn(64, 32)
+    model = Checkpointable(plain, "min", x)
+    loss_of(model(x)).backward()  # as it is: fine
+    loss = loss_of(model(x))
+    plain[1].factor.mul_(2)
+    with pytest.raises(RuntimeError, match="was modified in place between forward and backward"):
         loss.backward()
 
 

@@ -224,7 +224,7 @@ class _Run:
         self.needs = [tuple(t.requires_grad for t in inputs), *(g.out_needs_grad for g in self.groups)]
         self.saved: Dict[int, Tuple[Tensors, Tensors]] = {}
         self.forms: List[Optional[Form]] = [form] + [None] * len(self.groups)
-        self.contents: Dict[int, List[Tuple[Any, int]]] = {}  # parameters, by stage, of stages that run again
+        self.contents: Dict[int, List[Tuple[Any, int]]] = {}  # what forward only reads, by stage, of stages that run again
         self.input_versions = [t._version for t in self.a[0]]
         self.replays: Dict[int, Tuple[Optional[Tensors], Optional[stages.Buffers]]] = {}
         self.ambient = stages.ambient(device)
@@ -253,7 +253,7 @@ class _Run:
         for (now, version), (then, old) in zip(group.contents(), self.contents[stage]):
             if now is not then or version != old:
                 what = "modified in place" if now is then else "replaced by another tensor (torch.func.functional_call?)"
-                raise RuntimeError(f"Checkpointable: a parameter of stage {group.name} was {what} between forward and backward: the stage cannot run again")
+                raise RuntimeError(f"Checkpointable: a parameter or buffer of stage {group.name} was {what} between forward and backward: the stage cannot run again")
         if stage == 1 and [t._version for t in self.a[0]] != self.input_versions:
             raise RuntimeError("Checkpointable: the input was modified in place between forward and backward: the first stage cannot run again")
         states, buffers = self.replays.get(stage, (None, None))

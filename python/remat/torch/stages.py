@@ -80,10 +80,10 @@ class Group:
     out_needs_grad: Tuple[bool, ...] = ()
     sizes: Stage = field(default_factory=Stage)
 
-    places: List[Tuple[Dict[str, Any], str]] = field(default_factory=list)  # where its modules hold their parameters, frozen ones too
+    places: List[Tuple[Dict[str, Any], str]] = field(default_factory=list)  # where its modules hold what forward only reads: parameters, frozen ones too, and buffers
 
     def contents(self) -> List[Tuple[Any, int]]:
-        """The parameters as they are now: the tensors, and how often each was written."""
+        """Parameters and buffers that forward only reads as they are now: the tensors, and how often each was written."""
         return [(p, p._version) for p in [held.get(name) for held, name in self.places] if p is not None]
 
     def __call__(self, value: Any) -> Any:
@@ -449,6 +449,7 @@ class _Measure:
         self.compare(group, inputs, form, needs_grad, reference, rewind)
         running = {(id(m), name) for m in group.norms if m.training and m.track_running_stats for name in m._buffers}
         group.buffers = [(m, name) for m, name in written if (id(m), name) not in running]
+        group.places += [(m._buffers, name) for m, name in places if (m, name) not in written]
         del reference
         with self.gauge as gauge:
             start = gauge.now()
