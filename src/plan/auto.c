@@ -76,7 +76,7 @@ static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumb
     for (int64_t part = 16; part <= 256;) {
         const int64_t before = best->peak_bytes, target = before - before / part;
         if (target >= need_bytes) TRY(run_at(p, target, 4, run, best));
-        if (best->peak_bytes > target) part *= 2;
+        if (best->peak_bytes > target || best->peak_bytes == before) part *= 2;
     }
     return run_at(p, best->peak_bytes, 1, run, best);
 }

@@ -167,6 +167,20 @@ static void improves_a_start(void **state)
     remat_graph_free(graph);
 }
 
+/* A graph of a few bytes: there the steps between budgets are less than one. */
+static void least_of_little(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_load(ctx, "zoo:f", &graph));
+    OK(ctx, remat_ctx_set(ctx, "work", 1000));
+    OK(ctx, remat_plan_make(ctx, graph, "auto", REMAT_BUDGET_MIN, &plan));
+    assert_true(remat_plan_summary(plan)->peak_bytes <= remat_plan_summary(plan)->keep_all_peak_bytes);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {WITH_CONTEXT(never_dearer),
@@ -174,6 +188,7 @@ int main(void)
                                        WITH_CONTEXT(same_plan_twice),
                                        WITH_CONTEXT(on_chains),
                                        WITH_CONTEXT(flow_seeds),
-                                       WITH_CONTEXT(improves_a_start)};
+                                       WITH_CONTEXT(improves_a_start),
+                                       WITH_CONTEXT(least_of_little)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
