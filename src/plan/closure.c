@@ -91,7 +91,7 @@ static uint32_t second_run(rm_search *s)
 {
     for (int i = 0; i < TRIES / 2; i++) {
         const uint32_t slot = rm_search_full_slot(s);
-        if (s->q.runs[s->q.at[slot]] > 1) return slot;
+        if (!rm_is_fetch(s->q.nm, s->q.at[slot]) && s->q.runs[s->q.at[slot]] > 1) return slot;
     }
     return RM_EMPTY;
 }
@@ -116,6 +116,6 @@ uint32_t rm_closure_forget(rm_search *s)
             if (n_stack == 0) return n_edits;
             slot = stack[--n_stack];
             op = q->at[slot];
-        } while (op == RM_EMPTY || q->runs[op] <= 1 || !is_unread(q, slot) || !rm_seq_remove(q, slot));
+        } while (op == RM_EMPTY || rm_is_fetch(nm, op) || q->runs[op] <= 1 || !is_unread(q, slot) || !rm_seq_remove(q, slot));
     }
 }
