@@ -160,8 +160,7 @@ static int try_batch(search *x, row *r, int64_t batch, bool *fits)
     if (status || (status = cost_limit(x, &limit))) return status;
     const remat_status planned = session_plans(s, r->strategy, &x->budget, 1, &one, &n_made);
     if (planned == REMAT_E_APPLIES) {
-        const char *full = remat_ctx_error_reason(s->ctx), *because = strstr(full, "does not apply: ");
-        snprintf(r->reason, sizeof r->reason, "%s", because ? because + strlen("does not apply: ") : full);
+        snprintf(r->reason, sizeof r->reason, "%s", session_why_not(s));
         return REMAT_OK;
     }
     if (planned != REMAT_OK) return session_fail(s, planned);

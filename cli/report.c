@@ -77,8 +77,7 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
     remat_status status = session_plans(s, name, budgets, n, plans, &n_made);
     if (status == REMAT_E_APPLIES) {
         char reason[320];
-        const char *full = remat_ctx_error_reason(s->ctx), *because = strstr(full, "does not apply: ");
-        snprintf(reason, sizeof reason, "%s", because ? because + strlen("does not apply: ") : full);
+        snprintf(reason, sizeof reason, "%s", session_why_not(s));
         failed = does_not_apply(s, name, budgets[0], reason, append(list));
         status = REMAT_OK, n_made = 0;
     }

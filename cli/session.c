@@ -448,6 +448,13 @@ static remat_status plans_of_chain(session *s, const char *strategy, const int64
     return status;
 }
 
+const char *session_why_not(session *s)
+{
+    static const char before[] = "does not apply: ";
+    const char *full = remat_ctx_error_reason(s->ctx), *because = strstr(full, before);
+    return because ? because + strlen(before) : full;
+}
+
 remat_status session_plans(session *s, const char *strategy, const int64_t *budgets, uint32_t n, made *plans, uint32_t *n_made)
 {
     *n_made = 0;

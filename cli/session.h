@@ -47,8 +47,9 @@ int session_keep_all(session *s);
 int session_program(session *s,
                     const remat_plan **plan); /* the operands GRAPH [PLAN]: the plan, verified; keep-all without one */
 int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes); /* NULL text: no budget */
-int session_strategy(session *s, const char *name);                                         /* is there such a strategy? */
-int session_strategies(session *s, const char *list);                                       /* the same for each of "a,b,c" */
+const char *session_why_not(session *s);              /* why a strategy does not apply, after REMAT_E_APPLIES */
+int session_strategy(session *s, const char *name);   /* is there such a strategy? */
+int session_strategies(session *s, const char *list); /* the same for each of "a,b,c" */
 /* The graph at another batch size in place of the one at hand, prepared and measured. Unlike the others it prints nothing. */
 remat_status session_read_batch(session *s, const remat_input *input, int64_t batch);
 

@@ -10,23 +10,21 @@ True
 """
 from __future__ import annotations
 
+import abc
 import ctypes
 import operator
 import os
-import signal
-import threading
-import warnings
 import weakref
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ._native import ABSENT, BUDGET_NONE, NONE, ON_PROGRESS, ON_WARNING, SINK, lib
+from ._native import ABSENT, BUDGET_NONE, NONE, lib
 from . import _native
-from .errors import BY_STATUS, Error, Infeasible, InputError, NoMemory, NotFound, UsageError, size_text
+from ._context import CLASSES, Context, Progress, indices, own, text_of, written_bytes
+from .errors import Infeasible, InputError, NoMemory, NotFound, UsageError, size_text
 
 Budget = Union[int, str, None]
 PHASES = ("none", "forward", "backward")
-CLASSES = ("other", "compute", "fusible", "view", "random")
 KINDS = ("temporary", "param", "buffer", "input", "const")
 OUTCOMES = ("unknown", "feasible", "optimal", "infeasible")
 STOPPED = ("done", "work", "time", "signal")
@@ -49,16 +47,6 @@ class Statement(NamedTuple):
     register: Optional[int]
     bytes: int
     memory_bytes: int
-
-
-@dataclass(frozen=True)
-class Progress:
-    strategy: str
-    permille: int
-    cost: Optional[int]
-    peak_bytes: Optional[int]
-    work: int
-    bound_cost: Optional[int]
 
 
 @dataclass(frozen=True)
@@ -91,126 +79,6 @@ class Bound:
     method: str
 
 
-class _Context:
-    """One C context for one call: options in, errors out. `plan` runs a call so that Ctrl-C stops it."""
-
-    def __init__(self, options: Optional[Dict[str, Any]] = None, progress: Optional[Callable[[Progress], Any]] = None,
-                 classes: Optional[Dict[str, str]] = None):
-        self.handle = lib.remat_ctx_new(None)
-        if not self.handle:
-            raise NoMemory("out of memory")
-        self.failure: Optional[BaseException] = None
-        self._on_warning = ON_WARNING(self._warn)
-        lib.remat_ctx_on_warning(self.handle, self._on_warning, None)
-        if progress is not None:
-            self._on_progress = ON_PROGRESS(self._report)
-            self.progress = progress
-            lib.remat_ctx_on_progress(self.handle, self._on_progress, None)
-        self.warnings: List[str] = []
-        try:
-            for name, value in (options or {}).items():
-                if value is None:
-                    continue
-                if name == "time":  # seconds, as the program's flag
-                    if not isinstance(value, (int, float)) or not 0 <= value < 1e12:
-                        raise UsageError(f"option time: {value!r} is not a number of seconds")
-                    name, value = "time_ms", max(1, round(value * 1000))
-                if not isinstance(value, int):
-                    raise UsageError(f"option {name}: {value!r} is not an integer")
-                self.check(lib.remat_ctx_set(self.handle, name.encode(), int(value)))
-            for target, kind in (classes or {}).items():
-                if kind not in CLASSES:
-                    raise UsageError(f"no class {kind!r}: {', '.join(CLASSES)}")
-                self.check(lib.remat_ctx_class(self.handle, target.encode(), CLASSES.index(kind)))
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> "_Context":
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-        for line in self.warnings:
-            warnings.warn(line, stacklevel=3)
-
-    def close(self) -> None:
-        handle, self.handle = self.handle, None
-        lib.remat_ctx_free(handle)
-
-    def _warn(self, _user: Any, line: bytes) -> None:
-        self.warnings.append(line.decode("utf-8", "replace"))
-
-    def _report(self, _user: Any, record: Any) -> None:
-        try:
-            self.progress(Progress(**record.contents.fields()))
-        except BaseException as error:  # raised again once the library has returned
-            self.failure = self.failure or error
-            lib.remat_ctx_stop(self.handle)
-
-    def check(self, status: int) -> None:
-        if self.failure is not None:
-            raise self.failure
-        if status:
-            text = [f(self.handle).decode("utf-8", "replace") for f in
-                    (lib.remat_ctx_error, lib.remat_ctx_error_file, lib.remat_ctx_error_place, lib.remat_ctx_error_reason)]
-            raise BY_STATUS.get(status, Error)(*text)
-
-    def plan(self, function: Any, *arguments: Any) -> None:
-        """Calls function(context, *arguments). On the main thread another one does the work: Python runs its signal handlers between
-        bytecodes only, and a Ctrl-C must reach remat_ctx_stop while C is running. The best plan so far then comes back."""
-        if threading.current_thread() is not threading.main_thread():
-            return self.check(function(self.handle, *arguments))
-        status: List[int] = []
-        done = threading.Event()
-
-        def work() -> None:
-            try:
-                status.append(function(self.handle, *arguments))
-            finally:
-                done.set()
-
-        before = signal.getsignal(signal.SIGINT)
-        if before is signal.default_int_handler:  # another handler may raise: that is its owner's wish, and comes after the call
-            signal.signal(signal.SIGINT, lambda *_: lib.remat_ctx_stop(self.handle))
-        threading.Thread(target=work, name="remat-plan", daemon=True).start()
-        while not done.is_set():
-            try:
-                done.wait()
-            except BaseException as error:
-                self.failure = self.failure or error
-                lib.remat_ctx_stop(self.handle)
-        if before is signal.default_int_handler:
-            signal.signal(signal.SIGINT, before)
-        self.check(status[0])
-
-
-def _own(owner: Any, handle: ctypes.c_void_p, free: Any) -> int:
-    weakref.finalize(owner, free, handle.value)
-    return handle.value  # type: ignore[return-value]
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
-
-
-def _indices(values: Iterable[int]) -> Any:
-    items = list(values)
-    return (ctypes.c_uint32 * len(items))(*items), len(items)
-
-
-def _written(write: Any, handle: int, compress: bool) -> bytes:
-    pieces: List[bytes] = []
-
-    def take(_user: Any, data: int, n_bytes: int) -> int:
-        pieces.append(ctypes.string_at(data, n_bytes))
-        return 0
-
-    with _Context() as context:
-        context.check(write(context.handle, handle, 1 if compress else 0, SINK(take), None))
-    return b"".join(pieces)
-
-
 class _File:
     """What graphs, chains and plans share: bytes and files."""
 
@@ -228,7 +96,7 @@ class _File:
 
     def to_bytes(self, compress: bool = False) -> bytes:
         """The file's bytes: JSON, or gzip of it."""
-        return _written(self._write, self.handle, compress)
+        return written_bytes(self._write, self.handle, compress)
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the file, gzip if the name ends in .gz; it is there whole or not at all."""
@@ -250,7 +118,7 @@ class Plan(_File):
     _write = lib.remat_plan_write
 
     def __init__(self, handle: ctypes.c_void_p):
-        self.handle = _own(self, handle, lib.remat_plan_free)
+        self.handle = own(self, handle, lib.remat_plan_free)
         self._summary = lib.remat_plan_summary(self.handle).contents.fields()
         for field, names in (("outcome", OUTCOMES), ("stopped", STOPPED), ("kind", ("graph", "chain"))):
             self._summary[field] = names[self._summary[field]]
@@ -311,14 +179,14 @@ def _byte_count(value: Any) -> int:
     return count
 
 
-class _Plannable(_File):
+class _Plannable(_File, abc.ABC):
     """What graphs and chains share: planning and verifying."""
 
     _make: Any
     _verify_plan: Any
     _verify_steps: Any
 
-    def _budget(self, context: _Context, budget: Budget) -> int:
+    def _budget(self, context: Context, budget: Budget) -> int:
         if budget is None:
             return BUDGET_NONE
         if not isinstance(budget, str):
@@ -327,11 +195,13 @@ class _Plannable(_File):
         context.check(lib.remat_budget_parse(context.handle, budget.encode(), self._keep_all_peak(), ctypes.byref(out)))
         return out.value
 
+    @abc.abstractmethod
     def _keep_all_peak(self) -> int:
-        raise NotImplementedError
+        """What percentages of the budget are of."""
 
+    @abc.abstractmethod
     def _why(self, plan: Plan) -> str:
-        raise NotImplementedError
+        """Why the plan does not fit, for the message of an error."""
 
     def plan(self, budget: Budget = None, strategy: Optional[str] = None, *, progress: Optional[Callable[[Progress], Any]] = None,
              classes: Optional[Dict[str, str]] = None, strict: bool = True, **options: Any) -> Plan:
@@ -348,7 +218,7 @@ class _Plannable(_File):
         True
         """
         out = ctypes.c_void_p()
-        with _Context(options, progress, classes) as context:
+        with Context(options, progress, classes) as context:
             limit = self._budget(context, budget)
             name = strategy or ("keep-all" if limit == BUDGET_NONE else "auto")
             context.plan(self._make, self.handle, name.encode(), limit, ctypes.byref(out))
@@ -374,7 +244,7 @@ class _Plannable(_File):
         True
         """
         out = _native.Verdict()
-        with _Context() as context:
+        with Context() as context:
             if isinstance(plan, Plan):
                 context.check(self._verify_plan(context.handle, self.handle, plan.handle, ctypes.byref(out)))
             else:
@@ -390,16 +260,16 @@ class Graph(_Plannable):
     _verify_plan, _verify_steps = lib.remat_plan_verify, lib.remat_verify
 
     def __init__(self, handle: ctypes.c_void_p):
-        self.handle = _own(self, handle, lib.remat_graph_free)
+        self.handle = own(self, handle, lib.remat_graph_free)
         self._info: Optional[Dict[str, Any]] = None
 
     def __repr__(self) -> str:
         return f"<remat.Graph {self.name!r}: {self.n_ops} ops, {self.n_values} values>"
 
-    name = property(lambda self: _text(lib.remat_graph_name(self.handle)))
-    digest = property(lambda self: _text(lib.remat_graph_digest(self.handle)))
-    cost_model = property(lambda self: _text(lib.remat_graph_cost_model(self.handle)))
-    cost_unit = property(lambda self: _text(lib.remat_graph_cost_unit(self.handle)))
+    name = property(lambda self: text_of(lib.remat_graph_name(self.handle)))
+    digest = property(lambda self: text_of(lib.remat_graph_digest(self.handle)))
+    cost_model = property(lambda self: text_of(lib.remat_graph_cost_model(self.handle)))
+    cost_unit = property(lambda self: text_of(lib.remat_graph_cost_unit(self.handle)))
     n_ops = property(lambda self: lib.remat_graph_n_ops(self.handle))
     n_values = property(lambda self: lib.remat_graph_n_values(self.handle))
 
@@ -412,7 +282,7 @@ class Graph(_Plannable):
         """
         if self._info is None:
             out = _native.Info()
-            with _Context() as context:
+            with Context() as context:
                 context.check(lib.remat_graph_info(context.handle, self.handle, ctypes.byref(out)))
             self._info = out.fields()
         return dict(self._info)
@@ -434,18 +304,18 @@ class Graph(_Plannable):
     def need_values(self) -> List[int]:
         """The values that are in memory together at info()["need_op"] whatever the plan, largest first."""
         values, n = (ctypes.c_uint32 * max(1, self.n_values))(), ctypes.c_uint32()
-        with _Context() as context:
+        with Context() as context:
             context.check(lib.remat_graph_need_values(context.handle, self.handle, values, self.n_values, ctypes.byref(n)))
         return list(values[:min(n.value, self.n_values)])
 
     def op_name(self, op: int) -> str:
-        return _text(lib.remat_graph_op_name(self.handle, op))
+        return text_of(lib.remat_graph_op_name(self.handle, op))
 
     def op_target(self, op: int) -> str:
-        return _text(lib.remat_graph_op_target(self.handle, op))
+        return text_of(lib.remat_graph_op_target(self.handle, op))
 
     def value_name(self, value: int) -> str:
-        return _text(lib.remat_graph_value_name(self.handle, value))
+        return text_of(lib.remat_graph_value_name(self.handle, value))
 
     def op(self, op: int) -> Dict[str, Any]:
         """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay.
@@ -493,7 +363,7 @@ class Graph(_Plannable):
                 raise UsageError(f"no flag {flag!r}: {', '.join(FLAGS)}")
             bits |= FLAGS[flag] if wanted else 0
         out = ctypes.c_void_p()
-        with _Context() as context:
+        with Context() as context:
             context.check(lib.remat_graph_prepare(context.handle, self.handle, bits, cost_model.encode() if cost_model else None,
                                                   ctypes.byref(out)))
         return Graph(out)
@@ -507,7 +377,7 @@ class Graph(_Plannable):
         True
         """
         out = _native.Bound()
-        with _Context(options) as context:
+        with Context(options) as context:
             context.plan(lib.remat_bound_find, self.handle, self._budget(context, budget), ctypes.byref(out))
         fields = out.fields()
         fields["need_values"] = fields["need_values"][:fields.pop("n_need_values")]
@@ -524,7 +394,7 @@ class Graph(_Plannable):
         """
         out, n = ctypes.c_void_p(), ctypes.c_size_t()
         steps, n_steps = _steps_array(plan)
-        with _Context() as context:
+        with Context() as context:
             context.check(lib.remat_lower(context.handle, self.handle, steps, n_steps, ctypes.byref(out)))
         try:
             array = lib.remat_program_statements(out, ctypes.byref(n))
@@ -537,7 +407,7 @@ class Graph(_Plannable):
     def chain(self) -> "Chain":
         """The graph cut into a chain where one storage alone crosses its forward pass."""
         out = ctypes.c_void_p()
-        with _Context() as context:
+        with Context() as context:
             context.check(lib.remat_chain_of_graph(context.handle, self.handle, ctypes.byref(out)))
         return Chain(out)
 
@@ -572,7 +442,7 @@ class Chain(_Plannable):
     _verify_plan, _verify_steps = lib.remat_chain_plan_verify, lib.remat_chain_verify
 
     def __init__(self, handle: ctypes.c_void_p):
-        self.handle = _own(self, handle, lib.remat_chain_free)
+        self.handle = own(self, handle, lib.remat_chain_free)
 
     @classmethod
     def of(cls, stages: Sequence[Stage], input: Optional[Stage] = None, loss: Optional[Stage] = None, name: str = "") -> "Chain":
@@ -582,17 +452,17 @@ class Chain(_Plannable):
             _native.Stage(s.name.encode(), s.a, s.abar, s.a if s.delta is None else s.delta, s.tf, s.tb, s.of, s.ob, s.keep)
             for s in all_stages))
         out = ctypes.c_void_p()
-        with _Context() as context:
+        with Context() as context:
             context.check(lib.remat_chain_new(context.handle, name.encode(), array, len(stages), ctypes.byref(out)))
         return cls(out)
 
     def __repr__(self) -> str:
         return f"<remat.Chain {self.name!r}: {self.n_stages} stages>"
 
-    name = property(lambda self: _text(lib.remat_chain_name(self.handle)))
-    digest = property(lambda self: _text(lib.remat_chain_digest(self.handle)))
-    size_unit = property(lambda self: _text(lib.remat_chain_size_unit(self.handle)))
-    cost_unit = property(lambda self: _text(lib.remat_chain_cost_unit(self.handle)))
+    name = property(lambda self: text_of(lib.remat_chain_name(self.handle)))
+    digest = property(lambda self: text_of(lib.remat_chain_digest(self.handle)))
+    size_unit = property(lambda self: text_of(lib.remat_chain_size_unit(self.handle)))
+    cost_unit = property(lambda self: text_of(lib.remat_chain_cost_unit(self.handle)))
     n_stages = property(lambda self: lib.remat_chain_n_stages(self.handle))
 
     def stage(self, index: int) -> Stage:
@@ -600,7 +470,7 @@ class Chain(_Plannable):
         if not 0 <= index <= self.n_stages + 1:
             raise IndexError(f"stage {index} of {self.n_stages}")
         fields = lib.remat_chain_stage(self.handle, index).contents
-        return Stage(**{name: getattr(fields, name) for name in "a abar delta tf tb of ob keep".split()}, name=_text(fields.name or b""))
+        return Stage(**{name: getattr(fields, name) for name in "a abar delta tf tb of ob keep".split()}, name=text_of(fields.name or b""))
 
     def _keep_all_peak(self) -> int:
         return self.plan(None, "keep-all").peak_bytes
@@ -630,7 +500,7 @@ class Builder:
     """
 
     def __init__(self, name: str = ""):
-        self._context = _Context()
+        self._context = Context()
         self._handle = lib.remat_builder_new(self._context.handle, name.encode())
         if not self._handle:
             raise NoMemory("out of memory")
@@ -660,7 +530,7 @@ class Builder:
            replay: bool = False) -> int:
         if phase not in PHASES or op_class not in CLASSES:
             raise UsageError(f"no phase {phase!r} or no class {op_class!r}: {', '.join(PHASES)}; {', '.join(CLASSES)}")
-        op = lib.remat_builder_op(self._handle, name.encode(), *_indices(inputs), *_indices(outputs))
+        op = lib.remat_builder_op(self._handle, name.encode(), *indices(inputs), *indices(outputs))
         for attribute, x in enumerate((cost, flops, workspace, PHASES.index(phase), CLASSES.index(op_class), int(pinned), int(replay))):
             if x is not None:
                 lib.remat_builder_op_set(self._handle, op, attribute, x)
@@ -678,7 +548,7 @@ class Builder:
         return Graph(out)
 
 
-def _read(context: _Context, source: ctypes.c_void_p) -> Union[Graph, Chain, Plan]:
+def _read(context: Context, source: ctypes.c_void_p) -> Union[Graph, Chain, Plan]:
     out = ctypes.c_void_p()
     try:
         kind = lib.remat_input_kind(source)
@@ -699,7 +569,7 @@ def load(source: Union[str, "os.PathLike[str]"]) -> Any:
     'resnet18'
     """
     found = ctypes.c_void_p()
-    with _Context() as context:
+    with Context() as context:
         context.check(lib.remat_input_open(context.handle, os.fspath(source).encode(), ctypes.byref(found)))
         return _read(context, found)
 
@@ -709,7 +579,7 @@ def parse(data: Union[bytes, str], name: str = "<bytes>") -> Any:
     if isinstance(data, str):
         data = data.encode()
     found = ctypes.c_void_p()
-    with _Context() as context:
+    with Context() as context:
         context.check(lib.remat_input_parse(context.handle, name.encode(), data, len(data), ctypes.byref(found)))
         return _read(context, found)
 
@@ -718,7 +588,7 @@ def _table(at: Any) -> Dict[str, str]:
     found, index = {}, 0
     while at(index):
         entry = at(index).contents
-        found[_text(entry.name)] = _text(entry.help)
+        found[text_of(entry.name)] = text_of(entry.help)
         index += 1
     return found
 
@@ -746,8 +616,8 @@ def devices() -> Dict[str, str]:
 def options() -> Dict[str, Dict[str, Any]]:
     """What `plan` takes as keywords: help, initial value and range of each."""
     found = (lib.remat_option_at(index).contents for index in range(lib.remat_option_count()))
-    return {_text(o.name): {"help": _text(o.help), "initial": o.initial, "low": o.low, "high": o.high} for o in found}
+    return {text_of(o.name): {"help": text_of(o.help), "initial": o.initial, "low": o.low, "high": o.high} for o in found}
 
 
 def version() -> str:
-    return _text(lib.remat_version())
+    return text_of(lib.remat_version())

@@ -96,4 +96,14 @@ void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost,
 int rm_permille_used(const remat_ctx *ctx, int64_t since_ns); /* of the time, or else of the work */
 int64_t rm_clock_ns(void);
 
+static inline int64_t rm_common_divisor(int64_t a, int64_t b) /* the greatest; of 0 and b: b */
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 #endif

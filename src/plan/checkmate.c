@@ -8,7 +8,6 @@
  * Cost: that of the solver; before it, O(seeds * ops * edges). Work is the solver's (backend_highs.c). */
 #include "plan/checkmate_start.h"
 
-#include "milp/backend.h"
 #include "plan/checkmate_model.h"
 
 enum { DEFAULT_WORK = 1000000 };
@@ -99,9 +98,13 @@ static remat_status solve(milp *c, const rm_backend *backend)
     return conclude(c, &solved, ctx->options.mip_gap == 0);
 }
 
-static remat_status plan(milp *c, const rm_backend *backend)
+static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm, const rm_backend *backend, int64_t need_bytes)
 {
-    remat_ctx *ctx = c->p->ctx;
+    milp *c = user;
+    remat_ctx *ctx = p->ctx;
+    (void)need_bytes;
+    c->p = p;
+    c->nm = nm;
     const bool plain = ctx->options.checkmate_plain;
     if (!plain) TRY(rm_checkmate_seed(c->p, c->nm, c->best));
     if (ctx->stopped != REMAT_DONE) return REMAT_OK;
@@ -122,25 +125,9 @@ static remat_status plan(milp *c, const rm_backend *backend)
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
-    remat_ctx *ctx = p->ctx;
-    rm_need need;
-    rm_normal nm;
-    rm_backend backend;
-    milp c = {.p = p, .nm = &nm, .best = best};
-    TRY(rm_backend_open(ctx, &backend));
-    remat_status status =
-        *backend.version ? rm_need_find(ctx, p->graph, &need) : backend.solve(&backend, ctx, NULL, NULL, NULL);
-    if (status == REMAT_OK) status = rm_keep_all.run(p, best);
-    if (status == REMAT_OK) status = rm_normal_of(ctx, p->graph, &nm);
-    rm_problem least = *p;
-    if (status == REMAT_OK && p->budget_bytes == REMAT_BUDGET_MIN) { /* the least that seeds find, then as a budget */
-        status = rm_checkmate_seed(p, &nm, best);
-        least.budget_bytes = best->peak_bytes;
-        c.p = &least;
-    }
-    if (status == REMAT_OK && !rm_fits(c.p, best->peak_bytes) && c.p->budget_bytes >= need.bytes) status = plan(&c, &backend);
-    RM_VEC_FREE(&ctx->heap, c.codes);
-    rm_backend_close(ctx, &backend);
+    milp c = {.best = best};
+    const remat_status status = rm_checkmate_run(p, best, plan, &c);
+    RM_VEC_FREE(&p->ctx->heap, c.codes);
     return status;
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "milp/backend.h"
 #include "plan/checkmate_model.h"
 #include "plan/checkmate_start.h"
 
@@ -190,9 +189,12 @@ static remat_status last_resort(rounding *x)
 }
 
 /* A fifth of the time, if that is limited, is for the last resort. */
-static remat_status plan(rounding *x, const rm_backend *backend, int64_t need_bytes)
+static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm, const rm_backend *backend, int64_t need_bytes)
 {
-    remat_ctx *ctx = x->p->ctx;
+    rounding *x = user;
+    remat_ctx *ctx = p->ctx;
+    x->p = p;
+    x->nm = nm;
     const int64_t deadline_ns = ctx->deadline_ns;
     if (deadline_ns != INT64_MAX) ctx->deadline_ns -= (deadline_ns - rm_clock_ns()) / 5;
     const remat_status status = round_programs(x, backend, need_bytes);
@@ -205,29 +207,13 @@ static remat_status plan(rounding *x, const rm_backend *backend, int64_t need_by
     if (ctx->stopped == REMAT_DONE) ctx->stopped = stopped;
     return REMAT_OK;
 }
+
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
-    remat_ctx *ctx = p->ctx;
-    rm_need need;
-    rm_normal nm;
-    rm_backend backend;
-    rounding x = {.p = p, .nm = &nm, .best = best, .random.state = (uint64_t)ctx->options.seed};
-    TRY(rm_backend_open(ctx, &backend));
-    remat_status status =
-        *backend.version ? rm_need_find(ctx, p->graph, &need) : backend.solve(&backend, ctx, NULL, NULL, NULL);
-    if (status == REMAT_OK) status = rm_keep_all.run(p, best);
-    if (status == REMAT_OK) status = rm_normal_of(ctx, p->graph, &nm);
-    rm_problem least = *p;
-    if (status == REMAT_OK && p->budget_bytes == REMAT_BUDGET_MIN) {
-        status = rm_checkmate_seed(p, &nm, best);
-        least.budget_bytes = best->peak_bytes;
-        x.p = &least;
-    }
-    if (status == REMAT_OK && !rm_fits(x.p, best->peak_bytes) && x.p->budget_bytes >= need.bytes)
-        status = plan(&x, &backend, need.bytes);
-    RM_VEC_FREE(&ctx->heap, x.codes);
-    RM_VEC_FREE(&ctx->heap, x.steps);
-    rm_backend_close(ctx, &backend);
+    rounding x = {.best = best, .random.state = (uint64_t)p->ctx->options.seed};
+    const remat_status status = rm_checkmate_run(p, best, plan, &x);
+    RM_VEC_FREE(&p->ctx->heap, x.codes);
+    RM_VEC_FREE(&p->ctx->heap, x.steps);
     return status;
 }
 

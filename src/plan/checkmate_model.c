@@ -63,26 +63,16 @@ static uint32_t op_limit(const rm_checkmate *x, uint32_t stage)
 
 /* ---- numbers ---- */
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void set_scales(build *b)
 {
     const rm_normal *nm = b->nm;
     rm_checkmate *x = b->x;
     int64_t unit = 0, cost_unit = 0, total = 0;
     const int64_t room = x->budget_bytes - nm->resident_bytes;
-    for (uint32_t s = 0; s < nm->n_stores; s++) unit = gcd(unit, nm->bytes[s]);
+    for (uint32_t s = 0; s < nm->n_stores; s++) unit = rm_common_divisor(unit, nm->bytes[s]);
     for (uint32_t op = 0; op < nm->n_ops; op++) {
-        unit = gcd(unit, nm->workspace[op]);
-        if (b->again[op] || x->any_order) cost_unit = gcd(cost_unit, nm->cost[op]), total += nm->cost[op];
+        unit = rm_common_divisor(unit, nm->workspace[op]);
+        if (b->again[op] || x->any_order) cost_unit = rm_common_divisor(cost_unit, nm->cost[op]), total += nm->cost[op];
     }
     if (unit == 0) unit = 1;
     if (cost_unit == 0) cost_unit = 1;

@@ -164,3 +164,25 @@ remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incu
     RM_VEC_FREE(&p->ctx->heap, codes);
     return status;
 }
+
+remat_status rm_checkmate_run(const rm_problem *p, rm_incumbent *best, rm_checkmate_plan *plan, void *user)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_need need;
+    rm_normal nm;
+    rm_backend backend;
+    rm_problem at = *p;
+    TRY(rm_backend_open(ctx, &backend));
+    remat_status status =
+        *backend.version ? rm_need_find(ctx, p->graph, &need) : backend.solve(&backend, ctx, NULL, NULL, NULL);
+    if (status == REMAT_OK) status = rm_keep_all.run(p, best);
+    if (status == REMAT_OK) status = rm_normal_of(ctx, p->graph, &nm);
+    if (status == REMAT_OK && p->budget_bytes == REMAT_BUDGET_MIN) { /* the least that seeds find, then as a budget */
+        status = rm_checkmate_seed(p, &nm, best);
+        at.budget_bytes = best->peak_bytes;
+    }
+    if (status == REMAT_OK && !rm_fits(&at, best->peak_bytes) && at.budget_bytes >= need.bytes)
+        status = plan(user, &at, &nm, &backend, need.bytes);
+    rm_backend_close(ctx, &backend);
+    return status;
+}

@@ -390,16 +390,6 @@ static void find_useful(prover *p, uint32_t t)
     }
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void set_bits(uint64_t *set, const uint32_t *items, uint32_t begin, uint32_t end)
 {
     for (uint32_t k = begin; k < end; k++) set[items[k] / 64] |= UINT64_C(1) << items[k] % 64;
@@ -451,7 +441,7 @@ static remat_status list_sets(prover *p)
             set_bits(p->goal_set, &p->flag[op], 0, 1);
         }
         p->total_cost += nm->cost[op];
-        if (!nm->pinned[op]) p->step = common_divisor(nm->cost[op], p->step);
+        if (!nm->pinned[op]) p->step = rm_common_divisor(nm->cost[op], p->step);
     }
     if (p->step == 0) p->step = 1;
     for (uint32_t s = 0; s < nm->n_stores; s++)

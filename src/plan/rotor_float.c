@@ -96,16 +96,6 @@ RM_MULTIVERSION static void fill_row(const table *x, uint32_t s, uint32_t l, dou
     }
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static remat_status choose_slots(const rm_chain_problem *p, table *x)
 {
     const remat_chain *c = p->chain;
@@ -115,7 +105,7 @@ static remat_status choose_slots(const rm_chain_problem *p, table *x)
         for (uint32_t l = 0; l <= x->n; l++) {
             const remat_stage *s = &c->stages[l];
             const int64_t sizes[] = {s->a, s->abar, s->delta, s->of, s->ob, s->keep};
-            for (size_t i = 0; i < RM_LEN(sizes); i++) x->unit = common_divisor(x->unit, sizes[i]);
+            for (size_t i = 0; i < RM_LEN(sizes); i++) x->unit = rm_common_divisor(x->unit, sizes[i]);
         }
         if (x->unit == 0) x->unit = 1;
         const int64_t slots = x->budget_bytes / x->unit;

@@ -367,15 +367,6 @@ static remat_status sum_up(court *c)
 
 /* ---- the number ---- */
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b, b = rest;
-    }
-    return a;
-}
-
 /* The least sum of re-runs that is not below what is proved. */
 static int64_t round_up(const court *c)
 {
@@ -383,7 +374,7 @@ static int64_t round_up(const court *c)
     rm_uint128 whole = c->proved / scale + (c->proved % scale != 0);
     int64_t unit = 0;
     for (uint32_t op = 0; op < c->g->n_ops; op++)
-        if (!c->g->pinned[op]) unit = gcd(unit, c->g->cost[op]);
+        if (!c->g->pinned[op]) unit = rm_common_divisor(unit, c->g->cost[op]);
     const rm_uint128 step = unit > 1 && !c->fetches ? (rm_uint128)unit : 1;
     if (whole % step) whole += step - whole % step;
     const rm_uint128 most = (rm_uint128)(RM_MAX_SUM - 1 - c->g->total_cost);

@@ -54,16 +54,22 @@ static void check_optima(remat_ctx *ctx, const char *path, const optimum *optima
     remat_graph_free(graph);
 }
 
+/* need_percent: in hundredths, rounded down. */
+static void check_graph(remat_ctx *ctx, const remat_graph *graph, uint32_t ops, int64_t peak_bytes, int64_t cost, int64_t need_percent)
+{
+    remat_info info;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    assert_int_equal(info.ops, ops);
+    assert_int_equal(info.keep_all_peak_bytes, peak_bytes);
+    assert_int_equal(info.keep_all_cost, cost);
+    assert_int_equal(info.need_bytes * 10000 / info.keep_all_peak_bytes, need_percent);
+}
+
 static void vgg16(void **state)
 {
     remat_ctx *ctx = *state;
-    remat_info info;
     remat_graph *graph = load(ctx, VGG16);
-    OK(ctx, remat_graph_info(ctx, graph, &info));
-    assert_int_equal(info.ops, 45);
-    assert_int_equal(info.keep_all_peak_bytes, 15825108992);
-    assert_int_equal(info.keep_all_cost, 15500);
-    assert_int_equal(info.need_bytes * 10000 / info.keep_all_peak_bytes, 8311); /* 83.12 %, rounded */
+    check_graph(ctx, graph, 45, 15825108992, 15500, 8311);
     check_optima(ctx, VGG16, (const optimum[]){{95, 15620}, {90, 15805}, {85, 15805}, {84, 15805}}, 4);
     remat_plan *plan = plan_at(ctx, graph, "checkmate", 83);
     assert_int_equal(remat_plan_status(plan), REMAT_E_INFEASIBLE);
@@ -76,13 +82,8 @@ static void vgg16(void **state)
 static void fcn8(void **state)
 {
     remat_ctx *ctx = *state;
-    remat_info info;
     remat_graph *graph = load(ctx, FCN8);
-    OK(ctx, remat_graph_info(ctx, graph, &info));
-    assert_int_equal(info.ops, 73);
-    assert_int_equal(info.keep_all_peak_bytes, 13484795520);
-    assert_int_equal(info.keep_all_cost, 10275337746048);
-    assert_int_equal(info.need_bytes * 10000 / info.keep_all_peak_bytes, 6146);
+    check_graph(ctx, graph, 73, 13484795520, 10275337746048, 6146);
     remat_graph_free(graph);
     check_optima(ctx, FCN8, (const optimum[]){{90, 10278354943616}, {80, 10289323652736}, {70, 10366941963904}}, 3);
 }

@@ -17,7 +17,7 @@ import torch
 from torch import fx
 
 from .. import core
-from ..errors import BudgetError, Error, Infeasible, NotFound, UsageError, size_text
+from ..errors import Error, Infeasible, NotFound, UsageError, size_text
 from . import lower
 from .joint import Joint, Unsupported
 

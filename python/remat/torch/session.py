@@ -20,7 +20,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from ..errors import BudgetError, size_text
 from . import compiler, lower
 from .compiler import Settings, Solution, Work
-from .joint import is_scalar, storage_key
+from .joint import is_scalar
 
 _sessions: Dict[int, Tuple[Any, "Session"]] = {}
 _records: "weakref.WeakValueDictionary[int, Record]" = weakref.WeakValueDictionary()  # the compiled functions hold them
