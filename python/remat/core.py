@@ -166,7 +166,7 @@ def _steps_array(steps: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> A
     return (_native.Step * len(pairs))(*(_native.Step(*pair) for pair in pairs)), len(pairs)
 
 
-def _byte_count(value: Any) -> int:
+def byte_count(value: Any) -> int:
     """A number of bytes that the library can count with: a whole one, and not a truth value."""
     try:
         count = None if isinstance(value, bool) else operator.index(value)
@@ -190,7 +190,7 @@ class _Plannable(_File, abc.ABC):
         if budget is None:
             return BUDGET_NONE
         if not isinstance(budget, str):
-            return _byte_count(budget)
+            return byte_count(budget)
         out = ctypes.c_int64()
         context.check(lib.remat_budget_parse(context.handle, budget.encode(), self._keep_all_peak(), ctypes.byref(out)))
         return out.value

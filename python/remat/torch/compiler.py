@@ -17,6 +17,8 @@ import torch
 from torch import fx
 
 from .. import core
+from .._context import Context
+from .._native import lib
 from ..errors import Error, Infeasible, NotFound, UsageError, size_text
 from . import lower
 from .joint import Joint, Unsupported
@@ -63,12 +65,12 @@ class Settings:
 def bytes_of(text: Union[int, str], whole: Optional[int] = None) -> int:
     """Bytes of "8GiB", "900MB", 4096, and of "50%" if it is said what the whole is."""
     if not isinstance(text, str):
-        return core._byte_count(text)
+        return core.byte_count(text)
     if text.strip().endswith("%") and whole is None:
         raise UsageError(f"{text!r}: bytes are wanted here")
     out = ctypes.c_int64()
-    with core._Context() as context:
-        context.check(core.lib.remat_budget_parse(context.handle, text.encode(), whole or 0, ctypes.byref(out)))
+    with Context() as context:
+        context.check(lib.remat_budget_parse(context.handle, text.encode(), whole or 0, ctypes.byref(out)))
     return out.value
 
 
