@@ -199,3 +199,35 @@ RM_MULTIVERSION int64_t rm_profile_look(const rm_profile *p, const rm_range *ran
     }
     return high;
 }
+
+ALWAYS_INLINE int64_t over(int64_t x, int64_t limit) { return x > limit ? x - limit : 0; }
+
+/* Whole blocks between turns first grow by one number; a block with turns in it takes the highest of its pieces. */
+RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges, size_t n, int64_t limit)
+{
+    turn turns[2 * RM_PROFILE_LOOK];
+    const size_t k = sort_turns(ranges, n, turns);
+    int64_t change = 0, delta = 0, high = INT64_MIN; /* of the pieces of the block at hand */
+    if (k == 0) return 0;
+    uint32_t first = turns[0].at / BLOCK * BLOCK;
+    for (size_t i = 0; i <= k; i++) {
+        const uint32_t end = i < k ? turns[i].at : (turns[k - 1].at + BLOCK - 1) / BLOCK * BLOCK;
+        while (first < end) {
+            const uint32_t b = first / BLOCK, c = end / BLOCK;
+            if (first % BLOCK == 0 && c > b) {
+                for (uint32_t j = b; j < c; j++) change += over(p->high[j] + delta, limit) - over(p->high[j], limit);
+                first = c * BLOCK;
+                continue;
+            }
+            const uint32_t last = (c > b ? (b + 1) * BLOCK : end) - 1;
+            const int64_t x = max_in_block(p, b, first % BLOCK, last % BLOCK) + delta;
+            high = x > high ? x : high;
+            first = last + 1;
+            if (first % BLOCK) continue;
+            change += over(high, limit) - over(p->high[b], limit);
+            high = INT64_MIN;
+        }
+        if (i < k) delta += turns[i].delta;
+    }
+    return change;
+}

@@ -1,7 +1,7 @@
 /* climb.c: a search over sequences whose moves are whole recomputations.
  *
- * Its moves recompute a value with all that it needs, forget such a recomputation (plan/closure.c), and slide a step between its
- * inputs and its readers. What is minimised is cost + lambda * sum over blocks of slots of (peak of the block - budget)+, by
+ * Its moves recompute a value with all that it needs, forget such a recomputation, and carry a step elsewhere between its
+ * inputs and its readers (plan/closure.c). What is minimised is cost + lambda * sum over blocks of slots of (peak of the block - budget)+, by
  * Metropolis' rule; lambda starts low, grows thirtyfold, and then follows whether the state fits. Two walkers go from the given plan
  * and from keep-all in turn, and then again and again from the best state of both. What they do does not depend on the
  * number of threads.
@@ -76,8 +76,8 @@ static void mutate(walker *w)
     const uint32_t kind = rm_random_below(&s->random, 100);
     const uint32_t edits = kind < 45   ? rm_closure_recompute(s, w->c->limit)
                            : kind < 70 ? rm_closure_forget(s)
-                                       : (uint32_t)rm_search_slide(s);
-    w->edits += kind < 70 ? edits + 1 : 1;
+                                       : rm_closure_carry(s);
+    w->edits += edits + 1;
     if (edits == 0) return;
     const double limit = w->cost_now + w->lambda * (double)w->excess_now - w->heat * rm_log(rm_random_unit(&s->random) + 1e-12);
     const double cost = cost_of(w);
@@ -85,14 +85,14 @@ static void mutate(walker *w)
         rm_seq_undo(&s->q);
         return;
     }
-    rm_seq_flush(&s->q);
-    const int64_t excess = rm_profile_excess(&s->q.memory, w->c->limit);
+    const int64_t excess = rm_seq_excess(&s->q, w->c->limit, w->excess_now);
     if (cost + w->lambda * (double)excess > limit) {
         rm_seq_undo(&s->q);
         return;
     }
     w->cost_now = cost;
     w->excess_now = excess;
+    rm_seq_flush(&s->q);
     rm_search_keep(s, w->c->nm.resident_bytes + s->q.memory.max);
 }
 

@@ -1,13 +1,16 @@
-/* closure.c: recomputing a value together with what that needs, and forgetting a recomputation together with what only it needed.
+/* closure.c: recomputing a value together with what that needs, forgetting a recomputation together with what only it needed, and
+ * moving a step together with what only it reads.
  *
  * Single ops, as FastSA moves them, reach small budgets only through states that are worse in both memory and cost: running an op
  * again keeps its inputs longer. So a value that spans a crowded place is made anew right before it is read next, and those
  * of the inputs that would have to be held for that are made anew too, at random and recursively. The way back: a second run is taken
- * out, and with it, again recursively, what nobody reads any more. O(ops of the move) edits. */
+ * out, and with it, again recursively, what nobody reads any more. Order has the same trouble: a step that goes later holds its
+ * inputs longer, so those that only it reads go with it, recursively. O(ops of the move) edits. */
 #include "plan/closure.h"
 
 enum {
     MOST_OPS = 128, /* that one move recomputes */
+    MOST_CARRIED = 32,
     TRIES = 48,     /* to find a storage, or a second run, at random */
     NEAR = 64       /* slots that are looked through for an empty one */
 };
@@ -17,6 +20,14 @@ static uint32_t slot_before(const rm_seq *q, uint32_t first, uint32_t end)
 {
     for (uint32_t slot = end; slot > first + 1 && slot + NEAR > end;)
         if (q->at[--slot] == RM_EMPTY) return slot;
+    return RM_EMPTY;
+}
+
+/* The first empty slot from `first` on and before `end`, not far from it. */
+static uint32_t slot_from(const rm_seq *q, uint32_t first, uint32_t end)
+{
+    for (uint32_t slot = first; slot < end && slot < first + NEAR; slot++)
+        if (q->at[slot] == RM_EMPTY) return slot;
     return RM_EMPTY;
 }
 
@@ -118,4 +129,50 @@ uint32_t rm_closure_forget(rm_search *s)
             op = q->at[slot];
         } while (op == RM_EMPTY || rm_is_fetch(nm, op) || q->runs[op] <= 1 || !is_unread(q, slot) || !rm_seq_remove(q, slot));
     }
+}
+
+/* Between its inputs and its readers, as often as not to one of the two ends. */
+static uint32_t new_place(rm_search *s, uint32_t from)
+{
+    const rm_seq *q = &s->q;
+    const uint32_t floor = rm_seq_floor(q, q->at[from]), ceiling = rm_seq_ceiling(q, from);
+    switch (rm_random_below(&s->random, 4)) {
+    case 0: return slot_before(q, from, ceiling);
+    case 1: return slot_from(q, floor, from);
+    default: return rm_search_empty_slot(s, floor, ceiling);
+    }
+}
+
+static bool slide(rm_seq *q, uint32_t from, uint32_t to)
+{
+    if (to == RM_EMPTY || !rm_seq_slide(q, from, to)) return false;
+    rm_seq_settle(q);
+    return true;
+}
+
+uint32_t rm_closure_carry(rm_search *s)
+{
+    rm_seq *q = &s->q;
+    const rm_normal *nm = q->nm;
+    uint32_t stack[MOST_CARRIED + 1], n_stack = 0, n_edits = 1;
+    const uint32_t from = rm_search_full_slot(s);
+    if (rm_is_fetch(nm, q->at[from])) return rm_search_slide(s);
+    const uint32_t to = new_place(s, from);
+    if (!slide(q, from, to)) return 0;
+    const uint32_t most = 1 + (1u << rm_random_below(&s->random, 6));
+    if (to > from) stack[n_stack++] = to;
+    while (n_stack && n_edits < most) {
+        const uint32_t slot = stack[--n_stack];
+        if (q->at[slot] == RM_EMPTY) continue; /* it has gone on with another reader */
+        const rm_code op = q->at[slot];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
+            uint32_t made;
+            if (!rm_seq_is_last_read(q, nm->in[k], slot, &made) || q->at[made] != nm->producer[nm->in[k]]) continue;
+            const uint32_t ceiling = rm_seq_ceiling(q, made), place = slot_before(q, made, slot < ceiling ? slot : ceiling);
+            if (!slide(q, made, place)) continue;
+            stack[n_stack++] = place;
+            n_edits++;
+        }
+    }
+    return n_edits;
 }

@@ -451,6 +451,13 @@ int64_t rm_seq_peak(rm_seq *q)
     return q->nm->resident_bytes + rm_profile_look(&q->memory, q->ranges + q->n_flushed, q->n_ranges - q->n_flushed);
 }
 
+int64_t rm_seq_excess(rm_seq *q, int64_t limit, int64_t before)
+{
+    if (q->n_flushed == 0 && q->n_ranges <= RM_PROFILE_LOOK) return before + rm_profile_look_excess(&q->memory, q->ranges, q->n_ranges, limit);
+    rm_seq_flush(q);
+    return rm_profile_excess(&q->memory, limit);
+}
+
 bool rm_seq_may_sink(const rm_seq *q) { return q->n_flushed || rm_profile_may_sink(&q->memory, q->ranges, q->n_ranges); }
 
 void rm_seq_keep(rm_seq *q)

@@ -45,10 +45,13 @@ static void random_edits(void **state)
             const size_t k = next_random(&seed) % (RM_PROFILE_LOOK + 1);
             for (size_t i = 0; i < k; i++) ranges[i] = random_range(&seed, n);
             const int64_t seen = rm_profile_look(&profile, ranges, k), before = profile.max;
+            const int64_t limit = (int64_t)(next_random(&seed) % 40), excess = rm_profile_excess(&profile, limit);
+            const int64_t excess_seen = excess + rm_profile_look_excess(&profile, ranges, k, limit);
             const bool may_sink = rm_profile_may_sink(&profile, ranges, k);
             check(&profile, naive); /* looking changes nothing */
             rm_profile_add(&profile, ranges, k);
             assert_int_equal(profile.max, seen);
+            assert_int_equal(rm_profile_excess(&profile, limit), excess_seen);
             if (!may_sink) assert_true(profile.max >= before);
             if (next_random(&seed) % 3 == 0) {
                 rm_profile_undo(&profile, ranges, k);
