@@ -5,17 +5,34 @@
 #include "plan/planner.h"
 #include "plan/polish.h"
 
-/* Their work is in units of their own: the limit is the search's. */
+enum { QUICK_SHARE = 8 }; /* the part of the time that a quick strategy may take */
+
+static void share_time(remat_ctx *ctx, int share)
+{
+    const int64_t now_ns = rm_clock_ns();
+    if (ctx->deadline_ns != INT64_MAX && ctx->deadline_ns > now_ns)
+        ctx->deadline_ns = now_ns + (ctx->deadline_ns - now_ns) / share;
+}
+
+static void restore_time(remat_ctx *ctx, int64_t deadline_ns)
+{
+    ctx->deadline_ns = deadline_ns;
+    if (ctx->stopped == REMAT_TIME && rm_clock_ns() < deadline_ns) ctx->stopped = REMAT_DONE;
+}
+
+/* With a share of the time that is left, and work in units of their own: the limit of that is the search's. */
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     const rm_planner *quick[] = {&rm_rotor, &rm_mincut};
-    const int64_t limit = ctx->work_limit;
+    const int64_t limit = ctx->work_limit, deadline_ns = ctx->deadline_ns;
     for (size_t i = 0; i < RM_LEN(quick) && ctx->stopped != REMAT_SIGNAL && ctx->stopped != REMAT_TIME; i++) {
         ctx->work = 0;
         ctx->work_limit = quick[i]->default_work;
         ctx->stopped = REMAT_DONE;
+        share_time(ctx, QUICK_SHARE);
         const remat_status status = quick[i]->run(p, best);
+        restore_time(ctx, deadline_ns);
         if (status != REMAT_OK && status != REMAT_E_APPLIES) return status;
     }
     if (ctx->stopped == REMAT_WORK) ctx->stopped = REMAT_DONE;
@@ -51,19 +68,18 @@ typedef remat_status search_at(const rm_problem *p, rm_incumbent *best);
 static remat_status run_at(const rm_problem *p, int64_t budget_bytes, int share, search_at *search, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
-    const int64_t work = ctx->work_limit, deadline_ns = ctx->deadline_ns, now_ns = rm_clock_ns();
-    if (ctx->stopped == REMAT_SIGNAL || ctx->stopped == REMAT_TIME || now_ns >= deadline_ns) return REMAT_OK;
+    const int64_t work = ctx->work_limit, deadline_ns = ctx->deadline_ns;
+    if (ctx->stopped == REMAT_SIGNAL || ctx->stopped == REMAT_TIME || rm_clock_ns() >= deadline_ns) return REMAT_OK;
     ctx->work = 0;
     ctx->work_limit = work / share + 1;
-    if (deadline_ns != INT64_MAX) ctx->deadline_ns = now_ns + (deadline_ns - now_ns) / share;
+    share_time(ctx, share);
     ctx->stopped = REMAT_DONE;
     rm_incumbent found = {.any = false};
     remat_status status = search(&(rm_problem){ctx, p->graph, budget_bytes}, &found);
     if (status == REMAT_OK) status = rm_offer(p, best, &found.steps);
     RM_VEC_FREE(&ctx->heap, found.steps);
-    if (ctx->stopped == REMAT_TIME && rm_clock_ns() < deadline_ns) ctx->stopped = REMAT_DONE;
+    restore_time(ctx, deadline_ns);
     ctx->work_limit = work;
-    ctx->deadline_ns = deadline_ns;
     return status;
 }
 

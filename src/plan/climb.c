@@ -21,7 +21,7 @@ enum {
     RESPACE = 64 * BATCH, /* edits between respacings */
     SPREAD = 10,          /* slots a step: whole recomputations want room side by side */
     WALKERS = 2,          /* states that are searched from at a time, whatever the number of threads */
-    MAX_STARTS = 6,
+    MAX_STARTS = 8,
     ROUNDS = 16, /* of a search: half of them starts */
 };
 
@@ -70,28 +70,33 @@ static void take_stock(walker *w)
     w->excess_now = rm_profile_excess(&w->search.q.memory, w->c->limit);
 }
 
+static bool is_good(walker *w)
+{
+    rm_seq *q = &w->search.q;
+    const double limit =
+        w->cost_now + w->lambda * (double)w->excess_now - w->heat * rm_log(rm_random_unit(&w->search.random) + 1e-12);
+    const double cost = cost_of(w);
+    if (cost > limit) return false;
+    const int64_t excess = rm_seq_excess(q, w->c->limit, w->excess_now);
+    if (cost + w->lambda * (double)excess > limit) return false;
+    w->cost_now = cost;
+    w->excess_now = excess;
+    return true;
+}
+
 static void mutate(walker *w)
 {
     rm_search *s = &w->search;
     const uint32_t kind = rm_random_below(&s->random, 100);
-    const uint32_t edits = kind < 45   ? rm_closure_recompute(s, w->c->limit)
-                           : kind < 70 ? rm_closure_forget(s)
+    const uint32_t edits = kind < 38   ? rm_closure_recompute(s, w->c->limit)
+                           : kind < 60 ? rm_closure_forget(s)
                                        : rm_closure_carry(s);
     w->edits += edits + 1;
     if (edits == 0) return;
-    const double limit = w->cost_now + w->lambda * (double)w->excess_now - w->heat * rm_log(rm_random_unit(&s->random) + 1e-12);
-    const double cost = cost_of(w);
-    if (cost > limit) {
+    if (!is_good(w)) {
         rm_seq_undo(&s->q);
         return;
     }
-    const int64_t excess = rm_seq_excess(&s->q, w->c->limit, w->excess_now);
-    if (cost + w->lambda * (double)excess > limit) {
-        rm_seq_undo(&s->q);
-        return;
-    }
-    w->cost_now = cost;
-    w->excess_now = excess;
     rm_seq_flush(&s->q);
     rm_search_keep(s, w->c->nm.resident_bytes + s->q.memory.max);
 }
@@ -187,6 +192,7 @@ static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint
 static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
 {
     remat_ctx *ctx = c->p->ctx;
+    if (seed->n > 2 * keep_all->n) seed = keep_all; /* long sequences are slow, and it is dear */
     const bool seeded = seed->n > keep_all->n;
     for (uint32_t i = 0; i < WALKERS; i++) {
         walker *w = &walkers[i];

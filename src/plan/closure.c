@@ -11,8 +11,8 @@
 enum {
     MOST_OPS = 128, /* that one move recomputes */
     MOST_CARRIED = 32,
-    TRIES = 48,     /* to find a storage, or a second run, at random */
-    NEAR = 64       /* slots that are looked through for an empty one */
+    TRIES = 48, /* to find a storage, or a second run, at random */
+    NEAR = 64   /* slots that are looked through for an empty one */
 };
 
 /* The last empty slot before `end` and behind `first`, not far from it. */

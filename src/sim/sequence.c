@@ -453,7 +453,8 @@ int64_t rm_seq_peak(rm_seq *q)
 
 int64_t rm_seq_excess(rm_seq *q, int64_t limit, int64_t before)
 {
-    if (q->n_flushed == 0 && q->n_ranges <= RM_PROFILE_LOOK) return before + rm_profile_look_excess(&q->memory, q->ranges, q->n_ranges, limit);
+    if (q->n_flushed == 0 && q->n_ranges <= RM_PROFILE_LOOK)
+        return before + rm_profile_look_excess(&q->memory, q->ranges, q->n_ranges, limit);
     rm_seq_flush(q);
     return rm_profile_excess(&q->memory, limit);
 }

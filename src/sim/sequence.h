@@ -59,8 +59,9 @@ bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code); /* slot is empty */
 bool rm_seq_remove(rm_seq *q, uint32_t slot);               /* slot is not */
 bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to);   /* from is full, to is empty */
 int64_t rm_seq_peak(rm_seq *q);                             /* with the move */
-int64_t rm_seq_excess(rm_seq *q, int64_t limit, int64_t before); /* likewise, of the profile; before: as it was without the move */
-bool rm_seq_may_sink(const rm_seq *q);                      /* could the move have lowered the peak? */
+int64_t rm_seq_excess(rm_seq *q, int64_t limit,
+                      int64_t before); /* likewise, of the profile; before: as it was without the move */
+bool rm_seq_may_sink(const rm_seq *q); /* could the move have lowered the peak? */
 void rm_seq_keep(rm_seq *q);
 void rm_seq_undo(rm_seq *q);
 /* Edits of the move at hand reach slots and lists late, and memory later: whoever looks at those in a move, settles or flushes first. */
