@@ -161,7 +161,7 @@ static void set_options(const calls *c, void *h, const rm_solve *how, double sec
     if (how->start) c->set_double(h, "mip_heuristic_effort", 0.0); /* what it would look for is there: all for the bound */
 }
 
-static remat_status take(const calls *c, remat_ctx *ctx, void *h, const rm_model *m, const job *j, rm_solved *out)
+static remat_status take(const calls *c, remat_ctx *ctx, void *h, const job *j, rm_solved *out)
 {
     const int32_t status = c->status(h);
     int32_t has = 0;
@@ -180,7 +180,6 @@ static remat_status take(const calls *c, remat_ctx *ctx, void *h, const rm_model
     if (c->get_double(h, "objective_function_value", &out->objective) == ERROR ||
         c->solution(h, out->x, NULL, NULL, NULL) == ERROR)
         out->any = false;
-    (void)m;
     return REMAT_OK;
 }
 
@@ -199,7 +198,7 @@ static remat_status run(const calls *c, remat_ctx *ctx, void *h, const rm_model 
     rm_spend(ctx, 0); /* why it came back */
     if (answer == ERROR && c->status(h) != STATUS_MEMORY && ctx->stopped == REMAT_DONE)
         return rm_fail(ctx, REMAT_E_MEMORY, "HiGHS gave up: out of memory, or the program is too hard for its numbers");
-    return take(c, ctx, h, m, &j, out);
+    return take(c, ctx, h, &j, out);
 }
 
 static remat_status solve(const rm_backend *backend, remat_ctx *ctx, const rm_model *m, const rm_solve *how, rm_solved *out)

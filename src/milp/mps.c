@@ -4,12 +4,33 @@
  * two limits. A solution is any text in which a column's name is followed by its value: that covers the files of HiGHS, SCIP, Gurobi, CPLEX' own
  * short form, CBC and GLPK. Cost: O(entries) to write; O(bytes + columns log columns) to read. */
 #include <inttypes.h>
-#include <stdio.h>
+#include <locale.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "milp/model.h"
+
+/* ---- numbers with a point, whatever the locale of the program around us ---- */
+
+typedef struct c_numbers {
+    locale_t c, before;
+} c_numbers;
+
+static remat_status begin_numbers(remat_ctx *ctx, c_numbers *n)
+{
+    n->c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (!n->c) return rm_fail(ctx, REMAT_E_MEMORY, "out of memory");
+    n->before = uselocale(n->c);
+    return REMAT_OK;
+}
+
+static void end_numbers(const c_numbers *n)
+{
+    uselocale(n->before);
+    freelocale(n->c);
+}
 
 /* ---- write ---- */
 
@@ -135,12 +156,15 @@ static remat_status write_mps(writer *w, const rm_model *m, const char *name)
 remat_status rm_model_write_mps(remat_ctx *ctx, const rm_model *m, const char *name, remat_sink *sink, void *user)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
+    c_numbers numbers = {0};
+    TRY(begin_numbers(ctx, &numbers));
     writer *w = rm_scratch(ctx, 1, sizeof *w);
     remat_status status = w ? REMAT_OK : REMAT_E_MEMORY;
     if (w) {
         w->ctx = ctx, w->sink = sink, w->user = user;
         status = write_mps(w, m, name);
     }
+    end_numbers(&numbers);
     rm_scratch_release(ctx, mark);
     return status;
 }
@@ -232,7 +256,10 @@ static remat_status read_solution(remat_ctx *ctx, const rm_model *m, const char 
 remat_status rm_model_read_solution(remat_ctx *ctx, const rm_model *m, const char *text, size_t n_bytes, double *x)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
+    c_numbers numbers = {0};
+    TRY(begin_numbers(ctx, &numbers));
     const remat_status status = read_solution(ctx, m, text, n_bytes, x);
+    end_numbers(&numbers);
     rm_scratch_release(ctx, mark);
     return status;
 }

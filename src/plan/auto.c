@@ -5,7 +5,7 @@
 #include "plan/planner.h"
 #include "plan/polish.h"
 
-enum { QUICK_SHARE = 8 }; /* the part of the time that a quick strategy may take */
+enum { QUICK_SHARE = 4 }; /* the part of the time that a quick strategy may take */
 
 static void share_time(remat_ctx *ctx, int share)
 {

@@ -188,7 +188,22 @@ static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint
     return rm_search_best(ctx, first, best);
 }
 
-/* Starts in the first half, then reheats of the best. */
+static task start_of(uint32_t i, bool seeded, const rm_codes *seed, const rm_codes *keep_all)
+{
+    static const double dear[] = {0.3, 3, 1}; /* starts differ in what memory is worth */
+    const bool from_seed = i % 4 == 0 || i % 4 == 3;
+    if (from_seed && seeded)
+        return (task){.start = seed, .plan = {30 * dear[i % 3], 0.5, 0.02, 0}}; /* it fits, or nearly: no ramp */
+    return (task){.start = keep_all, .plan = {dear[i % 3], 0.5, 0.02, 0.4}};
+}
+
+/* One walker looks near the state, the other farther. */
+static task reheat_of(uint32_t i, const rm_codes *state)
+{
+    return (task){.start = state, .plan = {0, i % 2 ? 0.06 : 0.3, 0.02, 0}};
+}
+
+/* A first look around the seed; starts, for half of the work; then reheats of the best. */
 static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
 {
     remat_ctx *ctx = c->p->ctx;
@@ -205,6 +220,7 @@ static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, 
     }
     c->first_lambda =
         0.15 * (double)(c->p->graph->total_cost + 1) / ((double)rm_profile_excess(&walkers[0].search.q.memory, c->limit) + 1);
+    for (uint32_t i = 0; i < WALKERS; i++) walkers[i].lambda = 30 * c->first_lambda;
     c->started_ns = rm_clock_ns();
     const bool timed = ctx->deadline_ns != INT64_MAX;
     const double ns = timed ? (double)(ctx->deadline_ns - c->started_ns) : 0;
@@ -212,20 +228,17 @@ static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, 
     const double by_size = 2500 * (edits / RM_CLIMB_SECOND) / c->nm.n_ops;
     const uint32_t n_starts = by_size < WALKERS ? WALKERS : by_size > MAX_STARTS ? MAX_STARTS : (uint32_t)by_size;
     const double at_once = ctx->options.threads < WALKERS ? (double)ctx->options.threads : WALKERS;
-    task tasks[MAX_STARTS];
-    for (uint32_t i = 0; i < n_starts; i++) {
-        static const double dear[] = {0.3, 3, 1}; /* starts differ in what memory is worth */
-        const bool from_seed = i % 4 == 0 || i % 4 == 3;
-        tasks[i] = (task){.start = from_seed ? seed : keep_all, .plan = {dear[i % 3], 0.5, 0.02, 0.4}};
-        if (from_seed && seeded) tasks[i].plan = (schedule){30 * dear[i % 3], 0.5, 0.02, 0}; /* better than keep-all: no ramp */
-    }
-    for (uint32_t n = n_starts, share = 2; !rm_spend(ctx, 0); n = WALKERS, share = ROUNDS) {
+    for (uint32_t round = 0; !rm_spend(ctx, 0); round++) {
+        task tasks[MAX_STARTS];
+        const uint32_t n = round == 1 ? n_starts : WALKERS;
+        const double share = round == 1 ? 0.5 : 1.0 / ROUNDS;
         for (uint32_t i = 0; i < n; i++) {
-            if (share == ROUNDS) tasks[i] = (task){.start = best, .plan = {0, 0.3, 0.02, 0}};
-            tasks[i].edits = ctx->work_limit == INT64_MAX ? INT64_MAX : (int64_t)(edits / share / n) + 1;
-            tasks[i].time_ns = timed ? (int64_t)(ns / share * at_once / n) + 1 : INT64_MAX;
+            tasks[i] = round == 1 ? start_of(i, seeded, seed, keep_all) : reheat_of(i, round ? best : seed);
+            tasks[i].edits = ctx->work_limit == INT64_MAX ? INT64_MAX : (int64_t)(edits * share / n) + 1;
+            tasks[i].time_ns = timed ? (int64_t)(ns * share * at_once / n) + 1 : INT64_MAX;
         }
         TRY(run_round(c, walkers, tasks, n, best));
+        if (best->n) TRY(rm_polish(ctx, &c->nm, NULL, c->p->budget_bytes, best));
     }
     return REMAT_OK;
 }
@@ -239,7 +252,6 @@ remat_status rm_climb(const rm_problem *p, const rm_normal *nm, const rm_codes *
     TRY(set_scales(&c));
     remat_status status = rm_codes_keep_all(ctx, nm, &keep_all);
     if (status == REMAT_OK) status = search(&c, walkers, &keep_all, seed, found);
-    if (status == REMAT_OK && found->n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, found);
     for (uint32_t i = 0; i < WALKERS; i++) rm_search_end(&walkers[i].search);
     RM_VEC_FREE(&ctx->heap, keep_all);
     return status;
