@@ -238,7 +238,7 @@ static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, 
             tasks[i].time_ns = timed ? (int64_t)(ns * share * at_once / n) + 1 : INT64_MAX;
         }
         TRY(run_round(c, walkers, tasks, n, best));
-        if (best->n) TRY(rm_polish(ctx, &c->nm, NULL, c->p->budget_bytes, best));
+        rm_polish_on(ctx, &walkers[0].search.q, c->p->budget_bytes, best); /* a walker between two tasks lends its slots */
     }
     return REMAT_OK;
 }

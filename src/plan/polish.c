@@ -6,8 +6,6 @@
  * allows it. Deterministic; O(passes * steps * slots / 64). */
 #include "plan/polish.h"
 
-#include "sim/sequence.h"
-
 enum { PASSES = 8, SPREAD = 4 };
 
 /* By the clock or a signal; a work limit is for searches, and this is the end of one. */
@@ -62,14 +60,13 @@ static void slide_all(remat_ctx *ctx, rm_seq *q, int64_t limit)
     }
 }
 
-static remat_status polish(remat_ctx *ctx, rm_seq *q, int64_t limit, rm_codes *codes)
+void rm_polish_on(remat_ctx *ctx, rm_seq *q, int64_t limit, rm_codes *codes)
 {
-    if (!rm_seq_load(q, codes->items, codes->n)) return REMAT_OK;
+    if (codes->n == 0 || !rm_seq_load(q, codes->items, codes->n)) return;
     if (rm_seq_peak_kept(q) > limit) limit = rm_seq_peak_kept(q);
     for (int i = 0; i < PASSES && (pass(ctx, q, limit) || i == 0); i++) slide_all(ctx, q, limit);
     pass(ctx, q, limit);
     codes->n = rm_seq_codes(q, codes->items); /* never longer than it was */
-    return REMAT_OK;
 }
 
 remat_status rm_polish(remat_ctx *ctx, const rm_normal *nm, const int64_t *transfer, int64_t limit, rm_codes *codes)
@@ -77,7 +74,7 @@ remat_status rm_polish(remat_ctx *ctx, const rm_normal *nm, const int64_t *trans
     rm_seq q;
     TRY(rm_seq_new(ctx, nm, (uint32_t)(SPREAD * codes->n) + 1, &q));
     q.transfer = transfer;
-    const remat_status status = polish(ctx, &q, limit, codes);
+    rm_polish_on(ctx, &q, limit, codes);
     rm_seq_free(&q);
-    return status;
+    return REMAT_OK;
 }
