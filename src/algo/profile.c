@@ -202,7 +202,7 @@ RM_MULTIVERSION int64_t rm_profile_look(const rm_profile *p, const rm_range *ran
 
 ALWAYS_INLINE int64_t over(int64_t x, int64_t limit) { return x > limit ? x - limit : 0; }
 
-/* Whole blocks between turns first grow by one number; a block with turns in it takes the highest of its pieces. */
+/* Whole blocks between turns grow by one number; a block with turns in it takes the highest of its pieces. */
 RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges, size_t n, int64_t limit)
 {
     turn turns[2 * RM_PROFILE_LOOK];
@@ -215,7 +215,7 @@ RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_ran
         while (first < end) {
             const uint32_t b = first / BLOCK, c = end / BLOCK;
             if (first % BLOCK == 0 && c > b) {
-                for (uint32_t j = b; j < c; j++) change += over(p->high[j] + delta, limit) - over(p->high[j], limit);
+                for (uint32_t j = b; j < c && delta; j++) change += over(p->high[j] + delta, limit) - over(p->high[j], limit);
                 first = c * BLOCK;
                 continue;
             }

@@ -40,13 +40,18 @@ typedef struct writer {
     void *user;
     char buffer[4096];
     size_t n;
+    c_numbers numbers;
 } writer;
 
 static remat_status flush(writer *w)
 {
     const size_t n = w->n;
     w->n = 0;
-    if (n && w->sink(w->user, w->buffer, n) != 0) return rm_fail(w->ctx, REMAT_E_IO, "the program cannot be written");
+    if (n == 0) return REMAT_OK;
+    const locale_t ours = uselocale(w->numbers.before); /* the sink is not ours */
+    const int answer = w->sink(w->user, w->buffer, n);
+    uselocale(ours);
+    if (answer != 0) return rm_fail(w->ctx, REMAT_E_IO, "the program cannot be written");
     return REMAT_OK;
 }
 
@@ -161,7 +166,7 @@ remat_status rm_model_write_mps(remat_ctx *ctx, const rm_model *m, const char *n
     writer *w = rm_scratch(ctx, 1, sizeof *w);
     remat_status status = w ? REMAT_OK : REMAT_E_MEMORY;
     if (w) {
-        w->ctx = ctx, w->sink = sink, w->user = user;
+        w->ctx = ctx, w->sink = sink, w->user = user, w->numbers = numbers;
         status = write_mps(w, m, name);
     }
     end_numbers(&numbers);

@@ -5,7 +5,7 @@
 #include "plan/planner.h"
 #include "plan/polish.h"
 
-enum { QUICK_SHARE = 4 }; /* the part of the time that a quick strategy may take */
+enum { QUICK_SHARE = 4 }; /* a quick strategy has one part in so many of the time that is left */
 
 static void share_time(remat_ctx *ctx, int share)
 {
@@ -112,6 +112,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     TRY(run_quick(p, best));
     rm_codes seed = {0}, found = {0};
     remat_status status = rm_codes_of_steps(ctx, &nm, &best->steps, &seed);
+    if (!rm_fits(p, best->peak_bytes) && seed.n > 2 * (size_t)nm.n_ops) seed.n = 0; /* long sequences are slow */
     if (status == REMAT_OK) status = rm_climb(p, &nm, &seed, &found);
     if (status == REMAT_OK && found.n) status = rm_codes_offer(p, &nm, &found, best);
     RM_VEC_FREE(&ctx->heap, seed);

@@ -2,11 +2,11 @@
  *
  * Its moves recompute a value with all that it needs, forget such a recomputation, and carry a step elsewhere between its
  * inputs and its readers (plan/closure.c). What is minimised is cost + lambda * sum over blocks of slots of (peak of the block - budget)+, by
- * Metropolis' rule; lambda starts low, grows thirtyfold, and then follows whether the state fits. Two walkers go from the given plan
- * and from keep-all in turn, and then again and again from the best state of both. What they do does not depend on the
- * number of threads.
+ * Metropolis' rule; lambda follows whether the state fits, after it has grown thirtyfold in a search from keep-all. Two walkers look around
+ * the given plan, then go from it and from keep-all in turn, and then again and again from the best state of both, one near it and
+ * one farther. The best is polished after each round. What they do does not depend on the number of threads.
  *
- * Work is counted in edits (steps put in or taken out). Integers decide what fits; doubles only weigh. */
+ * Work is counted in edits (steps put in, taken out or moved), and one for each move. Integers decide what fits; doubles only weigh. */
 #include "plan/climb.h"
 
 #include <stdlib.h>
@@ -33,7 +33,8 @@ typedef struct climb { /* what walkers share */
     double step_cost;    /* a little for each step, or free ops would be run for ever */
     double first_lambda; /* weight of a byte over the budget, to begin with */
     int64_t started_ns;
-    _Atomic int64_t tally; /* edits of all walkers */
+    _Atomic int64_t tally;        /* edits of all walkers */
+    int64_t best_peak, best_cost; /* of the best state of all rounds so far */
 } climb;
 
 typedef struct schedule {
@@ -70,7 +71,8 @@ static void take_stock(walker *w)
     w->excess_now = rm_profile_excess(&w->search.q.memory, w->c->limit);
 }
 
-static bool is_good(walker *w)
+/* Metropolis' rule; what is accepted is the state at hand from then on. */
+static bool accept(walker *w)
 {
     rm_seq *q = &w->search.q;
     const double limit =
@@ -93,7 +95,7 @@ static void mutate(walker *w)
                                        : rm_closure_carry(s);
     w->edits += edits + 1;
     if (edits == 0) return;
-    if (!is_good(w)) {
+    if (!accept(w)) {
         rm_seq_undo(&s->q);
         return;
     }
@@ -173,7 +175,22 @@ static remat_status set_scales(climb *c)
 
 /* ---- the search ---- */
 
-/* One round: task i goes to walker i mod WALKERS. The best of all is left in `best`. */
+/* The best state of all walkers, if it is a new one, goes to `best`, polished in the slots of a walker that then knows it too. */
+static remat_status take_best(climb *c, walker *walkers, rm_codes *best)
+{
+    const rm_search *first = &walkers[0].search;
+    for (uint32_t i = 1; i < WALKERS; i++)
+        if (rm_search_is_better(first, walkers[i].search.best_peak, walkers[i].search.best_cost)) first = &walkers[i].search;
+    if (best->n && first->best_peak == c->best_peak && first->best_cost == c->best_cost) return REMAT_OK;
+    TRY(rm_search_best(c->p->ctx, first, best));
+    rm_polish_on(c->p->ctx, &walkers[0].search.q, c->p->budget_bytes, best);
+    rm_search_load(&walkers[0].search, best->items, best->n);
+    c->best_peak = walkers[0].search.best_peak;
+    c->best_cost = walkers[0].search.best_cost;
+    return REMAT_OK;
+}
+
+/* One round: task i goes to walker i mod WALKERS. */
 static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint32_t n_tasks, rm_codes *best)
 {
     remat_ctx *ctx = c->p->ctx;
@@ -182,10 +199,7 @@ static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint
     for (uint32_t i = 0; i < n_tasks; i++) walkers[i % WALKERS].tasks[walkers[i % WALKERS].n_tasks++] = tasks[i];
     rm_crew_run(n_threads, WALKERS, run_tasks, walkers);
     ctx->work = c->tally;
-    const rm_search *first = &walkers[0].search;
-    for (uint32_t i = 1; i < WALKERS; i++)
-        if (rm_search_is_better(first, walkers[i].search.best_peak, walkers[i].search.best_cost)) first = &walkers[i].search;
-    return rm_search_best(ctx, first, best);
+    return take_best(c, walkers, best);
 }
 
 static task start_of(uint32_t i, bool seeded, const rm_codes *seed, const rm_codes *keep_all)
@@ -207,7 +221,6 @@ static task reheat_of(uint32_t i, const rm_codes *state)
 static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
 {
     remat_ctx *ctx = c->p->ctx;
-    if (seed->n > 2 * keep_all->n) seed = keep_all; /* long sequences are slow, and it is dear */
     const bool seeded = seed->n > keep_all->n;
     for (uint32_t i = 0; i < WALKERS; i++) {
         walker *w = &walkers[i];
@@ -223,23 +236,36 @@ static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, 
     for (uint32_t i = 0; i < WALKERS; i++) walkers[i].lambda = 30 * c->first_lambda;
     c->started_ns = rm_clock_ns();
     const bool timed = ctx->deadline_ns != INT64_MAX;
-    const double ns = timed ? (double)(ctx->deadline_ns - c->started_ns) : 0;
+    const double ns = timed ? 0.98 * (double)(ctx->deadline_ns - c->started_ns) : 0; /* the rest: to polish */
     const double edits = timed && ctx->work_limit == INT64_MAX ? RM_CLIMB_SECOND * ns * 1e-9 : (double)ctx->work_limit;
     const double by_size = 2500 * (edits / RM_CLIMB_SECOND) / c->nm.n_ops;
     const uint32_t n_starts = by_size < WALKERS ? WALKERS : by_size > MAX_STARTS ? MAX_STARTS : (uint32_t)by_size;
     const double at_once = ctx->options.threads < WALKERS ? (double)ctx->options.threads : WALKERS;
-    for (uint32_t round = 0; !rm_spend(ctx, 0); round++) {
+    for (uint32_t round = seeded ? 0 : 1; !rm_spend(ctx, 0); round++) {
         task tasks[MAX_STARTS];
         const uint32_t n = round == 1 ? n_starts : WALKERS;
         const double share = round == 1 ? 0.5 : 1.0 / ROUNDS;
+        const double left = timed ? (double)(ctx->deadline_ns - rm_clock_ns()) : 0;
         for (uint32_t i = 0; i < n; i++) {
             tasks[i] = round == 1 ? start_of(i, seeded, seed, keep_all) : reheat_of(i, round ? best : seed);
             tasks[i].edits = ctx->work_limit == INT64_MAX ? INT64_MAX : (int64_t)(edits * share / n) + 1;
-            tasks[i].time_ns = timed ? (int64_t)(ns * share * at_once / n) + 1 : INT64_MAX;
+            tasks[i].time_ns = timed ? (int64_t)((ns * share < left ? ns * share : left) * at_once / n) + 1 : INT64_MAX;
         }
         TRY(run_round(c, walkers, tasks, n, best));
-        rm_polish_on(ctx, &walkers[0].search.q, c->p->budget_bytes, best); /* a walker between two tasks lends its slots */
     }
+    return REMAT_OK;
+}
+
+/* Can the search begin from it? Not with fetches, and not where `nm` has more rules than the graph that it was made for. */
+static remat_status check_seed(remat_ctx *ctx, const rm_normal *nm, const rm_codes *seed, bool *usable)
+{
+    uint32_t op;
+    const char *fault;
+    *usable = seed->n > 0;
+    for (size_t i = 0; i < seed->n; i++) *usable &= !rm_is_fetch(nm, seed->items[i]);
+    if (!*usable) return REMAT_OK;
+    TRY(rm_codes_fault(ctx, nm, seed, &op, &fault));
+    *usable = !fault;
     return REMAT_OK;
 }
 
@@ -250,8 +276,10 @@ remat_status rm_climb(const rm_problem *p, const rm_normal *nm, const rm_codes *
     walker walkers[WALKERS] = {0};
     rm_codes keep_all = {0};
     TRY(set_scales(&c));
+    bool usable = false;
     remat_status status = rm_codes_keep_all(ctx, nm, &keep_all);
-    if (status == REMAT_OK) status = search(&c, walkers, &keep_all, seed, found);
+    if (status == REMAT_OK) status = check_seed(ctx, nm, seed, &usable);
+    if (status == REMAT_OK) status = search(&c, walkers, &keep_all, usable ? seed : &keep_all, found);
     for (uint32_t i = 0; i < WALKERS; i++) rm_search_end(&walkers[i].search);
     RM_VEC_FREE(&ctx->heap, keep_all);
     return status;

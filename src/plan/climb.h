@@ -6,8 +6,8 @@
 
 enum { RM_CLIMB_SECOND = 3000000 }; /* edits in about a second */
 
-/* Searches, within the context's limits, for the cheapest order over `nm` within p's budget, from keep-all and from `seed`, which is longer or of no
- * interest. `found`: the best, or empty. */
+/* Searches, within the context's limits, for the cheapest order over `nm` within p's budget, from keep-all and from `seed`, which is of no
+ * interest unless it is longer. `found`: the best, or empty. */
 remat_status rm_climb(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, rm_codes *found);
 
 #endif

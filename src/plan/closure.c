@@ -38,6 +38,9 @@ static bool insert(rm_seq *q, uint32_t slot, uint32_t op)
     return true;
 }
 
+/* Does keeping it cost nothing? */
+static bool is_free(const rm_normal *nm, uint32_t store) { return nm->bytes[store] == 0 && nm->base[store] == REMAT_NONE; }
+
 /* Runs what makes the storage once more between `from` and `to`, and what that needs. */
 static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t to)
 {
@@ -52,8 +55,8 @@ static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t 
         const uint32_t slot = stack[--n_stack], op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
             uint32_t before;
-            if (nm->bytes[nm->in[k]] == 0 && nm->base[nm->in[k]] == REMAT_NONE) continue; /* to keep it costs nothing */
-            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue;              /* it is in memory anyway */
+            if (is_free(nm, nm->in[k])) continue;
+            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue; /* it is in memory anyway */
             if ((uint32_t)rm_random_next(&s->random) > chance) continue;
             const uint32_t again = slot_before(q, before, slot);
             if (!insert(q, again, nm->producer[nm->in[k]])) continue;
@@ -131,16 +134,20 @@ uint32_t rm_closure_forget(rm_search *s)
     }
 }
 
-/* Between its inputs and its readers, as often as not to one of the two ends. */
+/* Right before who reads it, right behind what it reads, or anywhere that is valid. */
 static uint32_t new_place(rm_search *s, uint32_t from)
 {
     const rm_seq *q = &s->q;
-    const uint32_t floor = rm_seq_floor(q, q->at[from]), ceiling = rm_seq_ceiling(q, from);
-    switch (rm_random_below(&s->random, 4)) {
-    case 0: return slot_before(q, from, ceiling);
-    case 1: return slot_from(q, floor, from);
-    default: return rm_search_empty_slot(s, floor, ceiling);
+    const uint32_t kind = rm_random_below(&s->random, 4);
+    if (kind == 0) {
+        const uint32_t reader = rm_seq_next_read(q, from);
+        return slot_before(q, from, reader > from ? reader : q->n_slots);
     }
+    if (kind == 1) {
+        const uint32_t made = rm_seq_last_made(q, from);
+        return slot_from(q, made < from ? made + 1 : 0, from);
+    }
+    return rm_search_empty_slot(s, rm_seq_floor(q, q->at[from]), rm_seq_ceiling(q, from));
 }
 
 static bool slide(rm_seq *q, uint32_t from, uint32_t to)
@@ -156,7 +163,7 @@ uint32_t rm_closure_carry(rm_search *s)
     const rm_normal *nm = q->nm;
     uint32_t stack[MOST_CARRIED + 1], n_stack = 0, n_edits = 1;
     const uint32_t from = rm_search_full_slot(s);
-    if (rm_is_fetch(nm, q->at[from])) return rm_search_slide(s);
+    if (rm_is_fetch(nm, q->at[from])) return 0;
     const uint32_t to = new_place(s, from);
     if (!slide(q, from, to)) return 0;
     const uint32_t most = 1 + (1u << rm_random_below(&s->random, 6));
@@ -167,6 +174,7 @@ uint32_t rm_closure_carry(rm_search *s)
         const rm_code op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
             uint32_t made;
+            if (is_free(nm, nm->in[k])) continue;
             if (!rm_seq_is_last_read(q, nm->in[k], slot, &made) || q->at[made] != nm->producer[nm->in[k]]) continue;
             const uint32_t ceiling = rm_seq_ceiling(q, made), place = slot_before(q, made, slot < ceiling ? slot : ceiling);
             if (!slide(q, made, place)) continue;

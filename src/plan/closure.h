@@ -8,6 +8,6 @@
 uint32_t rm_closure_recompute(rm_search *s,
                               int64_t limit); /* where memory, without residents, is over the limit, if anywhere */
 uint32_t rm_closure_forget(rm_search *s);
-uint32_t rm_closure_carry(rm_search *s); /* a step to elsewhere between its inputs and its readers, and what only it reads */
+uint32_t rm_closure_carry(rm_search *s); /* a step to elsewhere, and if later, what only it reads */
 
 #endif

@@ -25,7 +25,7 @@ static remat_status run_auto(const rm_problem *p, int64_t work, rm_incumbent *be
     ctx->work = 0; /* auto's search is laid out for the whole of its limit */
     ctx->work_limit = work < (limit - spent) / 4 ? work : (limit - spent) / 4 + 1;
     ctx->bound_cost = p->graph->total_cost; /* a search's bound is for one order */
-    rm_incumbent found = {.any = false}; /* auto has nothing to do where there is a plan that fits */
+    rm_incumbent found = {.any = false};    /* auto has nothing to do where there is a plan that fits */
     remat_status status = rm_auto.run(p, &found);
     if (status == REMAT_OK) status = rm_offer(p, best, &found.steps);
     RM_VEC_FREE(&ctx->heap, found.steps);
@@ -43,7 +43,7 @@ static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_cod
     TRY(RM_SCRATCH(ctx, ran, nm->n_ops));
     TRY(RM_SCRATCH(ctx, *out, nm->n_ops));
     for (size_t i = 0; i < codes->n; i++) {
-        if (ran[codes->items[i]]) continue;
+        if (rm_is_fetch(nm, codes->items[i]) || ran[codes->items[i]]) continue;
         ran[codes->items[i]] = 1;
         (*out)[n++] = codes->items[i];
     }

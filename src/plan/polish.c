@@ -8,7 +8,7 @@
 
 enum { PASSES = 8, SPREAD = 4 };
 
-/* By the clock or a signal; a work limit is for searches, and this is the end of one. */
+/* By the clock or a signal; a work limit is for searches, and this ends a round of one. */
 static bool is_late(remat_ctx *ctx, uint32_t slot)
 {
     if (slot % 256) return false;

@@ -75,6 +75,8 @@ void rm_seq_flush(rm_seq *q); /* settles too */
 uint32_t rm_seq_floor(const rm_seq *q, uint32_t op);
 uint32_t rm_seq_ceiling(const rm_seq *q, uint32_t slot);
 uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot); /* of anything that the step makes; slot itself if nobody reads it */
+uint32_t rm_seq_last_made(const rm_seq *q,
+                          uint32_t slot); /* of the instances that the run in the slot reads; slot itself if it reads none */
 /* Is an instance in memory at the slot, which does not touch it? to: the next read of it, n_slots for the end. */
 bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *to);
 /* Is the read at the slot the last of its instance? from: the event before it. */

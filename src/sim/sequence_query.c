@@ -44,6 +44,20 @@ uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot)
     return next == UINT32_MAX ? slot : next;
 }
 
+uint32_t rm_seq_last_made(const rm_seq *q, uint32_t slot)
+{
+    const rm_normal *nm = q->nm;
+    const rm_code op = q->at[slot];
+    uint32_t last = UINT32_MAX;
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
+        uint32_t i = rm_event_find(q, nm->in[k], slot) - 1;
+        while (!rm_event_is_make(rm_event_at(q, nm->in[k], i))) i--;
+        const uint32_t made = rm_event_slot(rm_event_at(q, nm->in[k], i));
+        last = last == UINT32_MAX || made > last ? made : last;
+    }
+    return last == UINT32_MAX ? slot : last;
+}
+
 bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *to)
 {
     const uint32_t *list = q->pool + q->events[store].begin, i = rm_event_find(q, store, slot);

@@ -1,5 +1,5 @@
 /* prop_search.c: N random moves of every kind on a large graph, a tenth of them with fetches: add, remove, slide, recompute with all that needs,
- * forget, carry. One move in 512 is looked at: peak and cost of the state are the verifier's, and a move that is taken back leaves every
+ * forget, carry. One move in 512 is looked at: peak and cost of the state are the verifier's, the excess is the profile's, and a move that is taken back leaves every
  * slot, list and byte as it was. The best state noted on the way is valid and what it is said to be whenever it is saved.
  * Usage: prop_search N SEED GRAPH... */
 #include <string.h>
@@ -89,8 +89,13 @@ static void one_move(bed *b, bool look)
         CHECK(s->q.n_edits == 0, "a refused move has edits");
         return;
     }
+    const int64_t excess = look ? rm_seq_excess(&s->q, b->limit, rm_profile_excess(&s->q.memory, b->limit)) : 0;
     const int64_t peak = rm_seq_peak(&s->q);
-    if (look) compare(b, peak);
+    if (look) {
+        compare(b, peak);
+        rm_seq_flush(&s->q);
+        CHECK(excess == rm_profile_excess(&s->q.memory, b->limit), "another excess");
+    }
     if (is_wanted(b, peak)) {
         n_best += rm_search_is_better(s, peak, s->q.cost);
         rm_search_keep(s, peak);
