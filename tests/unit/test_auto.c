@@ -167,6 +167,34 @@ static void improves_a_start(void **state)
     remat_graph_free(graph);
 }
 
+/* Strategies without transfers neither trip over a start that has some nor lose it. */
+static void start_with_transfers(void **state)
+{
+    static const char *const strategies[] = {"auto", "exact", "fastsa", "keep-all", "mincut", "ap-greedy"};
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, "resnet18", "roofline:h100");
+    remat_info info;
+    remat_plan *start = NULL;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    OK(ctx, remat_ctx_set(ctx, "bandwidth", INT64_C(50000000000)));
+    OK(ctx, remat_ctx_set(ctx, "work", 100000));
+    OK(ctx, remat_ctx_set(ctx, "offload", 1));
+    OK(ctx, remat_plan_make(ctx, graph, "fastsa-offload", info.keep_all_peak_bytes / 10 * 7, &start));
+    OK(ctx, remat_ctx_set(ctx, "offload", 0));
+    assert_true(remat_plan_summary(start)->within_budget);
+    assert_true(remat_plan_summary(start)->offloaded_bytes > 0);
+    for (size_t i = 0; i < RM_LEN(strategies); i++) {
+        remat_plan *plan = NULL;
+        OK(ctx, remat_plan_improve(ctx, graph, start, strategies[i], info.keep_all_peak_bytes / 10 * 5, &plan));
+        remat_plan_free(plan);
+        OK(ctx, remat_plan_improve(ctx, graph, start, strategies[i], info.keep_all_peak_bytes / 10 * 7, &plan));
+        assert_true(remat_plan_summary(plan)->within_budget && remat_plan_summary(plan)->cost <= remat_plan_summary(start)->cost);
+        remat_plan_free(plan);
+    }
+    remat_plan_free(start);
+    remat_graph_free(graph);
+}
+
 /* A graph of a few bytes: there the steps between budgets are less than one. */
 static void least_of_little(void **state)
 {
@@ -189,6 +217,7 @@ int main(void)
                                        WITH_CONTEXT(on_chains),
                                        WITH_CONTEXT(flow_seeds),
                                        WITH_CONTEXT(improves_a_start),
+                                       WITH_CONTEXT(start_with_transfers),
                                        WITH_CONTEXT(least_of_little)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
