@@ -109,6 +109,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     rm_normal nm;
     TRY(rm_normal_of(ctx, p->graph, &nm));
     TRY(offer_seeds(p, &nm, best));
+    rm_report(ctx, rm_auto.entry.name, 0, best->cost, best->peak_bytes);
     TRY(run_quick(p, best));
     rm_codes seed = {0}, found = {0};
     remat_status status = rm_codes_of_steps(ctx, &nm, &best->steps, &seed);
