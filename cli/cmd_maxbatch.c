@@ -324,7 +324,7 @@ static void print_proofs(search *x)
     const row *best = best_row(x);
     out_print(o, "\n");
     if (x->refused)
-        out_print(o, "no plan fits batch %" PRId64 " or more: op %s needs %s there\n", x->refused, x->refused_op.text,
+        out_print(o, "no plan fits batch %" PRId64 " or more: %s needs %s there\n", x->refused, x->refused_op.text,
                   out_size(o, x->refused_need).text);
     else if (*x->unbuilt)
         out_print(o, "batch %" PRId64 " cannot be built: %s\n", x->most + 1, out_clean(o, x->unbuilt, 60).text);
@@ -376,7 +376,7 @@ static int run(search *x)
         session_release(s);
         report_need_parts(s, s->info.need_bytes, parts, sizeof parts);
         const char *op = session_op(s, s->info.need_op, &buffer);
-        return out_fail(s->out, REMAT_E_INFEASIBLE, "", "", "no batch fits %s: at batch 1 op %s needs %s%s",
+        return out_fail(s->out, REMAT_E_INFEASIBLE, "", "", "no batch fits %s: at batch 1 %s needs %s%s",
                         out_exact(s->out, x->budget).text, op ? out_clean(s->out, op, 40).text : "?",
                         out_exact(s->out, s->info.need_bytes).text, parts);
     }
