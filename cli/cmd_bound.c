@@ -90,10 +90,9 @@ static void say_why(session *s, const remat_bound *b)
             (size_t)snprintf(parts + used, sizeof parts - used, "%s %s %s", used ? "," : ":",
                              out_clean(s->out, session_value(s, b->need_values[i], &buffer), 24).text,
                              out_size(s->out, remat_graph_value_get(s->original, b->need_values[i], REMAT_VALUE_STORAGE)).text);
-    const char *op = session_op(s, b->need_op, &buffer);
-    out_message(s->out, "no plan %sfits %s: %s%s needs %s%s", any_order ? "" : "in this order of first runs ",
-                out_exact(s->out, b->budget_bytes).text, op == buffer.text ? "" : "op ",
-                op ? out_clean(s->out, op, 40).text : "?", out_exact(s->out, b->need_bytes).text, parts);
+    out_message(s->out, "no plan %sfits %s: %s needs %s%s", any_order ? "" : "in this order of first runs ",
+                out_exact(s->out, b->budget_bytes).text, session_op_phrase(s, b->need_op).text,
+                out_exact(s->out, b->need_bytes).text, parts);
 }
 
 int cmd_bound(session *s)

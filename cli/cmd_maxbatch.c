@@ -35,7 +35,7 @@ typedef struct search {
     int64_t most;    /* no plan fits a larger batch, or it cannot be built */
     int64_t refused; /* most + 1 if that is proved: by the need, at need_op; else 0 */
     int64_t refused_need;
-    label refused_op;
+    label refused_op, refused_phrase;
     char unbuilt[200]; /* why most + 1 cannot be built, or "" */
     row *rows;
     uint32_t n_rows;
@@ -124,6 +124,7 @@ static int needs_at_most(search *x, int64_t batch, bool *fits)
     *x->unbuilt = '\0';
     x->refused_need = x->s->info.need_bytes;
     x->refused_op = out_clean(x->s->out, op == REMAT_NONE ? "?" : session_op(x->s, op, &buffer), 40);
+    x->refused_phrase = session_op_phrase(x->s, op);
     return REMAT_OK;
 }
 
@@ -324,7 +325,7 @@ static void print_proofs(search *x)
     const row *best = best_row(x);
     out_print(o, "\n");
     if (x->refused)
-        out_print(o, "no plan fits batch %" PRId64 " or more: %s needs %s there\n", x->refused, x->refused_op.text,
+        out_print(o, "no plan fits batch %" PRId64 " or more: %s needs %s there\n", x->refused, x->refused_phrase.text,
                   out_size(o, x->refused_need).text);
     else if (*x->unbuilt)
         out_print(o, "batch %" PRId64 " cannot be built: %s\n", x->most + 1, out_clean(o, x->unbuilt, 60).text);
@@ -365,7 +366,6 @@ static int status_of(search *x)
 static int run(search *x)
 {
     session *s = x->s;
-    amount buffer;
     char parts[400];
     int64_t limit;
     session_catch(s);
@@ -375,9 +375,8 @@ static int run(search *x)
     if (!status && x->refused == 1) {
         session_release(s);
         report_need_parts(s, s->info.need_bytes, parts, sizeof parts);
-        const char *op = session_op(s, s->info.need_op, &buffer);
         return out_fail(s->out, REMAT_E_INFEASIBLE, "", "", "no batch fits %s: at batch 1 %s needs %s%s",
-                        out_exact(s->out, x->budget).text, op ? out_clean(s->out, op, 40).text : "?",
+                        out_exact(s->out, x->budget).text, session_op_phrase(s, s->info.need_op).text,
                         out_exact(s->out, s->info.need_bytes).text, parts);
     }
     uint32_t each = 0; /* plans a strategy */

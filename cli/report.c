@@ -279,14 +279,9 @@ int report_status(session *s, const report *r, out *o)
     char parts[400] = "";
     int64_t slots;
     if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->need_bytes) {
-        const char *op = session_op(s, m->need_op, &buffer);
-        const bool unnamed = op == buffer.text; /* "stage 3" says what it is */
         if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
-        out_message(o, "no plan fits %s: %s%s needs %s%s", budget.text,
-                    unnamed    ? ""
-                    : s->chain ? "stage "
-                               : "op ",
-                    op ? out_clean(o, op, 40).text : "?", out_exact(o, m->need_bytes).text, parts);
+        out_message(o, "no plan fits %s: %s needs %s%s", budget.text, session_op_phrase(s, m->need_op).text,
+                    out_exact(o, m->need_bytes).text, parts);
     } else if (status == REMAT_E_INFEASIBLE) { /* on chains a strategy's model may need more than any schedule does */
         const remat_plan *least = least_plan(s, m->strategy);
         const remat_summary *x = remat_plan_summary(least ? least : r->plan);

@@ -366,6 +366,20 @@ const char *session_op(const session *s, uint32_t op, amount *buffer)
     return named(s->original ? remat_graph_op_name(s->original, op) : "", "op", op, buffer);
 }
 
+label session_op_phrase(const session *s, uint32_t op)
+{
+    amount buffer;
+    label phrase;
+    const char *name = session_op(s, op, &buffer);
+    const bool numbered = !name || name == buffer.text;
+    snprintf(phrase.text, sizeof phrase.text, "%s%.200s",
+             numbered   ? ""
+             : s->chain ? "stage "
+                        : "op ",
+             name ? out_clean(s->out, name, 40).text : "?");
+    return phrase;
+}
+
 const char *session_value(const session *s, uint32_t value, amount *buffer)
 {
     return named(remat_graph_value_name(s->original, value), "value", value, buffer);

@@ -21,7 +21,7 @@ enum {
     RESPACE = 64 * BATCH, /* edits between respacings */
     SPREAD = 10,          /* slots a step: whole recomputations want room side by side */
     WALKERS = 2,          /* states that are searched from at a time, whatever the number of threads */
-    MAX_STARTS = 8,
+    MAX_STARTS = 24,
     ROUNDS = 16, /* of a search: half of them starts */
 };
 
