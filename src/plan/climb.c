@@ -22,7 +22,7 @@ enum {
     SPREAD = 10,          /* slots a step: whole recomputations want room side by side */
     WALKERS = 2,          /* states that are searched from at a time, whatever the number of threads */
     MAX_STARTS = 24,
-    ROUNDS = 16, /* of a search: half of them starts */
+    ROUNDS = 16, /* parts of a search; the starts together take half of them */
 };
 
 typedef struct climb { /* what walkers share */
