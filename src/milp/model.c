@@ -8,6 +8,14 @@ remat_status rm_model_column(remat_ctx *ctx, rm_model *m, const rm_column *colum
     return RM_PUSH(ctx, m->columns, *column);
 }
 
+size_t rm_model_most_terms(const rm_model *m) { return m->most_terms ? m->most_terms : INT32_MAX - 1; }
+
+remat_status rm_model_too_large(remat_ctx *ctx, const rm_model *m)
+{
+    return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries; --checkmate-entries with --time may allow more",
+                   rm_model_most_terms(m));
+}
+
 remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column, double value)
 {
     if (column == REMAT_NONE || value == 0) return REMAT_OK;
@@ -15,9 +23,7 @@ remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column, double 
         m->terms.items[m->seen.items[column] - 1].value += value;
         return REMAT_OK;
     }
-    const size_t most = m->most_terms ? m->most_terms : INT32_MAX - 1;
-    if (m->terms.n >= most)
-        return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries: needs --time or --checkmate-entries", most);
+    if (m->terms.n >= rm_model_most_terms(m)) return rm_model_too_large(ctx, m);
     const rm_term term = {column, value};
     m->seen.items[column] = (uint32_t)m->terms.n + 1;
     return RM_PUSH(ctx, m->terms, term);

@@ -44,6 +44,8 @@ typedef struct rm_model {
     size_t most_terms;         /* REMAT_E_APPLIES beyond them; 0: what a solver with 32 bit indices can take */
 } rm_model;
 
+size_t rm_model_most_terms(const rm_model *m);
+remat_status rm_model_too_large(remat_ctx *ctx, const rm_model *m); /* REMAT_E_APPLIES, and says so */
 remat_status rm_model_column(remat_ctx *ctx, rm_model *m, const rm_column *column, uint32_t *out);
 remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column, double value); /* REMAT_NONE: no term */
 remat_status rm_model_row(remat_ctx *ctx, rm_model *m, double lower, double upper);     /* without terms: no row */

@@ -94,7 +94,7 @@ static remat_status solve(milp *c, const rm_backend *backend)
                           .threads = ctx->options.threads,
                           .on_progress = on_progress,
                           .user = c};
-    TRY(backend->solve(backend, ctx, &c->program.model, &how, &solved));
+    TRY(rm_solve_apart(backend, ctx, &c->program.model, &how, &solved));
     return conclude(c, &solved, ctx->options.mip_gap == 0);
 }
 

@@ -156,7 +156,7 @@ static remat_status relax(rounding *x, const rm_backend *backend, int64_t budget
                                 .most_extra = INT64_MAX,
                                 .model.most_terms = rm_checkmate_entries(ctx)};
     TRY(rm_checkmate_build(ctx, &x->program));
-    TRY(backend->solve(backend, ctx, &x->program.model, &how, &solved));
+    TRY(rm_solve_apart(backend, ctx, &x->program.model, &how, &solved));
     if (!solved.any) return REMAT_OK;
     x->values = solved.x;
     TRY(round_all(x));

@@ -459,9 +459,8 @@ remat_status rm_checkmate_build(remat_ctx *ctx, rm_checkmate *x)
 {
     build b = {.ctx = ctx, .x = x, .nm = x->nm, .m = &x->model};
     const uint64_t n_stages = (uint64_t)x->nm->n_ops * x->splits;
-    const size_t most = x->model.most_terms ? x->model.most_terms : INT32_MAX;
-    if (n_stages * ((uint64_t)x->nm->n_ops + x->nm->n_stores) / 2 > most) /* not even tables for it */
-        return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries: needs --time or --checkmate-entries", most);
+    if (n_stages * ((uint64_t)x->nm->n_ops + x->nm->n_stores) / 2 > rm_model_most_terms(&x->model)) /* not even tables for it */
+        return rm_model_too_large(ctx, &x->model);
     x->n_stages = (uint32_t)n_stages;
     TRY(RM_SCRATCH(ctx, x->run, n_stages * x->nm->n_ops));
     TRY(RM_SCRATCH(ctx, x->kept, (n_stages + 1) * x->nm->n_stores));

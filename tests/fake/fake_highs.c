@@ -6,11 +6,15 @@
  *     WIDE         integers of 64 bits
  *     NO_PASS      does not take the program: out of memory
  *     NO_RUN       takes it, and runs out of memory then
+ *     CRASH        takes it, and ends the process: out of memory, as HiGHS does
+ *     HANG         takes it, and neither comes back nor asks anybody
  *     NO_ANSWER    runs, and comes back with nothing
  *     WRONG        claims an optimum that is no schedule: nothing runs, cost 0 */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef NOT_HIGHS
 int fake_is_not_highs(void);
@@ -79,7 +83,16 @@ CALL(int32_t, Highs_setSolution, void *h) { return (void)h, 0; }
 CALL(int32_t, Highs_setCallback, void *h) { return (void)h, 0; }
 CALL(int32_t, Highs_startCallback, void *h, int32_t type) { return (void)h, (void)type, 0; }
 CALL(const void *, Highs_getCallbackDataOutItem, const void *d, const char *n) { return (void)d, (void)n, NULL; }
-CALL(int32_t, Highs_run, void *h) { return (void)h, RUN; }
+CALL(int32_t, Highs_run, void *h)
+{
+#ifdef CRASH
+    abort();
+#endif
+#ifdef HANG
+    for (;;) pause();
+#endif
+    return (void)h, RUN;
+}
 CALL(int32_t, Highs_getModelStatus, const void *h) { return (void)h, STATUS; }
 CALL(int32_t, Highs_getDoubleInfoValue, const void *h, const char *n, double *out) { return (void)h, (void)n, *out = 0, 0; }
 CALL(int32_t, Highs_getIntInfoValue, const void *h, const char *n, int32_t *out) { return (void)h, (void)n, *out = SOLUTION, 0; }
