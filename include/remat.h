@@ -16,7 +16,8 @@
  * Rules that hold everywhere. Sizes are bytes and costs are integers, both int64_t, below 2^62. On success the caller owns `*out`;
  * on failure it is untouched and remat_ctx_error() has one line that says why. Pointers must not be NULL, but names may, and
  * every _free accepts it. A context serves one thread at a time. What it makes is immutable, may be read by many threads with a context
- * each, and may be freed after it. The library never prints, exits or sets a signal handler. What the words mean: docs/model.md.
+ * each, and may be freed after it. The library never prints, exits or sets a signal handler; it forks only where checkmate and
+ * checkmate-lp run their solver. What the words mean: docs/model.md.
  *
  * Indices. remat_graph_prepare may drop ops, so the copy has indices of its own: accessors, remat_info and need_values speak of the
  * graph they are given. Steps, plans, verdicts and statements always name ops and values of the original graph. */

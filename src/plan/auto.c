@@ -20,18 +20,22 @@ static void restore_time(remat_ctx *ctx, int64_t deadline_ns)
     if (ctx->stopped == REMAT_TIME && rm_clock_ns() < deadline_ns) ctx->stopped = REMAT_DONE;
 }
 
-/* With a share of the time that is left, and work in units of their own: the limit of that is the search's. */
+/* With a share of the time that is left; their work is in units of their own, of which they get so many for each of the search's. */
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
-    const rm_planner *quick[] = {&rm_rotor, &rm_mincut};
+    const struct {
+        const rm_planner *planner;
+        int64_t units;
+    } quick[] = {{&rm_mincut, 5}, {&rm_rotor, 1}};
     const int64_t limit = ctx->work_limit, deadline_ns = ctx->deadline_ns;
     for (size_t i = 0; i < RM_LEN(quick) && ctx->stopped != REMAT_SIGNAL && ctx->stopped != REMAT_TIME; i++) {
+        const int64_t most = quick[i].planner->default_work;
         ctx->work = 0;
-        ctx->work_limit = quick[i]->default_work;
+        ctx->work_limit = limit < most / quick[i].units ? limit * quick[i].units : most;
         ctx->stopped = REMAT_DONE;
         share_time(ctx, QUICK_SHARE);
-        const remat_status status = quick[i]->run(p, best);
+        const remat_status status = quick[i].planner->run(p, best);
         restore_time(ctx, deadline_ns);
         if (status != REMAT_OK && status != REMAT_E_APPLIES) return status;
     }
@@ -42,7 +46,7 @@ static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
 }
 
 /* Rounded solutions of the bound's program: the first that fits, of budgets from the whole one down. */
-static remat_status offer_seeds(const rm_problem *p, const rm_normal *nm, rm_incumbent *best)
+static remat_status offer_rounded(const rm_problem *p, const rm_normal *nm, unsigned rules, rm_incumbent *best)
 {
     static const int percents[] = {100, 97, 94, 90, 85, 80, 70, 60, 50, 40};
     remat_ctx *ctx = p->ctx;
@@ -50,7 +54,7 @@ static remat_status offer_seeds(const rm_problem *p, const rm_normal *nm, rm_inc
     rm_incumbent seed = {.any = false};
     remat_status status = REMAT_OK;
     for (size_t i = 0; i < RM_LEN(percents) && status == REMAT_OK && !(seed.any && rm_fits(p, seed.peak_bytes)); i++) {
-        status = rm_flow_seed(ctx, nm, p->budget_bytes / 100 * percents[i], 8 * (size_t)nm->n_ops + 1000, &codes);
+        status = rm_flow_seed(ctx, nm, p->budget_bytes / 100 * percents[i], rules, NULL, &codes);
         if (status == REMAT_OK && codes.n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, &codes);
         if (status == REMAT_OK && codes.n) status = rm_codes_offer(p, nm, &codes, &seed);
     }
@@ -108,7 +112,9 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     if (cheapest || p->budget_bytes < need.bytes) return REMAT_OK; /* nothing to gain, or to be found */
     rm_normal nm;
     TRY(rm_normal_of(ctx, p->graph, &nm));
-    TRY(offer_seeds(p, &nm, best));
+    TRY(offer_rounded(p, &nm, 0, best));
+    rm_report(ctx, rm_auto.entry.name, 0, best->cost, best->peak_bytes);
+    TRY(offer_rounded(p, &nm, RM_RULES, best));
     rm_report(ctx, rm_auto.entry.name, 0, best->cost, best->peak_bytes);
     TRY(run_quick(p, best));
     rm_codes seed = {0}, found = {0};

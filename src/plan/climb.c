@@ -3,8 +3,9 @@
  * Its moves recompute a value with all that it needs, forget such a recomputation, and carry a step elsewhere between its
  * inputs and its readers (plan/closure.c). What is minimised is cost + lambda * sum over blocks of slots of (peak of the block - budget)+, by
  * Metropolis' rule; lambda follows whether the state fits, after it has grown thirtyfold in a search from keep-all. Two walkers look around
- * the given plan, then go from it and from keep-all in turn, and then again and again from the best state of both, one near it and
- * one farther. The best is polished after each round. What they do does not depend on the number of threads.
+ * the given plan and a rounding of the bound's program, go from these and from keep-all in turn, and then again and again from the best
+ * state of both, one near it and one farther, or from a rounding in the order of its first runs. The best is polished after each round. What
+ * they do does not depend on the number of threads.
  *
  * Work is counted in edits (steps put in, taken out or moved), and one for each move. Integers decide what fits; doubles only weigh. */
 #include "plan/climb.h"
@@ -14,6 +15,7 @@
 #include "base/crew.h"
 #include "base/real.h"
 #include "plan/closure.h"
+#include "plan/flow_seed.h"
 #include "plan/polish.h"
 
 enum {
@@ -35,6 +37,7 @@ typedef struct climb { /* what walkers share */
     int64_t started_ns;
     _Atomic int64_t tally;        /* edits of all walkers */
     int64_t best_peak, best_cost; /* of the best state of all rounds so far */
+    rm_codes rounded;             /* of the bound's program, in an order at hand; empty: there is none of use */
 } climb;
 
 typedef struct schedule {
@@ -202,13 +205,33 @@ static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint
     return take_best(c, walkers, best);
 }
 
-static task start_of(uint32_t i, bool seeded, const rm_codes *seed, const rm_codes *keep_all)
+/* The bound's program for the first runs of a state; NULL: for the graph's own order. */
+static remat_status round_in_order_of(climb *c, const rm_codes *state)
+{
+    remat_ctx *ctx = c->p->ctx;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    uint32_t *order, n = 0;
+    uint8_t *seen;
+    TRY(RM_SCRATCH(ctx, order, c->nm.n_ops));
+    TRY(RM_SCRATCH(ctx, seen, c->nm.n_ops));
+    for (size_t i = 0; state && i < state->n; i++)
+        if (!seen[state->items[i]]) seen[state->items[i]] = 1, order[n++] = state->items[i];
+    TRY(rm_flow_seed(ctx, &c->nm, c->p->budget_bytes, RM_RULES, state ? order : NULL, &c->rounded));
+    rm_scratch_release(ctx, mark);
+    if (c->rounded.n > 4 * (size_t)c->nm.n_ops) c->rounded.n = 0; /* long sequences are slow */
+    return c->rounded.n ? rm_polish(ctx, &c->nm, NULL, c->p->budget_bytes, &c->rounded) : REMAT_OK;
+}
+
+static task start_of(const climb *c, uint32_t i, bool seeded, const rm_codes *seed, const rm_codes *keep_all)
 {
     static const double dear[] = {0.3, 3, 1}; /* starts differ in what memory is worth */
-    const bool from_seed = i % 4 == 0 || i % 4 == 3;
-    if (from_seed && seeded)
-        return (task){.start = seed, .plan = {30 * dear[i % 3], 0.5, 0.02, 0}}; /* it fits, or nearly: no ramp */
-    return (task){.start = keep_all, .plan = {dear[i % 3], 0.5, 0.02, 0.4}};
+    const rm_codes *from = i % 4 == 0     ? seed
+                           : i % 4 == 1   ? keep_all
+                           : c->rounded.n ? &c->rounded
+                           : i % 4 == 2   ? keep_all
+                                          : seed;
+    if (from == keep_all || (from == seed && !seeded)) return (task){.start = keep_all, .plan = {dear[i % 3], 0.5, 0.02, 0.4}};
+    return (task){.start = from, .plan = {30 * dear[i % 3], 0.5, 0.02, 0}}; /* it fits, or nearly: no ramp */
 }
 
 /* One walker looks near the state, the other farther. */
@@ -217,23 +240,32 @@ static task reheat_of(uint32_t i, const rm_codes *state)
     return (task){.start = state, .plan = {0, i % 2 ? 0.06 : 0.3, 0.02, 0}};
 }
 
-/* A first look around the seed; starts, for half of the work; then reheats of the best. */
-static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
+static remat_status begin_walkers(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *longest)
 {
     remat_ctx *ctx = c->p->ctx;
-    const bool seeded = seed->n > keep_all->n;
     for (uint32_t i = 0; i < WALKERS; i++) {
         walker *w = &walkers[i];
         w->c = c;
         w->search.random.state = (uint64_t)ctx->options.seed * WALKERS + i;
         w->search.floor_bytes = c->p->budget_bytes;
-        TRY(rm_search_begin(ctx, &w->search, &c->nm, NULL, seeded ? seed : keep_all, SPREAD));
+        TRY(rm_search_begin(ctx, &w->search, &c->nm, NULL, longest, SPREAD));
         if (!w->search.q.ranges) return REMAT_OK;
         rm_search_load(&w->search, keep_all->items, keep_all->n);
     }
     c->first_lambda =
         0.15 * (double)(c->p->graph->total_cost + 1) / ((double)rm_profile_excess(&walkers[0].search.q.memory, c->limit) + 1);
     for (uint32_t i = 0; i < WALKERS; i++) walkers[i].lambda = 30 * c->first_lambda;
+    return REMAT_OK;
+}
+
+/* A first look around the seed; starts, for half of the work; then reheats of the best, and in every other round of a new rounding. */
+static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
+{
+    remat_ctx *ctx = c->p->ctx;
+    const bool seeded = seed->n > keep_all->n;
+    TRY(begin_walkers(c, walkers, keep_all, seeded ? seed : keep_all));
+    if (!walkers[WALKERS - 1].search.q.ranges) return REMAT_OK;
+    TRY(round_in_order_of(c, NULL));
     c->started_ns = rm_clock_ns();
     const bool timed = ctx->deadline_ns != INT64_MAX;
     const double ns = timed ? 0.98 * (double)(ctx->deadline_ns - c->started_ns) : 0; /* the rest: to polish */
@@ -245,11 +277,20 @@ static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, 
         task tasks[MAX_STARTS];
         const uint32_t n = round == 1 ? n_starts : WALKERS;
         const double share = round == 1 ? 0.5 : 1.0 / ROUNDS;
-        const double left = timed ? (double)(ctx->deadline_ns - rm_clock_ns()) : 0;
+        const bool anew = round >= 2 && round % 2 == 0;
+        if (anew) TRY(round_in_order_of(c, best));
+        const uint32_t from_rounded = !c->rounded.n ? REMAT_NONE
+                                      : round == 0  ? 1
+                                      : anew        ? 0
+                                                    : REMAT_NONE;                          /* who goes from there */
+        const double left = timed ? (double)(ctx->deadline_ns - rm_clock_ns()) : 0; /* none, if rounding has taken it */
+        const double task_ns = left > 0 ? (ns * share < left ? ns * share : left) * at_once / n : 0;
         for (uint32_t i = 0; i < n; i++) {
-            tasks[i] = round == 1 ? start_of(i, seeded, seed, keep_all) : reheat_of(i, round ? best : seed);
+            tasks[i] = round == 1          ? start_of(c, i, seeded, seed, keep_all)
+                       : i == from_rounded ? reheat_of(i, &c->rounded)
+                                           : reheat_of(i, round ? best : seed);
             tasks[i].edits = ctx->work_limit == INT64_MAX ? INT64_MAX : (int64_t)(edits * share / n) + 1;
-            tasks[i].time_ns = timed ? (int64_t)((ns * share < left ? ns * share : left) * at_once / n) + 1 : INT64_MAX;
+            tasks[i].time_ns = timed ? (int64_t)task_ns + 1 : INT64_MAX;
         }
         TRY(run_round(c, walkers, tasks, n, best));
     }
@@ -282,5 +323,6 @@ remat_status rm_climb(const rm_problem *p, const rm_normal *nm, const rm_codes *
     if (status == REMAT_OK) status = search(&c, walkers, &keep_all, usable ? seed : &keep_all, found);
     for (uint32_t i = 0; i < WALKERS; i++) rm_search_end(&walkers[i].search);
     RM_VEC_FREE(&ctx->heap, keep_all);
+    RM_VEC_FREE(&ctx->heap, c.rounded);
     return status;
 }

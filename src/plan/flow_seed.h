@@ -4,9 +4,10 @@
 
 #include "plan/bound.h"
 
-/* A valid sequence in the graph's own order: gaps of which the program keeps less than half are lost, and what they held is made again
- * just before its next use. It need not fit the budget: memory that recomputation takes is not in the program. Replaces what is in out;
- * empty if the program says that nothing fits, or if the sequence would be longer than `longest`. */
-remat_status rm_flow_seed(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, size_t longest, rm_codes *out);
+/* A valid sequence with the given order of first runs (NULL: the graph's own): gaps of which the program, with the rules (bound.h), keeps less
+ * than half are lost, and what they held is made again just before its next use. It need not fit the budget: memory that recomputation
+ * takes is not in the program. Replaces what is in out; empty if the program says that nothing fits, or if the sequence would be very long. */
+remat_status rm_flow_seed(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, unsigned rules, const uint32_t *order,
+                          rm_codes *out);
 
 #endif

@@ -109,13 +109,41 @@ static void on_chains(void **state)
     remat_input_free(input);
 }
 
+/* Another order of the ops: neighbours that do not need each other change places. */
+static uint32_t *swapped_order(remat_ctx *ctx, const rm_normal *nm)
+{
+    uint32_t *order = rm_scratch(ctx, nm->n_ops, sizeof *order);
+    assert_non_null(order);
+    for (uint32_t op = 0; op < nm->n_ops; op++) order[op] = op;
+    for (uint32_t at = 0; at + 1 < nm->n_ops; at += 2) {
+        bool reads = false;
+        for (uint32_t k = nm->in_begin[at + 1]; k < nm->in_begin[at + 2]; k++) reads |= nm->producer[nm->in[k]] == at;
+        if (!reads) order[at] = at + 1, order[at + 1] = at;
+    }
+    return order;
+}
+
+static void check_first_runs(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, const rm_codes *codes)
+{
+    uint8_t *seen = rm_scratch(ctx, nm->n_ops, 1);
+    uint32_t n = 0;
+    assert_non_null(seen);
+    for (size_t i = 0; i < codes->n; i++) {
+        if (seen[codes->items[i]]) continue;
+        assert_int_equal(codes->items[i], order ? order[n] : n);
+        seen[codes->items[i]] = 1;
+        n++;
+    }
+    assert_int_equal(n, nm->n_ops);
+}
+
 static void flow_seeds(void **state)
 {
     remat_ctx *ctx = *state;
     static const char *const names[] = {"resnet18", "densenet121", "distilbert"};
-    for (size_t i = 0; i < RM_LEN(names); i++) {
+    for (size_t i = 0; i < 4 * RM_LEN(names); i++) {
         const rm_mark mark = rm_scratch_mark(ctx);
-        remat_graph *graph = load(ctx, names[i], "unit");
+        remat_graph *graph = load(ctx, names[i / 4], "unit");
         remat_info info;
         rm_normal nm;
         rm_codes codes = {0};
@@ -123,20 +151,39 @@ static void flow_seeds(void **state)
         remat_verdict v;
         OK(ctx, remat_graph_info(ctx, graph, &info));
         OK(ctx, rm_normal_of(ctx, graph, &nm));
-        OK(ctx, rm_flow_seed(ctx, &nm, info.keep_all_peak_bytes / 2, 100 * (size_t)nm.n_ops, &codes));
+        const uint32_t *order = i % 4 < 2 ? NULL : swapped_order(ctx, &nm);
+        OK(ctx, rm_flow_seed(ctx, &nm, info.keep_all_peak_bytes / 2, i % 2 ? RM_RULES : 0, order, &codes));
         assert_true(codes.n > nm.n_ops);
+        check_first_runs(ctx, &nm, order, &codes);
         OK(ctx, rm_normal_expand(ctx, &nm, codes.items, codes.n, &steps));
         rm_steps_to_original(graph, steps.items, steps.n);
         OK(ctx, remat_verify(ctx, graph, steps.items, steps.n, &v));
         assert_true(v.valid);
         assert_true(v.peak_bytes < info.keep_all_peak_bytes);
-        OK(ctx, rm_flow_seed(ctx, &nm, info.keep_all_peak_bytes / 2, nm.n_ops, &codes)); /* too short for it */
+        OK(ctx, rm_flow_seed(ctx, &nm, 0, 0, order, &codes)); /* nothing fits */
         assert_int_equal(codes.n, 0);
         RM_VEC_FREE(&ctx->heap, codes);
         RM_VEC_FREE(&ctx->heap, steps);
         remat_graph_free(graph);
         rm_scratch_release(ctx, mark);
     }
+}
+
+/* The clock may run out anywhere: in a linear program, between rounds, in a polish. */
+static void little_time(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, "densenet121", "unit");
+    remat_info info;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    for (int64_t ms = 10; ms <= 250; ms += 20) {
+        remat_plan *plan = NULL;
+        OK(ctx, remat_ctx_set(ctx, "time_ms", ms));
+        OK(ctx, remat_plan_make(ctx, graph, "auto", info.keep_all_peak_bytes / 4, &plan));
+        assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_TIME);
+        remat_plan_free(plan);
+    }
+    remat_graph_free(graph);
 }
 
 /* A start for another budget is never lost; a start of another graph is refused. */
@@ -215,7 +262,7 @@ int main(void)
                                        WITH_CONTEXT(known_optima),
                                        WITH_CONTEXT(same_plan_twice),
                                        WITH_CONTEXT(on_chains),
-                                       WITH_CONTEXT(flow_seeds),
+                                       WITH_CONTEXT(flow_seeds), WITH_CONTEXT(little_time),
                                        WITH_CONTEXT(improves_a_start),
                                        WITH_CONTEXT(start_with_transfers),
                                        WITH_CONTEXT(least_of_little)};
