@@ -12,7 +12,7 @@ size_t rm_model_most_terms(const rm_model *m) { return m->most_terms ? m->most_t
 
 remat_status rm_model_too_large(remat_ctx *ctx, const rm_model *m)
 {
-    return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries; --checkmate-entries with --time may allow more",
+    return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries; --time allows more, and --checkmate-entries with it",
                    rm_model_most_terms(m));
 }
 

@@ -225,11 +225,9 @@ static remat_status round_in_order_of(climb *c, const rm_codes *state)
 static task start_of(const climb *c, uint32_t i, bool seeded, const rm_codes *seed, const rm_codes *keep_all)
 {
     static const double dear[] = {0.3, 3, 1}; /* starts differ in what memory is worth */
-    const rm_codes *from = i % 4 == 0     ? seed
-                           : i % 4 == 1   ? keep_all
-                           : c->rounded.n ? &c->rounded
-                           : i % 4 == 2   ? keep_all
-                                          : seed;
+    const bool rounds = c->rounded.n > 0;
+    const rm_codes *third = rounds && i < 4 ? &c->rounded : keep_all, *fourth = rounds ? &c->rounded : seed;
+    const rm_codes *from = i % 4 == 0 ? seed : i % 4 == 1 ? keep_all : i % 4 == 2 ? third : fourth;
     if (from == keep_all || (from == seed && !seeded)) return (task){.start = keep_all, .plan = {dear[i % 3], 0.5, 0.02, 0.4}};
     return (task){.start = from, .plan = {30 * dear[i % 3], 0.5, 0.02, 0}}; /* it fits, or nearly: no ramp */
 }
