@@ -92,6 +92,7 @@ void rm_input_name(remat_ctx *ctx, const char *name); /* NULL or "": no file */
 /* ---- limits (limits.c) ---- */
 void rm_limits_begin(remat_ctx *ctx, int64_t default_work);
 bool rm_spend(remat_ctx *ctx, int64_t work); /* true: stop now and keep the incumbent; ctx->stopped says why */
+bool rm_is_late(const remat_ctx *ctx);       /* by the clock or a signal, whatever the work */
 void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes);
 int rm_permille_used(const remat_ctx *ctx, int64_t since_ns); /* of the time, or else of the work */
 int64_t rm_clock_ns(void);

@@ -33,6 +33,12 @@ bool rm_spend(remat_ctx *ctx, int64_t work)
     return ctx->stopped != REMAT_DONE;
 }
 
+bool rm_is_late(const remat_ctx *ctx)
+{
+    return atomic_load_explicit(&ctx->stop, memory_order_relaxed) ||
+           (ctx->deadline_ns != INT64_MAX && rm_clock_ns() >= ctx->deadline_ns);
+}
+
 void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes)
 {
     const remat_progress progress = {strategy, permille, cost, peak_bytes, ctx->work, ctx->bound_cost};

@@ -15,7 +15,12 @@ typedef struct rm_solve {
     void *user;
 } rm_solve;
 
-typedef enum rm_solve_outcome { RM_SOLVE_STOPPED = 0, RM_SOLVE_OPTIMAL = 1, RM_SOLVE_INFEASIBLE = 2 } rm_solve_outcome;
+typedef enum rm_solve_outcome {
+    RM_SOLVE_STOPPED = 0,
+    RM_SOLVE_OPTIMAL = 1,
+    RM_SOLVE_INFEASIBLE = 2,
+    RM_SOLVE_FAILED = 3 /* out of memory, or a fault of its own: there was a warning, and trying again is of no use */
+} rm_solve_outcome;
 
 typedef struct rm_solved {
     rm_solve_outcome outcome;
@@ -36,8 +41,7 @@ typedef struct rm_backend {
 remat_status rm_backend_open(remat_ctx *ctx, rm_backend *out);
 void rm_backend_close(remat_ctx *ctx, rm_backend *backend);
 
-/* apart.c: backend->solve in a process of its own, which a full memory, Ctrl-C or a passed deadline ends without harm to this one. Where the
- * solver is out of memory it warns, and answers RM_SOLVE_STOPPED. */
+/* apart.c: backend->solve in a process of its own, which a full memory, Ctrl-C or a passed deadline ends without harm to this one. */
 remat_status rm_solve_apart(const rm_backend *backend, remat_ctx *ctx, const rm_model *m, const rm_solve *how, rm_solved *out);
 
 /* backend_none.c */

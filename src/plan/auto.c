@@ -1,5 +1,5 @@
-/* auto.c: the best plan of all that is there, improved: rounded solutions of the bound's program, the strategies that take
- * milliseconds (rotor, mincut), and a search from the best of them (plan/climb.c). The lowest peak is looked for by fastsa first. */
+/* auto.c: the best plan of all that is there, improved: rounded solutions of the bound's program, what mincut and rotor find in a share of the
+ * time or the work, and a search from the best of them (plan/climb.c). The lowest peak is looked for by fastsa first. */
 #include "plan/climb.h"
 #include "plan/flow_seed.h"
 #include "plan/planner.h"
@@ -48,13 +48,13 @@ static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
 /* Rounded solutions of the bound's program: the first that fits, of budgets from the whole one down. */
 static remat_status offer_rounded(const rm_problem *p, const rm_normal *nm, unsigned rules, rm_incumbent *best)
 {
-    static const int percents[] = {100, 97, 94, 90, 85, 80, 70, 60, 50, 40};
     remat_ctx *ctx = p->ctx;
     rm_codes codes = {0};
     rm_incumbent seed = {.any = false};
     remat_status status = REMAT_OK;
-    for (size_t i = 0; i < RM_LEN(percents) && status == REMAT_OK && !(seed.any && rm_fits(p, seed.peak_bytes)); i++) {
-        status = rm_flow_seed(ctx, nm, p->budget_bytes / 100 * percents[i], rules, NULL, &codes);
+    for (int i = 0; i < RM_FLOW_CAPS && status == REMAT_OK && !(seed.any && rm_fits(p, seed.peak_bytes)); i++) {
+        if (rm_is_late(ctx) && (i > 0 || best->cost > p->graph->total_cost)) break; /* one there is, whatever the time */
+        status = rm_flow_seed(ctx, nm, rm_flow_cap(p->budget_bytes, i), rules, NULL, &codes);
         if (status == REMAT_OK && codes.n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, &codes);
         if (status == REMAT_OK && codes.n) status = rm_codes_offer(p, nm, &codes, &seed);
     }
@@ -136,7 +136,10 @@ static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *result
     return floating == REMAT_E_APPLIES ? status : floating;
 }
 
-const rm_planner rm_auto = {.entry = {"auto", "the best of rotor, mincut and a search with whole recomputations as moves"},
-                            .default_work = RM_CLIMB_SECOND,
-                            .run = run,
-                            .run_chain = run_chain};
+const rm_planner rm_auto = {
+    .entry =
+        {"auto",
+         "roundings of the bound's linear program, mincut and rotor, improved by a search with whole recomputations as moves"},
+    .default_work = RM_CLIMB_SECOND,
+    .run = run,
+    .run_chain = run_chain};

@@ -20,6 +20,7 @@ typedef struct rounding {
     rm_incumbent *best;
     rm_checkmate program;
     const double *values;
+    bool failed;    /* the solver, and it will again */
     rm_bits kept;   /* the rounding at hand */
     rm_bits lowest; /* that with the lowest peak so far */
     int64_t lowest_peak;
@@ -157,6 +158,7 @@ static remat_status relax(rounding *x, const rm_backend *backend, int64_t budget
                                 .model.most_terms = rm_checkmate_entries(ctx)};
     TRY(rm_checkmate_build(ctx, &x->program));
     TRY(rm_solve_apart(backend, ctx, &x->program.model, &how, &solved));
+    x->failed = solved.outcome == RM_SOLVE_FAILED;
     if (!solved.any) return REMAT_OK;
     x->values = solved.x;
     TRY(round_all(x));
@@ -176,7 +178,7 @@ static remat_status round_programs(rounding *x, const rm_backend *backend, int64
         rm_checkmate_free(ctx, &x->program);
         rm_scratch_release(ctx, mark);
         TRY(status);
-        if (budget <= need_bytes) break; /* no lower */
+        if (budget <= need_bytes || x->failed) break; /* no lower, or no solver */
     }
     return REMAT_OK;
 }

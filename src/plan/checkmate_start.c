@@ -78,9 +78,8 @@ remat_status rm_offer_staged(const rm_problem *p, const rm_normal *nm, const rm_
 
 static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_codes *codes, rm_incumbent *best)
 {
-    static const int percents[] = {100, 97, 94, 90, 85, 80, 70, 60, 50, 40};
-    for (size_t i = 0; i < 2 * RM_LEN(percents) && p->budget_bytes >= 0; i++) {
-        TRY(rm_flow_seed(p->ctx, nm, p->budget_bytes / 100 * percents[i / 2], i % 2 ? RM_RULES : 0, NULL, codes));
+    for (int i = 0; i < 2 * RM_FLOW_CAPS && p->budget_bytes >= 0 && !rm_is_late(p->ctx); i++) {
+        TRY(rm_flow_seed(p->ctx, nm, rm_flow_cap(p->budget_bytes, i / 2), i % 2 ? RM_RULES : 0, NULL, codes));
         TRY(rm_offer_staged(p, nm, codes, best));
     }
     return REMAT_OK;

@@ -11,6 +11,7 @@
 #include "plan/climb.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/crew.h"
 #include "base/real.h"
@@ -37,7 +38,8 @@ typedef struct climb { /* what walkers share */
     int64_t started_ns;
     _Atomic int64_t tally;        /* edits of all walkers */
     int64_t best_peak, best_cost; /* of the best state of all rounds so far */
-    rm_codes rounded;             /* of the bound's program, in an order at hand; empty: there is none of use */
+    uint32_t *order;              /* of first runs, that the bound's program was last solved for */
+    rm_codes rounded;             /* its rounding; empty: there is none of use */
 } climb;
 
 typedef struct schedule {
@@ -205,19 +207,18 @@ static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint
     return take_best(c, walkers, best);
 }
 
-/* The bound's program for the first runs of a state; NULL: for the graph's own order. */
+/* The bound's program for the order of a state's first runs, if that is another than the last time, and there is time. */
 static remat_status round_in_order_of(climb *c, const rm_codes *state)
 {
     remat_ctx *ctx = c->p->ctx;
     const rm_mark mark = rm_scratch_mark(ctx);
-    uint32_t *order, n = 0;
-    uint8_t *seen;
-    TRY(RM_SCRATCH(ctx, order, c->nm.n_ops));
-    TRY(RM_SCRATCH(ctx, seen, c->nm.n_ops));
-    for (size_t i = 0; state && i < state->n; i++)
-        if (!seen[state->items[i]]) seen[state->items[i]] = 1, order[n++] = state->items[i];
-    TRY(rm_flow_seed(ctx, &c->nm, c->p->budget_bytes, RM_RULES, state ? order : NULL, &c->rounded));
+    uint32_t *order;
+    TRY(rm_codes_first_runs(ctx, &c->nm, state, &order));
+    const bool same = memcmp(order, c->order, c->nm.n_ops * sizeof *order) == 0;
+    if (!same) memcpy(c->order, order, c->nm.n_ops * sizeof *order);
     rm_scratch_release(ctx, mark);
+    if (same || rm_is_late(ctx)) return REMAT_OK;
+    TRY(rm_flow_seed(ctx, &c->nm, c->p->budget_bytes, RM_RULES, c->order, &c->rounded));
     if (c->rounded.n > 4 * (size_t)c->nm.n_ops) c->rounded.n = 0; /* long sequences are slow */
     return c->rounded.n ? rm_polish(ctx, &c->nm, NULL, c->p->budget_bytes, &c->rounded) : REMAT_OK;
 }
@@ -263,7 +264,8 @@ static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, 
     const bool seeded = seed->n > keep_all->n;
     TRY(begin_walkers(c, walkers, keep_all, seeded ? seed : keep_all));
     if (!walkers[WALKERS - 1].search.q.ranges) return REMAT_OK;
-    TRY(round_in_order_of(c, NULL));
+    TRY(RM_SCRATCH(ctx, c->order, c->nm.n_ops));
+    TRY(round_in_order_of(c, keep_all));
     c->started_ns = rm_clock_ns();
     const bool timed = ctx->deadline_ns != INT64_MAX;
     const double ns = timed ? 0.98 * (double)(ctx->deadline_ns - c->started_ns) : 0; /* the rest: to polish */

@@ -36,20 +36,6 @@ static remat_status run_auto(const rm_problem *p, int64_t work, rm_incumbent *be
     return status;
 }
 
-static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, uint32_t **out)
-{
-    uint8_t *ran;
-    uint32_t n = 0;
-    TRY(RM_SCRATCH(ctx, ran, nm->n_ops));
-    TRY(RM_SCRATCH(ctx, *out, nm->n_ops));
-    for (size_t i = 0; i < codes->n; i++) {
-        if (rm_is_fetch(nm, codes->items[i]) || ran[codes->items[i]]) continue;
-        ran[codes->items[i]] = 1;
-        (*out)[n++] = codes->items[i];
-    }
-    return REMAT_OK;
-}
-
 static bool is_proved(const rm_problem *p, const rm_incumbent *best)
 {
     return rm_fits(p, best->peak_bytes) && (best->proved == best->cost || best->cost == p->graph->total_cost);
@@ -64,7 +50,7 @@ static remat_status prove(const rm_problem *p, const rm_normal *nm, int64_t work
     const int64_t limit = ctx->work_limit;
     if (fits) {
         TRY(rm_codes_of_steps(ctx, nm, &best->steps, codes));
-        TRY(first_runs(ctx, nm, codes, &order));
+        TRY(rm_codes_first_runs(ctx, nm, codes, &order));
     }
     if (limit - ctx->work > work) ctx->work_limit = ctx->work + work;
     const rm_proof_goal goal = {p->budget_bytes, order, fits ? best->cost : RM_MAX_SUM, best->peak_bytes, rm_exact.entry.name};

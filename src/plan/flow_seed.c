@@ -8,6 +8,7 @@
 #include "plan/flow_seed.h"
 
 #include "graph/demand.h"
+#include "plan/search.h"
 
 typedef struct rounding {
     remat_ctx *ctx;
@@ -40,7 +41,11 @@ static uint32_t missing_maker(void *user, uint32_t store)
 static remat_status run(void *user, uint32_t op)
 {
     rounding *x = user;
-    for (uint32_t k = x->nm->out_begin[op]; k < x->nm->out_begin[op + 1]; k++) TRY(come(x, x->nm->out[k]));
+    const rm_normal *nm = x->nm;
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        for (uint32_t t = nm->token_begin[nm->out[k]]; t < nm->token_begin[nm->out[k] + 1]; t++)
+            x->there[nm->tokens[t]] = x->held[nm->tokens[t]] = 0; /* stale */
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(come(x, nm->out[k]));
     return RM_PUSH(x->ctx, *x->out, op);
 }
 
@@ -106,8 +111,17 @@ static remat_status seed(rounding *x, int64_t budget_bytes, unsigned rules, cons
     TRY(rm_demand_begin(x->ctx, &x->demand, x->nm->n_ops));
     TRY(find_last_uses(x));
     TRY(round_gaps(x, &b));
-    if (is_too_long(x)) x->out->n = 0;
+    uint32_t op;
+    const char *fault; /* a token that is stale where its base was made again for another input, or is pinned */
+    TRY(rm_codes_fault(x->ctx, x->nm, x->out, &op, &fault));
+    if (fault || is_too_long(x)) x->out->n = 0;
     return REMAT_OK;
+}
+
+int64_t rm_flow_cap(int64_t budget_bytes, int i)
+{
+    static const unsigned percents[RM_FLOW_CAPS] = {100, 97, 94, 90, 85, 80, 70, 60, 50, 40};
+    return (int64_t)((rm_uint128)budget_bytes * percents[i] / 100);
 }
 
 remat_status rm_flow_seed(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, unsigned rules, const uint32_t *order,

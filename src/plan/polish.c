@@ -8,13 +8,8 @@
 
 enum { PASSES = 8, SPREAD = 4 };
 
-/* By the clock or a signal; a work limit is for searches, and this ends a round of one. */
-static bool is_late(remat_ctx *ctx, uint32_t slot)
-{
-    if (slot % 256) return false;
-    return atomic_load_explicit(&ctx->stop, memory_order_relaxed) ||
-           (ctx->deadline_ns != INT64_MAX && rm_clock_ns() >= ctx->deadline_ns);
-}
+/* A work limit is for searches, and this ends a round of one. */
+static bool is_late(const remat_ctx *ctx, uint32_t slot) { return slot % 256 == 0 && rm_is_late(ctx); }
 
 static bool fits(rm_seq *q, int64_t limit)
 {

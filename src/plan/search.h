@@ -49,6 +49,8 @@ remat_status rm_codes_keep_all(remat_ctx *ctx, const rm_normal *nm, rm_codes *ou
 remat_status rm_codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps, rm_codes *out);
 /* NULL if the codes, ops of nm, are a valid order; else what is wrong with the first op at fault. */
 remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, uint32_t *op, const char **fault);
+/* By position: op. In scratch. */
+remat_status rm_codes_first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, uint32_t **out);
 /* The codes, expanded into steps, to rm_offer. */
 remat_status rm_codes_offer(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best);
 

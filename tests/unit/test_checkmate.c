@@ -1,10 +1,15 @@
 /* test_checkmate.c: Checkmate's program and what it is solved with: known optima, sizes of the program as printed, models and solutions as files,
  * and solvers that are not there, not what they should be, or give up. */
+#define _XOPEN_SOURCE 700
 #include "support.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "milp/backend.h"
 #include "plan/checkmate_model.h"
@@ -232,52 +237,164 @@ static void no_solver(void **state)
     remat_graph_free(graph);
 }
 
-static void hear(void *user, const char *line) { snprintf(user, 200, "%s", line); }
+typedef struct heard {
+    char last[200];
+    int n;
+} heard;
 
-/* Seeds find the optimum of 90 %: whatever the solver does, that plan stands, without a bound of the solver's. */
-static void check_stands(remat_ctx *ctx, const remat_graph *graph, const char *fake, remat_stopped stopped, const char *warning)
+static void hear(void *user, const char *line)
 {
-    char path[1000], heard[200] = "";
-    snprintf(path, sizeof path, REMAT_TEST_FAKES "/libfake_%s.so", fake);
+    heard *h = user;
+    snprintf(h->last, sizeof h->last, "%s", line);
+    h->n++;
+}
+
+static void use_fake(const char *name)
+{
+    char path[1000];
+    snprintf(path, sizeof path, REMAT_TEST_FAKES "/libfake_%s.so", name);
     use(path);
-    remat_ctx_on_warning(ctx, hear, heard);
+}
+
+static int lowest_free_fd(void)
+{
+    const int fd = dup(STDERR_FILENO);
+    close(fd);
+    return fd;
+}
+
+/* Seeds find the optimum of 90 %: whatever the solver does, that plan stands, without a bound of the solver's, and no process and no file is left. */
+static void check_stands(remat_ctx *ctx, const remat_graph *graph, remat_stopped stopped, const char *warning)
+{
+    heard h = {.n = 0};
+    const int fd = lowest_free_fd();
+    remat_ctx_on_warning(ctx, hear, &h);
     remat_plan *plan = plan_at(ctx, graph, "checkmate", 90);
     remat_ctx_on_warning(ctx, NULL, NULL);
     assert_int_equal(remat_plan_summary(plan)->cost, 15805);
     assert_string_equal(remat_plan_summary(plan)->bound_scope, "fixed-order");
     assert_int_equal(remat_plan_summary(plan)->stopped, stopped);
-    assert_non_null(strstr(heard, warning));
-    assert_true(*warning || !*heard);
+    assert_int_equal(h.n, *warning ? 1 : 0);
+    assert_non_null(strstr(h.last, warning));
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(lowest_free_fd(), fd);
     remat_plan_free(plan);
 }
+
+static const struct { const char *fake, *warning; } failing[] = {{"no_pass", "does not take the program"},
+                                                                  {"no_run", "HiGHS is out of memory"},
+                                                                  {"crash", "the solver's process has ended"},
+                                                                  {"no_answer", ""},
+                                                                  {"wrong", ""}}; /* its answer is no schedule */
 
 static void failing_solver(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, VGG16);
-    check_stands(ctx, graph, "no_pass", REMAT_DONE, "does not take the program");
-    check_stands(ctx, graph, "no_run", REMAT_DONE, "HiGHS is out of memory");
-    check_stands(ctx, graph, "crash", REMAT_DONE, "the solver's process has ended");
-    check_stands(ctx, graph, "no_answer", REMAT_DONE, "");
-    check_stands(ctx, graph, "wrong", REMAT_DONE, ""); /* its answer is no schedule */
+    for (size_t i = 0; i < 2 * LENGTH(failing); i++) {
+        signal(SIGCHLD, i % 2 ? SIG_IGN : SIG_DFL); /* a host may want to know nothing of its children */
+        use_fake(failing[i / 2].fake);
+        check_stands(ctx, graph, REMAT_DONE, failing[i / 2].warning);
+    }
+    signal(SIGCHLD, SIG_DFL);
     use(solver);
     remat_graph_free(graph);
 }
 
-static void stop_in_solver(void *user, const remat_progress *progress)
+static void failing_solver_of_relaxation(void **state)
 {
-    if (strcmp(progress->strategy, "checkmate") == 0) remat_ctx_stop(user);
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, VGG16);
+    for (size_t i = 0; i < 4; i++) {
+        heard h = {.n = 0};
+        use_fake(failing[i].fake);
+        remat_ctx_on_warning(ctx, hear, &h);
+        remat_plan *plan = plan_at(ctx, graph, "checkmate-lp", 90); /* its last resort */
+        assert_true(remat_plan_summary(plan)->within_budget);
+        assert_int_equal(h.n, *failing[i].warning ? 1 : 0);
+        assert_non_null(strstr(h.last, failing[i].warning));
+        remat_plan_free(plan);
+    }
+    use(solver);
+    remat_graph_free(graph);
+}
+
+static void no_file_for_the_pipe(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, VGG16);
+    struct rlimit before, few;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = (rlim_t)lowest_free_fd() + 1; /* to open the library, but not both ends of a pipe */
+    use_fake("no_answer");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    check_stands(ctx, graph, REMAT_DONE, "too many files are open");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    use(solver);
+    remat_graph_free(graph);
+}
+
+typedef struct watch {
+    remat_ctx *ctx;
+    bool stops, solves;
+    int tell; /* a file to write to once the solver runs, or -1 */
+} watch;
+
+static void on_solver(void *user, const remat_progress *progress)
+{
+    watch *w = user;
+    if (strcmp(progress->strategy, "checkmate") != 0) return;
+    if (!w->solves && w->tell >= 0 && write(w->tell, "", 1) != 1) abort();
+    w->solves = true;
+    if (w->stops) remat_ctx_stop(w->ctx);
 }
 
 static void solver_that_hangs(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, VGG16);
-    OK(ctx, remat_ctx_set(ctx, "time_ms", 400));
-    check_stands(ctx, graph, "hang", REMAT_TIME, "");
-    OK(ctx, remat_ctx_set(ctx, "time_ms", 1000000));
-    remat_ctx_on_progress(ctx, stop_in_solver, ctx);
-    check_stands(ctx, graph, "hang", REMAT_SIGNAL, "");
+    use_fake("hang");
+    for (int i = 0; i < 2; i++) {
+        watch w = {.ctx = ctx, .stops = i == 1, .tell = -1};
+        OK(ctx, remat_ctx_set(ctx, "time_ms", i ? 1000000 : 2000));
+        remat_ctx_on_progress(ctx, on_solver, &w);
+        check_stands(ctx, graph, i ? REMAT_SIGNAL : REMAT_TIME, "");
+        assert_true(w.solves);
+    }
+    use(solver);
+    remat_graph_free(graph);
+}
+
+/* Who has the writing end of `alive`: first the caller, then its solver too. */
+static void solver_without_caller(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, VGG16);
+    int alive[2], told[2];
+    char byte;
+    use_fake("hang");
+    assert_int_equal(pipe(alive), 0);
+    assert_int_equal(pipe(told), 0);
+    const pid_t caller = fork();
+    assert_true(caller >= 0);
+    if (caller == 0) {
+        watch w = {.ctx = ctx, .tell = told[1]};
+        remat_plan *plan = NULL;
+        remat_ctx_on_progress(ctx, on_solver, &w);
+        remat_plan_make(ctx, graph, "checkmate", INT64_C(14000000000), &plan);
+        _exit(1); /* it hangs: not reached */
+    }
+    close(alive[1]);
+    close(told[1]);
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    kill(caller, SIGKILL);
+    assert_int_equal(waitpid(caller, NULL, 0), caller);
+#ifdef __linux__
+    assert_int_equal(read(alive[0], &byte, 1), 0); /* the solver has gone too, or this waits for ever */
+#endif
+    close(alive[0]);
+    close(told[0]);
     use(solver);
     remat_graph_free(graph);
 }
@@ -377,7 +494,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_CONTEXT(vgg16),     WITH_CONTEXT(fcn8),           WITH_CONTEXT(program_sizes), WITH_CONTEXT(one_more_forward),       WITH_CONTEXT(figure_2), WITH_CONTEXT(limits),
-        WITH_CONTEXT(no_solver), WITH_CONTEXT(failing_solver), WITH_CONTEXT(solver_that_hangs), WITH_CONTEXT(mps),           WITH_CONTEXT(solutions_that_are_none),
+        WITH_CONTEXT(no_solver), WITH_CONTEXT(failing_solver), WITH_CONTEXT(failing_solver_of_relaxation), WITH_CONTEXT(no_file_for_the_pipe),
+        WITH_CONTEXT(solver_that_hangs), WITH_CONTEXT(solver_without_caller), WITH_CONTEXT(mps),           WITH_CONTEXT(solutions_that_are_none),
     };
     solver = getenv("REMAT_HIGHS");
     return cmocka_run_group_tests(tests, NULL, NULL);
