@@ -34,6 +34,12 @@ typedef uint32_t rm_code;
 typedef RM_VEC(rm_code) rm_codes;
 static inline bool rm_is_fetch(const rm_normal *nm, rm_code code) { return code >= nm->n_ops; }
 
+/* Does keeping it cost nothing? A token costs its base. */
+static inline bool rm_is_free(const rm_normal *nm, uint32_t store)
+{
+    return nm->bytes[store] == 0 && nm->base[store] == REMAT_NONE;
+}
+
 remat_status rm_normal_of(remat_ctx *ctx, const remat_graph *g, rm_normal *out);
 /* Fills what follows from the lists of storages: producer, readers, tokens. */
 remat_status rm_normal_index(remat_ctx *ctx, rm_normal *nm);

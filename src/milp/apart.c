@@ -191,7 +191,7 @@ static remat_status hear(listener *l, const letter **end)
 
 static remat_status give_up(remat_ctx *ctx, const char *reason, rm_solved *out)
 {
-    rm_warn(ctx, "%s", reason);
+    rm_warn(ctx, "no answer from the solver: %s", reason);
     out->outcome = RM_SOLVE_FAILED;
     return REMAT_OK;
 }
@@ -200,7 +200,7 @@ static remat_status finish(listener *l, const letter *end, rm_solved *out)
 {
     out->bound = l->bound;
     if (!end && l->killed) return REMAT_OK;
-    if (!end) return give_up(l->ctx, "the solver's process has ended: out of memory, or a fault in it", out);
+    if (!end) return give_up(l->ctx, "its process has ended: out of memory, or a fault in it", out);
     if (end->status == REMAT_E_MEMORY) return give_up(l->ctx, end->reason, out);
     if (end->status != REMAT_OK) return rm_fail(l->ctx, end->status, "%s", end->reason);
     out->outcome = end->outcome;
@@ -244,14 +244,14 @@ remat_status rm_solve_apart(const rm_backend *backend, remat_ctx *ctx, const rm_
     TRY(RM_SCRATCH(ctx, out->x, m->columns.n));
     l.inbox = rm_scratch(ctx, 1, sizeof(letter) + l.x_size);
     if (!l.inbox) return REMAT_E_MEMORY;
-    if (!open_pipe(fd)) return give_up(ctx, "no pipe to the solver: too many files are open", out);
+    if (!open_pipe(fd)) return give_up(ctx, "no pipe to it: too many files are open", out);
     const pid_t caller = getpid();
     l.fd = fd[0];
     l.child = fork();
     if (l.child == 0) close(fd[0]), be_the_child(backend, ctx, m, how, fd[1], caller);
     close(fd[1]);
     const remat_status status =
-        l.child > 0 ? follow(&l, out) : give_up(ctx, "no process for the solver: out of memory, or too many of them", out);
+        l.child > 0 ? follow(&l, out) : give_up(ctx, "no process for it: out of memory, or too many of them", out);
     close(fd[0]);
     return status;
 }

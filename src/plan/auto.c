@@ -53,7 +53,7 @@ static remat_status offer_rounded(const rm_problem *p, const rm_normal *nm, unsi
     rm_incumbent seed = {.any = false};
     remat_status status = REMAT_OK;
     for (int i = 0; i < RM_FLOW_CAPS && status == REMAT_OK && !(seed.any && rm_fits(p, seed.peak_bytes)); i++) {
-        if (rm_is_late(ctx) && (i > 0 || best->cost > p->graph->total_cost)) break; /* one there is, whatever the time */
+        if (rules && rm_is_late(ctx)) break; /* without them it goes on: a plan there is, whatever the time */
         status = rm_flow_seed(ctx, nm, rm_flow_cap(p->budget_bytes, i), rules, NULL, &codes);
         if (status == REMAT_OK && codes.n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, &codes);
         if (status == REMAT_OK && codes.n) status = rm_codes_offer(p, nm, &codes, &seed);

@@ -78,8 +78,10 @@ remat_status rm_offer_staged(const rm_problem *p, const rm_normal *nm, const rm_
 
 static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_codes *codes, rm_incumbent *best)
 {
-    for (int i = 0; i < 2 * RM_FLOW_CAPS && p->budget_bytes >= 0 && !rm_is_late(p->ctx); i++) {
-        TRY(rm_flow_seed(p->ctx, nm, rm_flow_cap(p->budget_bytes, i / 2), i % 2 ? RM_RULES : 0, NULL, codes));
+    for (int i = 0; i < 2 * RM_FLOW_CAPS && p->budget_bytes >= 0; i++) {
+        const unsigned rules = i < RM_FLOW_CAPS ? 0 : RM_RULES;
+        if (rules && rm_is_late(p->ctx)) break; /* without them it goes on: a plan there is, whatever the time */
+        TRY(rm_flow_seed(p->ctx, nm, rm_flow_cap(p->budget_bytes, i % RM_FLOW_CAPS), rules, NULL, codes));
         TRY(rm_offer_staged(p, nm, codes, best));
     }
     return REMAT_OK;

@@ -279,16 +279,13 @@ static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, 
         const double share = round == 1 ? 0.5 : 1.0 / ROUNDS;
         const bool anew = round >= 2 && round % 2 == 0;
         if (anew) TRY(round_in_order_of(c, best));
-        const uint32_t from_rounded = !c->rounded.n ? REMAT_NONE
-                                      : round == 0  ? 1
-                                      : anew        ? 0
-                                                    : REMAT_NONE;                          /* who goes from there */
+        const uint32_t from_rounded = round == 0 ? 1 : anew ? 0 : REMAT_NONE;       /* the walker that goes from there */
         const double left = timed ? (double)(ctx->deadline_ns - rm_clock_ns()) : 0; /* none, if rounding has taken it */
         const double task_ns = left > 0 ? (ns * share < left ? ns * share : left) * at_once / n : 0;
         for (uint32_t i = 0; i < n; i++) {
-            tasks[i] = round == 1          ? start_of(c, i, seeded, seed, keep_all)
-                       : i == from_rounded ? reheat_of(i, &c->rounded)
-                                           : reheat_of(i, round ? best : seed);
+            tasks[i] = round == 1                          ? start_of(c, i, seeded, seed, keep_all)
+                       : i == from_rounded && c->rounded.n ? reheat_of(i, &c->rounded)
+                                                           : reheat_of(i, round ? best : seed);
             tasks[i].edits = ctx->work_limit == INT64_MAX ? INT64_MAX : (int64_t)(edits * share / n) + 1;
             tasks[i].time_ns = timed ? (int64_t)task_ns + 1 : INT64_MAX;
         }

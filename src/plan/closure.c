@@ -38,9 +38,6 @@ static bool insert(rm_seq *q, uint32_t slot, uint32_t op)
     return true;
 }
 
-/* Does keeping it cost nothing? */
-static bool is_free(const rm_normal *nm, uint32_t store) { return nm->bytes[store] == 0 && nm->base[store] == REMAT_NONE; }
-
 /* Runs what makes the storage once more between `from` and `to`, and what that needs. */
 static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t to)
 {
@@ -55,7 +52,7 @@ static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t 
         const uint32_t slot = stack[--n_stack], op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
             uint32_t before;
-            if (is_free(nm, nm->in[k])) continue;
+            if (rm_is_free(nm, nm->in[k])) continue;
             if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue; /* it is in memory anyway */
             if ((uint32_t)rm_random_next(&s->random) > chance) continue;
             const uint32_t again = slot_before(q, before, slot);
@@ -174,7 +171,7 @@ uint32_t rm_closure_carry(rm_search *s)
         const rm_code op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
             uint32_t made;
-            if (is_free(nm, nm->in[k])) continue;
+            if (rm_is_free(nm, nm->in[k])) continue;
             if (!rm_seq_is_last_read(q, nm->in[k], slot, &made) || q->at[made] != nm->producer[nm->in[k]]) continue;
             const uint32_t ceiling = rm_seq_ceiling(q, made), place = slot_before(q, made, slot < ceiling ? slot : ceiling);
             if (!slide(q, made, place)) continue;

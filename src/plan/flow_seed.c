@@ -71,10 +71,9 @@ static remat_status find_last_uses(rounding *x)
     TRY(RM_SCRATCH(x->ctx, x->used_last, nm->n_stores));
     for (uint32_t at = 0; at < nm->n_ops; at++)
         for (uint32_t k = nm->in_begin[x->order[at]]; k < nm->in_begin[x->order[at] + 1]; k++) x->used_last[nm->in[k]] = at;
-    for (uint32_t s = 0; s < nm->n_stores; s++) {
-        const bool is_free = nm->bytes[s] == 0 && nm->base[s] == REMAT_NONE;
-        if (is_free || nm->is_output[s] || nm->pinned[nm->producer[s]]) x->used_last[s] = nm->n_ops; /* pinned: made but once */
-    }
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (rm_is_free(nm, s) || nm->is_output[s] || nm->pinned[nm->producer[s]])
+            x->used_last[s] = nm->n_ops; /* pinned: made but once */
     return REMAT_OK;
 }
 

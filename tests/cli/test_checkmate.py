@@ -41,6 +41,12 @@ def test_plan(remat):
     assert free["cost"] <= wide["cost"] or not wide["within_budget"]
 
 
+def test_no_time(remat):
+    """Seeds come in any case; the solver does not."""
+    assert remat.json("plan", VGG16, "--strategy", "checkmate", "--budget", "90%", "--time", "0")["within_budget"]
+    assert remat.json("plan", VGG16, "--strategy", "auto", "--budget", "90%", "--time", "0")["within_budget"]
+
+
 def test_usage(remat):
     base = ("plan", VGG16, "--strategy", "checkmate", "--budget", "90%")
     for value in ("2", "-1", "x", "nan", ""):

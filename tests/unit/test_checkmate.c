@@ -283,7 +283,7 @@ static void check_stands(remat_ctx *ctx, const remat_graph *graph, remat_stopped
 
 static const struct { const char *fake, *warning; } failing[] = {{"no_pass", "does not take the program"},
                                                                   {"no_run", "HiGHS is out of memory"},
-                                                                  {"crash", "the solver's process has ended"},
+                                                                  {"crash", "the solver: its process has ended"},
                                                                   {"no_answer", ""},
                                                                   {"wrong", ""}}; /* its answer is no schedule */
 
