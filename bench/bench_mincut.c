@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "plan/joint.h"
-#include "plan/saved_cut.h"
+#include "plan/cut/recompute_rules.h"
+#include "plan/cut/saved_cut.h"
 #include "random_graph.h"
 
 static size_t held, most;
@@ -64,12 +64,12 @@ static int measure(remat_ctx *ctx, const remat_graph *g)
     const size_t before = held;
     for (int i = 0; i < 5; i++) {
         const rm_mark mark = rm_scratch_mark(ctx);
-        rm_joint joint;
+        rm_recompute_rules joint;
         rm_cut_space space;
         most = held;
         rm_limits_begin(ctx, INT64_MAX);
         const double begin = now();
-        remat_status status = rm_joint_find(ctx, g, &joint);
+        remat_status status = rm_recompute_rules_find(ctx, g, &joint);
         const double ruled = now();
         if (status == REMAT_OK) status = rm_cut_space_new(ctx, g, &space);
         const rm_cut_problem problem = {.inside = joint.inside,

@@ -1,6 +1,6 @@
 /* fusion.c: for callers: a schedule as a graph, the fusion groups of a graph, and a schedule turned into a program of them. */
-#include "graph/unroll.h"
-#include "plan/fuse.h"
+#include "fusion/unroll.h"
+#include "plan/cut/kernel_copies.h"
 #include "verify/verify.h"
 
 enum { FUSE_WORK = 40000000 }; /* arcs of flow networks: about a second */
@@ -33,7 +33,7 @@ static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step 
     remat_graph *program = NULL;
     remat_fusion report;
     TRY(unroll(ctx, g, steps, n_steps, RM_UNROLL_KERNELS, &program));
-    const remat_status status = rm_fuse(ctx, &program, &report);
+    const remat_status status = rm_copy_into_kernels(ctx, &program, &report);
     if (status != REMAT_OK) return remat_graph_free(program), status;
     *fusion = report;
     *out = program;
@@ -54,16 +54,16 @@ remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_st
 static remat_status find_groups(remat_ctx *ctx, const remat_graph *g, uint32_t *group, remat_moved *moved, uint32_t *n_groups)
 {
     rm_trace x;
-    rm_groups groups;
-    rm_traffic traffic;
+    rm_kernels groups;
+    rm_kernel_traffic traffic;
     remat_step *steps;
     TRY(RM_SCRATCH(ctx, steps, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
     TRY(rm_trace_of(ctx, g, steps, g->n_ops, &x));
-    TRY(rm_groups_find(ctx, &x, &groups));
-    TRY(rm_traffic_of(ctx, &x, &groups, &traffic));
+    TRY(rm_kernels_find(ctx, &x, &groups));
+    TRY(rm_kernel_traffic_of(ctx, &x, &groups, &traffic));
     for (uint32_t op = 0; op < g->n_ops; op++) group[op] = groups.of[op];
-    for (uint32_t k = 0; k < groups.n; k++) moved[k] = rm_traffic_of_group(&x, &groups, &traffic, k);
+    for (uint32_t k = 0; k < groups.n; k++) moved[k] = rm_kernel_traffic_of_one(&x, &groups, &traffic, k);
     *n_groups = groups.n;
     return REMAT_OK;
 }

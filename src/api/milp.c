@@ -9,8 +9,8 @@
 #include "api/plan_make.h"
 #include "api/source.h"
 #include "milp/backend.h"
-#include "plan/checkmate_model.h"
-#include "plan/checkmate_start.h"
+#include "plan/checkmate/checkmate_model.h"
+#include "plan/checkmate/checkmate_start.h"
 
 remat_status remat_solver_find(remat_ctx *ctx, remat_solver *out)
 {
@@ -89,7 +89,7 @@ static remat_status plan_of(const rm_problem *p, const char *source, rm_bytes *b
     TRY(rm_normal_of(ctx, p->graph, &nm));
     TRY(read_codes(ctx, &nm, budget, bytes, codes));
     rm_input_name(ctx, NULL);
-    TRY(rm_codes_offer(p, &nm, codes, best));
+    TRY(rm_offer_codes(p, &nm, codes, best));
     if (!best->any) return rm_fail(ctx, REMAT_E_INPUT, "memory or cost passes 2^62");
     return rm_plan_finish(p, &rm_checkmate_milp, best, out);
 }

@@ -3,7 +3,7 @@
 #include "api/plan_bound.h"
 
 #include "graph/schedule.h"
-#include "plan/bound.h"
+#include "plan/bound/order_bound.h"
 #include "verify/verify.h"
 
 /* The normal graph's ops in the order of their first runs. Ops of the graph that it does not have are free views. */
@@ -59,7 +59,7 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
                             rm_proof *out)
 {
     rm_normal nm;
-    rm_bound bound;
+    rm_order_bound bound;
     uint32_t *order;
     int64_t *transfer = NULL;
     remat_verdict verdict;
@@ -68,8 +68,8 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
     TRY(rm_normal_of(ctx, g, &nm));
     TRY(first_runs(ctx, &nm, steps, n_steps, &order));
     if (fetches) TRY(transfers(ctx, &nm, &transfer));
-    const rm_bound_options options = {(unsigned)ctx->options.bound_rules, transfer, false};
-    TRY(rm_bound_solve(ctx, &nm, budget_bytes, order, &options, &bound));
+    const rm_order_bound_options options = {(unsigned)ctx->options.bound_rules, transfer, false};
+    TRY(rm_order_bound_find(ctx, &nm, budget_bytes, order, &options, &bound));
     rm_proof proof = {.cost = g->total_cost,
                       .feasible = bound.feasible,
                       .need_bytes = g->resident_bytes,

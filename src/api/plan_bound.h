@@ -11,7 +11,7 @@ typedef struct rm_proof {
     int64_t need_bytes; /* at the position that needs most */
     uint32_t need_op;   /* of the graph; REMAT_NONE without ops */
     uint32_t need_values[4], n_need_values; /* of the graph: the largest in memory there, if nothing fits */
-    unsigned rules;                         /* of bound.h, that the certificate uses */
+    unsigned rules;                         /* of order_bound.h, that the certificate uses */
     rm_certificate certificate;             /* in scratch; scale 0: none */
 } rm_proof;
 

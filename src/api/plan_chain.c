@@ -2,7 +2,8 @@
  * verifier's word. Bound: every stage is forwarded and run backward at least once. */
 #include "graph/chain.h"
 #include "graph/plan.h"
-#include "graph/stages.h"
+#include "verify/claims.h"
+#include "plan/chains/chain_of_graph.h"
 #include "plan/planner.h"
 #include "verify/verify.h"
 

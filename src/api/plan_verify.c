@@ -1,5 +1,6 @@
 /* plan_verify.c: judging a schedule or a plan that somebody gives us, and lowering one that has passed. */
 #include "graph/plan.h"
+#include "verify/claims.h"
 #include "lower/lower.h"
 #include "verify/verify.h"
 

@@ -1,33 +1,28 @@
-/* bits.h: rows of bits. */
+/* bits.h: sets of small numbers as words of bits, and rows of such sets. */
 #ifndef RM_BITS_H
 #define RM_BITS_H
 
 #include "base/base.h"
 
-typedef struct rm_bits {
-    uint64_t *words; /* in scratch */
-    size_t stride;   /* words a row */
+static inline size_t rm_bit_words(size_t n) { return n / 64 + 1; } /* for numbers below n */
+static inline bool rm_has_bit(const uint64_t *set, size_t i) { return set[i / 64] >> i % 64 & 1; }
+static inline void rm_add_bit(uint64_t *set, size_t i) { set[i / 64] |= (uint64_t)1 << i % 64; }
+static inline void rm_drop_bit(uint64_t *set, size_t i) { set[i / 64] &= ~((uint64_t)1 << i % 64); }
+
+typedef struct rm_bits { /* a set a row */
+    uint64_t *words;     /* in scratch */
+    size_t stride;       /* words a row */
 } rm_bits;
 
 static inline remat_status rm_bits_new(remat_ctx *ctx, rm_bits *b, size_t n_rows, size_t n_columns)
 {
-    b->stride = n_columns / 64 + 1;
+    b->stride = rm_bit_words(n_columns);
     return RM_SCRATCH(ctx, b->words, n_rows * b->stride);
 }
 
-static inline bool rm_bit(const rm_bits *b, size_t row, size_t column)
-{
-    return b->words[row * b->stride + column / 64] >> column % 64 & 1;
-}
-
-static inline void rm_bit_set(rm_bits *b, size_t row, size_t column)
-{
-    b->words[row * b->stride + column / 64] |= (uint64_t)1 << column % 64;
-}
-
-static inline void rm_bit_clear(rm_bits *b, size_t row, size_t column)
-{
-    b->words[row * b->stride + column / 64] &= ~((uint64_t)1 << column % 64);
-}
+static inline uint64_t *rm_bits_row(const rm_bits *b, size_t row) { return b->words + row * b->stride; }
+static inline bool rm_bit(const rm_bits *b, size_t row, size_t column) { return rm_has_bit(rm_bits_row(b, row), column); }
+static inline void rm_bit_set(rm_bits *b, size_t row, size_t column) { rm_add_bit(rm_bits_row(b, row), column); }
+static inline void rm_bit_clear(rm_bits *b, size_t row, size_t column) { rm_drop_bit(rm_bits_row(b, row), column); }
 
 #endif

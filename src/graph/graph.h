@@ -91,7 +91,9 @@ void rm_graph_digest(const remat_graph *g, char digest[80]); /* digest.c */
 remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g,
                            const char *model); /* cost.c: sets the costs; NULL: the default model */
 remat_status rm_cost_unit(remat_ctx *ctx, const char *model, const char **unit); /* NULL for "given" */
-/* prepare.c: marks the ops that REMAT_DCE keeps, given the other flags; `live` is zeroed. */
+/* prepare.c: a copy with the flags applied, all but REMAT_FUSE, and costs by the model. */
+remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model, remat_graph **out);
+/* Marks the ops that REMAT_DCE keeps, given the other flags; `live` is zeroed. */
 remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live);
 
 typedef struct rm_need {

@@ -24,7 +24,7 @@ typedef struct rm_normal { /* arrays live in scratch */
     uint32_t *token_begin, *tokens;         /* by storage: the tokens that stand on it */
     uint32_t *reader_begin, *readers;       /* by storage: ops, ascending */
     uint32_t *resident_begin, *resident_in; /* by op: resident storages it reads, as root values of g */
-    uint32_t *member_begin, *members;       /* by op: what it runs instead, if it is a group (plan/group.c); else NULL */
+    uint32_t *member_begin, *members;       /* by op: what it runs instead, if it is a group (plan/search/node_groups.c); else NULL */
     int64_t resident_bytes;
     uint8_t *collapsed; /* by op of g */
 } rm_normal;
@@ -38,6 +38,13 @@ static inline bool rm_is_fetch(const rm_normal *nm, rm_code code) { return code 
 static inline bool rm_is_free(const rm_normal *nm, uint32_t store)
 {
     return nm->bytes[store] == 0 && nm->base[store] == REMAT_NONE;
+}
+
+/* Views that cost nothing but read several storages stay in the normal graph. They can run directly before whoever reads them, so
+ * they count neither as rows nor as touching anything. */
+static inline bool rm_is_free_view(const rm_normal *nm, uint32_t op)
+{
+    return nm->cost[op] == 0 && nm->workspace[op] == 0 && !nm->pinned[op] && rm_is_view_op(nm->g, nm->op[op]);
 }
 
 remat_status rm_normal_of(remat_ctx *ctx, const remat_graph *g, rm_normal *out);

@@ -21,19 +21,6 @@ struct remat_plan {
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
                          const rm_certificate *certificate, remat_plan **out);
 
-/* REMAT_E_BUG unless the verifier agrees with what a strategy says of its plan; takes over what only the verifier knows. */
-remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summary *s);
-
-/* Invalid after all: the plan carries a number that is not true. */
-void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is);
-/* What the numbers in a plan are held against, besides what the verifier found. */
-typedef struct rm_plan_facts {
-    int64_t keep_all_peak_bytes, keep_all_cost, need_bytes;
-    bool same_cost_model;  /* else costs cannot be compared */
-    const char *cost_unit; /* "": not to be compared */
-} rm_plan_facts;
-void rm_plan_check_claims(const remat_plan *plan, const rm_plan_facts *facts, remat_verdict *v);
-
 /* The flags of remat_graph_prepare as files spell them; ends with NULL. */
 typedef struct rm_flag_name {
     const char *name;

@@ -5,11 +5,9 @@
  *                any sink may be its result)
  * no-alias       every view output becomes a storage of its own size
  * replay-random  random ops need not be pinned: their generator state is replayed
- * fuse           last of all, the kernels of fused ops become the ops (fused.c)
  *
  * A cost model that is asked for becomes the copy's own costs. Values of dropped ops go, resident values stay. The result maps its indices to the original's, and carries its digest. */
 #include "graph/copy.h"
-#include "graph/fused.h"
 
 #include <string.h>
 
@@ -136,20 +134,14 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     if (cost_model) TRY(rm_cost_unit(ctx, cost_model, &unit));
     if (unit) c->to->cost_unit = rm_builder_text(c->to, unit);
     TRY(remat_builder_finish(c->to, &copied));
-    remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
-    if (status == REMAT_OK && (c->flags & REMAT_FUSE)) status = rm_fuse_ops(ctx, &copied);
+    const remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
     if (status != REMAT_OK) return remat_graph_free(copied), status;
-    if (unit) memcpy(copied->given_cost, copied->cost, copied->n_ops * sizeof *copied->cost); /* written files carry them */
     *out = copied;
     return REMAT_OK;
 }
 
-remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model,
-                                 remat_graph **out)
+remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model, remat_graph **out)
 {
-    if (flags & ~(unsigned)(REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS | REMAT_REPLAY_RANDOM | REMAT_FUSE))
-        return rm_fail(ctx, REMAT_E_USAGE, "unknown flags %#x", flags);
-    const rm_mark mark = rm_scratch_mark(ctx);
     remat_builder *b = remat_builder_new(ctx, rm_text(graph, graph->name));
     if (!b) return REMAT_E_MEMORY;
     b->original = graph;
@@ -159,6 +151,5 @@ remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsig
     copy c = {.from = graph, .to = b, .flags = flags};
     const remat_status status = prepare(ctx, &c, cost_model, out);
     remat_builder_free(b);
-    rm_scratch_release(ctx, mark);
     return status;
 }

@@ -41,8 +41,8 @@ typedef struct rm_backend {
 remat_status rm_backend_open(remat_ctx *ctx, rm_backend *out);
 void rm_backend_close(remat_ctx *ctx, rm_backend *backend);
 
-/* apart.c: backend->solve in a process of its own, which a full memory, Ctrl-C or a passed deadline ends without harm to this one. */
-remat_status rm_solve_apart(const rm_backend *backend, remat_ctx *ctx, const rm_model *m, const rm_solve *how, rm_solved *out);
+/* solve_in_child.c: backend->solve in a process of its own, which a full memory, Ctrl-C or a passed deadline ends without harm to this one. */
+remat_status rm_solve_in_child(const rm_backend *backend, remat_ctx *ctx, const rm_model *m, const rm_solve *how, rm_solved *out);
 
 /* backend_none.c */
 remat_status rm_solve_nothing(const rm_backend *backend, remat_ctx *ctx, const rm_model *m, const rm_solve *how,

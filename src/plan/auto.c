@@ -1,9 +1,9 @@
 /* auto.c: the best plan of all that is there, improved: rounded solutions of the bound's program, what mincut and rotor find in a share of the
- * time or the work, and a search from the best of them (plan/climb.c). The lowest peak is looked for by fastsa first. */
-#include "plan/climb.h"
-#include "plan/flow_seed.h"
+ * time or the work, and a search from the best of them (plan/search/anneal.c). The lowest peak is looked for by fastsa first. */
+#include "plan/search/anneal.h"
+#include "plan/bound/rounding.h"
 #include "plan/planner.h"
-#include "plan/polish.h"
+#include "plan/search/polish.h"
 
 enum { QUICK_SHARE = 4 }; /* a quick strategy has one part in so many of the time that is left */
 
@@ -52,11 +52,11 @@ static remat_status offer_rounded(const rm_problem *p, const rm_normal *nm, unsi
     rm_codes codes = {0};
     rm_incumbent seed = {.any = false};
     remat_status status = REMAT_OK;
-    for (int i = 0; i < RM_FLOW_CAPS && status == REMAT_OK && !(seed.any && rm_fits(p, seed.peak_bytes)); i++) {
+    for (int i = 0; i < RM_ROUNDING_BUDGETS && status == REMAT_OK && !(seed.any && rm_fits(p, seed.peak_bytes)); i++) {
         if (rules && rm_is_late(ctx)) break; /* without them it goes on: a plan there is, whatever the time */
-        status = rm_flow_seed(ctx, nm, rm_flow_cap(p->budget_bytes, i), rules, NULL, &codes);
+        status = rm_round_order_bound(ctx, nm, rm_rounding_budget(p->budget_bytes, i), rules, NULL, &codes);
         if (status == REMAT_OK && codes.n) status = rm_polish(ctx, nm, NULL, p->budget_bytes, &codes);
-        if (status == REMAT_OK && codes.n) status = rm_codes_offer(p, nm, &codes, &seed);
+        if (status == REMAT_OK && codes.n) status = rm_offer_codes(p, nm, &codes, &seed);
     }
     if (status == REMAT_OK && seed.any) status = rm_offer(p, best, &seed.steps);
     RM_VEC_FREE(&ctx->heap, seed.steps);
@@ -120,8 +120,8 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     rm_codes seed = {0}, found = {0};
     remat_status status = rm_codes_of_steps(ctx, &nm, &best->steps, &seed);
     if (!rm_fits(p, best->peak_bytes) && seed.n > 2 * (size_t)nm.n_ops) seed.n = 0; /* long sequences are slow */
-    if (status == REMAT_OK) status = rm_climb(p, &nm, &seed, &found);
-    if (status == REMAT_OK && found.n) status = rm_codes_offer(p, &nm, &found, best);
+    if (status == REMAT_OK) status = rm_anneal(p, &nm, &seed, &found);
+    if (status == REMAT_OK && found.n) status = rm_offer_codes(p, &nm, &found, best);
     RM_VEC_FREE(&ctx->heap, seed);
     RM_VEC_FREE(&ctx->heap, found);
     return status;
@@ -140,6 +140,6 @@ const rm_planner rm_auto = {
     .entry =
         {"auto",
          "roundings of the bound's linear program, mincut and rotor, improved by a search with whole recomputations as moves"},
-    .default_work = RM_CLIMB_SECOND,
+    .default_work = RM_ANNEAL_SECOND,
     .run = run,
     .run_chain = run_chain};

@@ -3,7 +3,7 @@
 #define RM_PLANNER_H
 
 #include "graph/chain.h"
-#include "graph/schedule.h"
+#include "graph/normal.h"
 
 typedef struct rm_problem {
     remat_ctx *ctx;
@@ -27,6 +27,8 @@ typedef struct rm_incumbent {
 
 remat_status rm_offer(const rm_problem *p, rm_incumbent *best,
                       const rm_schedule *candidate); /* measures it; copies it if it is better */
+/* The codes, expanded into steps, to rm_offer. */
+remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best);
 bool rm_fits(const rm_problem *p, int64_t peak_bytes);
 
 /* Chains. One call answers for several budgets, so that a curve costs one table. */

@@ -68,3 +68,12 @@ remat_status rm_offer(const rm_problem *p, rm_incumbent *best, const rm_schedule
     rm_scratch_release(p->ctx, mark);
     return status;
 }
+
+remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best)
+{
+    rm_schedule steps = {0};
+    remat_status status = rm_normal_expand(p->ctx, nm, codes->items, codes->n, &steps);
+    if (status == REMAT_OK) status = rm_offer(p, best, &steps);
+    RM_VEC_FREE(&p->ctx->heap, steps);
+    return status;
+}

@@ -10,9 +10,7 @@
 #define RM_SEQUENCE_H
 
 #include "algo/profile.h"
-#include "graph/normal.h"
-
-#define RM_EMPTY UINT32_MAX
+#include "sim/codes.h"
 
 typedef struct rm_events { /* of one storage, in time: 2 * slot + (1: made, 0: read) */
     uint32_t begin, n, room;

@@ -8,8 +8,8 @@
 
 #include "check.h"
 #include "order_brute.h"
-#include "plan/gaps.h"
-#include "plan/prove.h"
+#include "plan/bound/gaps.h"
+#include "plan/bound/prove.h"
 #include "random_graph.h"
 #include "verify/verify.h"
 
@@ -101,11 +101,11 @@ typedef struct bed {
 /* What the certificate proves; BRUTE_NOTHING: no schedule in this order fits. */
 static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t bandwidth)
 {
-    rm_bound bound;
+    rm_order_bound bound;
     remat_verdict v;
     int64_t cost = -1;
-    const rm_bound_options options = {rules, transfer, false};
-    CHECK(rm_bound_solve(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    const rm_order_bound_options options = {rules, transfer, false};
+    CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     if (!bound.feasible) return BRUTE_NOTHING;
     CHECK(rm_verify_bound(b->ctx, b->graph, b->steps, b->n_steps, b->budget, transfer != NULL, bandwidth, &bound.certificate,
                           &cost, &v) == REMAT_OK,

@@ -10,7 +10,7 @@
 #include "milp/backend.h"
 #include "naive.h"
 #include "order_brute.h"
-#include "plan/checkmate_model.h"
+#include "plan/checkmate/checkmate_model.h"
 #include "random_graph.h"
 
 static int64_t n_compared, n_recomputing, n_infeasible, n_above_exact, n_splits_help, n_any_order_helps, n_lp, n_lp_optimal, n_lp_missed;

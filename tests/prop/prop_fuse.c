@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "graph/op_class.h"
-#include "graph/traffic.h"
+#include "fusion/op_class.h"
+#include "fusion/traffic.h"
 #include "random_graph.h"
 #include "remat.h"
 
@@ -122,7 +122,7 @@ static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint
 
 static bool fuses(const remat_ctx *ctx, const remat_graph *g, uint32_t op) { return g->out_begin[op] < g->out_begin[op + 1] && rm_is_fusible_class(rm_op_class(ctx, g, op)); }
 
-static void check_groups(const remat_ctx *ctx, const rm_trace *x, const rm_groups *groups)
+static void check_groups(const remat_ctx *ctx, const rm_trace *x, const rm_kernels *groups)
 {
     const remat_graph *g = x->g;
     uint32_t n_steps = 0, last_pinned = REMAT_NONE;
@@ -170,7 +170,7 @@ static bool reaches(const rm_trace *x, uint32_t n, const uint32_t *label, uint32
     return false;
 }
 
-static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_groups *ours)
+static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_kernels *ours)
 {
     const remat_graph *g = x->g;
     uint32_t *label = zeros(x->n_steps, sizeof *label);
@@ -192,9 +192,9 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_groups 
         }
     }
     for (uint32_t t = 0; t < x->n_steps; t++) fused[label[t]] |= joins[t];
-    rm_groups groups = *ours;
-    rm_traffic traffic;
-    OK(ctx, rm_groups_alone(ctx, x, &groups));
+    rm_kernels groups = *ours;
+    rm_kernel_traffic traffic;
+    OK(ctx, rm_kernels_of_steps(ctx, x, &groups));
     groups.n = 0; /* numbered and listed by label */
     for (uint32_t t = 0, at = 0; t < x->n_steps; t++) {
         if (label[t] == REMAT_NONE) continue;
@@ -205,7 +205,7 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_groups 
             if (label[k] == own) groups.steps[at++] = k, groups.of[k] = groups.n, label[k] = REMAT_NONE;
         groups.begin[++groups.n] = at;
     }
-    OK(ctx, rm_traffic_of(ctx, x, &groups, &traffic));
+    OK(ctx, rm_kernel_traffic_of(ctx, x, &groups, &traffic));
     free(label), free(joins), free(marked), free(fused);
     return traffic.total;
 }
@@ -213,14 +213,14 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_groups 
 static void check_schedule(remat_ctx *ctx, const remat_graph *g, const random_schedule *s, bool exact)
 {
     rm_trace x;
-    rm_groups groups, alone;
-    rm_traffic fused, apart;
+    rm_kernels groups, alone;
+    rm_kernel_traffic fused, apart;
     const rm_mark mark = rm_scratch_mark(ctx);
     OK(ctx, rm_trace_of(ctx, g, s->steps, s->n_steps, &x));
-    OK(ctx, rm_groups_find(ctx, &x, &groups));
-    OK(ctx, rm_groups_alone(ctx, &x, &alone));
-    OK(ctx, rm_traffic_of(ctx, &x, &groups, &fused));
-    OK(ctx, rm_traffic_of(ctx, &x, &alone, &apart));
+    OK(ctx, rm_kernels_find(ctx, &x, &groups));
+    OK(ctx, rm_kernels_of_steps(ctx, &x, &alone));
+    OK(ctx, rm_kernel_traffic_of(ctx, &x, &groups, &fused));
+    OK(ctx, rm_kernel_traffic_of(ctx, &x, &alone, &apart));
     check_groups(ctx, &x, &groups);
     const int64_t naive = naive_traffic(g, s->steps, (uint32_t)s->n_steps, groups.of, groups.fused);
     CHECK(fused.total == naive, "%" PRId64 " against %" PRId64, fused.total, naive);
@@ -228,7 +228,7 @@ static void check_schedule(remat_ctx *ctx, const remat_graph *g, const random_sc
     CHECK(fused.total <= apart.total, "fused %" PRId64 ", unfused %" PRId64, fused.total, apart.total);
     int64_t sum = 0;
     for (uint32_t k = 0; k < groups.n; k++) {
-        const remat_moved m = rm_traffic_of_group(&x, &groups, &fused, k);
+        const remat_moved m = rm_kernel_traffic_of_one(&x, &groups, &fused, k);
         sum += m.read_bytes + m.written_bytes;
     }
     CHECK(sum == fused.total, "the groups move %" PRId64, sum);
@@ -357,15 +357,15 @@ static int compare_exact(remat_ctx *ctx, const char *source)
 {
     remat_graph *graph = NULL, *live = NULL;
     rm_trace x;
-    rm_groups groups;
-    rm_traffic traffic;
+    rm_kernels groups;
+    rm_kernel_traffic traffic;
     OK(ctx, remat_graph_load(ctx, source, &graph));
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL, &live));
     remat_step *steps = zeros(live->n_ops, sizeof *steps);
     for (uint32_t op = 0; op < live->n_ops; op++) steps[op].index = op;
     OK(ctx, rm_trace_of(ctx, live, steps, live->n_ops, &x));
-    OK(ctx, rm_groups_find(ctx, &x, &groups));
-    OK(ctx, rm_traffic_of(ctx, &x, &groups, &traffic));
+    OK(ctx, rm_kernels_find(ctx, &x, &groups));
+    OK(ctx, rm_kernel_traffic_of(ctx, &x, &groups, &traffic));
     const int64_t exact = exact_traffic(ctx, &x, &groups);
     printf("%s: levels %" PRId64 ", exact search %" PRId64 " (%+.3f %%)\n", remat_graph_name(graph), traffic.total, exact,
            100 * ((double)traffic.total / (double)exact - 1));

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "plan/joint.h"
-#include "plan/saved_cut.h"
+#include "plan/cut/recompute_rules.h"
+#include "plan/cut/saved_cut.h"
 #include "random_graph.h"
 
 enum { MOST_STORAGES = 12, MOST = 256 };
@@ -258,7 +258,7 @@ static int64_t price_of(const naive *x, unsigned saved)
 
 /* ---- the comparison ---- */
 
-static void compare_rules(const naive *x, const rm_joint *joint)
+static void compare_rules(const naive *x, const rm_recompute_rules *joint)
 {
     const remat_graph *g = x->g;
     CHECK(joint->boundary == x->boundary, "boundary %u, not %u", joint->boundary, x->boundary);
@@ -297,10 +297,10 @@ static void compare_plan(remat_ctx *ctx, const naive *x, int64_t capacity)
 static void judge(remat_ctx *ctx, naive *x)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    rm_joint joint;
+    rm_recompute_rules joint;
     rm_cut_space space;
     rm_saved saved;
-    CHECK(rm_joint_find(ctx, x->g, &joint) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(rm_recompute_rules_find(ctx, x->g, &joint) == REMAT_OK, "%s", remat_ctx_error(ctx));
     compare_rules(x, &joint);
     ban_odd_views(x);
     int64_t least = INT64_MAX;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "plan/closure.h"
-#include "plan/search.h"
+#include "plan/search/moves.h"
+#include "plan/search/search.h"
 #include "verify/verify.h"
 
 enum { SAMPLE = 512, RESPACE = 20000 };
@@ -67,9 +67,9 @@ static bool propose(bed *b)
     }
     if (kind == 1) return rm_seq_remove(q, rm_search_full_slot(s));
     if (kind == 2) return rm_search_slide(s);
-    if (kind == 3) return rm_closure_recompute(s, b->limit) > 0;
-    if (kind == 4) return rm_closure_forget(s) > 0;
-    if (kind == 5) return rm_closure_carry(s) > 0;
+    if (kind == 3) return rm_move_recompute(s, b->limit) > 0;
+    if (kind == 4) return rm_move_forget(s) > 0;
+    if (kind == 5) return rm_move_carry(s) > 0;
     const uint32_t store = rm_random_below(&s->random, b->nm.n_stores), slot = rm_search_empty_slot(s, 0, q->n_slots);
     return slot != RM_EMPTY && rm_seq_insert(q, slot, b->nm.n_ops + store);
 }

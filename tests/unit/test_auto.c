@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#include "plan/flow_seed.h"
+#include "plan/bound/rounding.h"
 #include "sim/sequence.h"
 
 static remat_graph *load(remat_ctx *ctx, const char *name, const char *cost_model)
@@ -154,7 +154,7 @@ static void flow_seeds(void **state)
         OK(ctx, remat_graph_info(ctx, graph, &info));
         OK(ctx, rm_normal_of(ctx, graph, &nm));
         const uint32_t *order = i % 4 < 2 ? NULL : swapped_order(ctx, &nm);
-        OK(ctx, rm_flow_seed(ctx, &nm, info.keep_all_peak_bytes / 2, i % 2 ? RM_RULES : 0, order, &codes));
+        OK(ctx, rm_round_order_bound(ctx, &nm, info.keep_all_peak_bytes / 2, i % 2 ? RM_RULES : 0, order, &codes));
         assert_true(codes.n > nm.n_ops);
         check_first_runs(ctx, &nm, order, &codes);
         OK(ctx, rm_normal_expand(ctx, &nm, codes.items, codes.n, &steps));
@@ -167,7 +167,7 @@ static void flow_seeds(void **state)
         assert_true(rm_seq_load(&q, codes.items, codes.n));
         assert_int_equal(rm_seq_peak_kept(&q), v.peak_bytes);
         rm_seq_free(&q);
-        OK(ctx, rm_flow_seed(ctx, &nm, 0, 0, order, &codes)); /* nothing fits */
+        OK(ctx, rm_round_order_bound(ctx, &nm, 0, 0, order, &codes)); /* nothing fits */
         assert_int_equal(codes.n, 0);
         RM_VEC_FREE(&ctx->heap, codes);
         RM_VEC_FREE(&ctx->heap, steps);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/plan.h"
-#include "plan/bound.h"
+#include "plan/bound/order_bound.h"
 #include "verify/verify.h"
 
 static remat_graph *finish(remat_ctx *ctx, remat_builder *b)
@@ -115,14 +115,14 @@ static void primal_solution(void **state)
     remat_ctx *ctx = *state;
     remat_graph *graph = NULL;
     rm_normal nm;
-    rm_bound bound;
+    rm_order_bound bound;
     OK(ctx, remat_graph_load(ctx, "zoo:resnet18?batch=8", &graph));
     remat_info info;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     const rm_mark mark = rm_scratch_mark(ctx);
     OK(ctx, rm_normal_of(ctx, graph, &nm));
     const int64_t budget = info.keep_all_peak_bytes * 6 / 10;
-    OK(ctx, rm_bound_solve(ctx, &nm, budget, NULL, &(rm_bound_options){.rules = 0}, &bound));
+    OK(ctx, rm_order_bound_find(ctx, &nm, budget, NULL, &(rm_order_bound_options){.rules = 0}, &bound));
     assert_true(bound.feasible && bound.certificate.scale > 0);
     int64_t lost = 0;
     for (uint32_t t = 0; t < nm.n_ops; t++) {
@@ -144,7 +144,7 @@ static void primal_solution(void **state)
 
 typedef struct rounding {
     const rm_normal *nm;
-    const rm_bound *bound;
+    const rm_order_bound *bound;
     uint8_t *there, *held; /* by storage: now; across the ops that do not touch it */
     rm_code *codes;
     size_t n;
@@ -199,12 +199,12 @@ static void round_up_to_a_plan(rounding *x)
 
 static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *nm, int64_t budget)
 {
-    rm_bound first, again;
+    rm_order_bound first, again;
     remat_verdict v, word;
     rm_schedule steps = {0};
     int64_t cost = 0;
-    const rm_bound_options options = {RM_RULES, NULL, false};
-    OK(ctx, rm_bound_solve(ctx, nm, budget, NULL, &options, &first));
+    const rm_order_bound_options options = {RM_RULES, NULL, false};
+    OK(ctx, rm_order_bound_find(ctx, nm, budget, NULL, &options, &first));
     rounding x = {.nm = nm, .bound = &first};
     x.there = rm_scratch(ctx, nm->n_stores, 1), x.held = rm_scratch(ctx, nm->n_stores, 1),
     x.codes = rm_scratch(ctx, 40 * (size_t)nm->n_ops, sizeof *x.codes);
@@ -214,7 +214,7 @@ static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *
     rm_steps_to_original(graph, steps.items, steps.n);
     OK(ctx, rm_verify(ctx, graph, steps.items, steps.n, 0, &v));
     assert_true(v.valid);
-    OK(ctx, rm_bound_solve(ctx, nm, v.peak_bytes, NULL, &options, &again));
+    OK(ctx, rm_order_bound_find(ctx, nm, v.peak_bytes, NULL, &options, &again));
     OK(ctx, rm_verify_bound(ctx, graph, steps.items, steps.n, v.peak_bytes, false, 0, &again.certificate, &cost, &word));
     assert_true(word.valid);
     assert_true(cost <= v.cost);

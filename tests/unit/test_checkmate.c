@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "milp/backend.h"
-#include "plan/checkmate_model.h"
+#include "plan/checkmate/checkmate_model.h"
 #include "plan/planner.h"
 
 #define MOCCASIN REMAT_TEST_DATA "/graphs/moccasin/"

@@ -6,9 +6,9 @@
 
 #include "support.h"
 
-#include "plan/fastsa.h"
-#include "plan/polish.h"
-#include "sim/soft_peak.h"
+#include "plan/search/fastsa.h"
+#include "plan/search/polish.h"
+#include "plan/search/soft_peak.h"
 
 static remat_graph *folded(remat_ctx *ctx, const char *name)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "plan/saved_cut.h"
+#include "plan/cut/saved_cut.h"
 
 /* ---- Fig. 4: a -> b -> c -> d, d -> e (not fusible, outside), f(b, c, e); the cut between groups A = {b, c, d} and B = {f} ---- */
 

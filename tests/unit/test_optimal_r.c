@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "naive.h"
-#include "plan/optimal_r.h"
+#include "plan/checkmate/optimal_r.h"
 #include "random_graph.h"
 
 /* A -> B -> C and gradients: c reads C and B; b reads c, B and A; a reads b and A. Costs 1. */

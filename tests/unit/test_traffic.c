@@ -1,7 +1,7 @@
 /* test_traffic.c: fusion groups and the bytes they move: the min-cut paper's own counts, and each rule of the counter by itself. */
 #include "support.h"
 
-#include "graph/traffic.h"
+#include "fusion/traffic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static remat_graph *zoo(remat_ctx *ctx, const char *spec)
 }
 
 /* Fused, or every op on its own. */
-static rm_traffic count(remat_ctx *ctx, const remat_graph *graph, const char *schedule, bool fused)
+static rm_kernel_traffic count(remat_ctx *ctx, const remat_graph *graph, const char *schedule, bool fused)
 {
     remat_step steps[64];
     const size_t n = steps_of(schedule, steps);
@@ -22,12 +22,12 @@ static rm_traffic count(remat_ctx *ctx, const remat_graph *graph, const char *sc
     OK(ctx, remat_verify(ctx, graph, steps, n, &verdict));
     if (!verdict.valid) fail_msg("%s", verdict.reason);
     rm_trace trace;
-    rm_groups groups;
-    rm_traffic traffic;
+    rm_kernels groups;
+    rm_kernel_traffic traffic;
     const rm_mark mark = rm_scratch_mark(ctx);
     OK(ctx, rm_trace_of(ctx, graph, steps, n, &trace));
-    OK(ctx, (fused ? rm_groups_find : rm_groups_alone)(ctx, &trace, &groups));
-    OK(ctx, rm_traffic_of(ctx, &trace, &groups, &traffic));
+    OK(ctx, (fused ? rm_kernels_find : rm_kernels_of_steps)(ctx, &trace, &groups));
+    OK(ctx, rm_kernel_traffic_of(ctx, &trace, &groups, &traffic));
     rm_scratch_release(ctx, mark);
     return traffic;
 }
@@ -49,7 +49,7 @@ static void the_paper(void **state)
     };
     for (size_t i = 0; i < LENGTH(vectors); i++) {
         remat_graph *graph = zoo(*state, vectors[i].spec);
-        const rm_traffic traffic = count(*state, graph, vectors[i].schedule, true);
+        const rm_kernel_traffic traffic = count(*state, graph, vectors[i].schedule, true);
         if (traffic.total != vectors[i].bytes) fail_msg("%s, %s: %d instead of %d", vectors[i].spec, vectors[i].schedule, (int)traffic.total, (int)vectors[i].bytes);
         assert_int_equal(traffic.others.read_bytes + traffic.others.written_bytes, 0);
         remat_graph_free(graph);
@@ -60,11 +60,11 @@ static void the_paper(void **state)
 static void figure_4(void **state)
 {
     remat_graph *graph = zoo(*state, "zoo:fig4");
-    const rm_traffic before = count(*state, graph, "0 1 2 3 4", true), after = count(*state, graph, "0 1 2 3 0 1 4", true);
+    const rm_kernel_traffic before = count(*state, graph, "0 1 2 3 4", true), after = count(*state, graph, "0 1 2 3 0 1 4", true);
     assert_int_equal(before.groups.read_bytes, 4), assert_int_equal(before.groups.written_bytes, 4);
     assert_int_equal(after.groups.read_bytes, 3), assert_int_equal(after.groups.written_bytes, 2);
     assert_int_equal(before.others.read_bytes, 1), assert_int_equal(before.others.written_bytes, 1);
-    const rm_traffic apart = count(*state, graph, "0 1 2 3 4", false); /* 7 reads, 5 writes */
+    const rm_kernel_traffic apart = count(*state, graph, "0 1 2 3 4", false); /* 7 reads, 5 writes */
     assert_int_equal(apart.total, 12);
     remat_graph_free(graph);
     graph = zoo(*state, "zoo:fig4?k=1000"); /* TV-M7: recomputing b reads a again; recomputing c alone does not */
@@ -106,7 +106,7 @@ static void views_move_nothing(void **state)
     const op_line ops[] = {{"mm", DENSE, {0}, 1, 1},       {"s0", VIEW, {1}, 1, 2},         {"s1", VIEW, {1}, 1, 3},  {"s2", VIEW, {1}, 1, 4}, {"wide", VIEW, {1}, 1, 5},
                            {"one", POINT, {2}, 1, 6},      {"two", DENSE, {3, 4}, 2, 7},    {"w", POINT, {5}, 1, 8},  {"all", POINT, {2, 3, 5}, 3, 9}};
     remat_graph *graph = build(ctx, b, ops, LENGTH(ops), 9);
-    const rm_traffic t = count(ctx, graph, "0 1 2 3 4 5 6 7 8", true);
+    const rm_kernel_traffic t = count(ctx, graph, "0 1 2 3 4 5 6 7 8", true);
     assert_int_equal(t.others.read_bytes, 1 + 8);
     assert_int_equal(t.others.written_bytes, 12 + 1);
     assert_int_equal(t.groups.read_bytes, 4 + 12 + 12); /* one slice; the storage of the expanded view; all of it once */

@@ -1,0 +1,174 @@
+/* kernel_ops.c: fusion groups as ops, so that every strategy plans kernels: what stays inside one takes no memory, and it runs again as a whole.
+ *
+ * A group of several ops (kernels.c, in the graph's own order) becomes one op. It reads what its members read from outside, and makes what others
+ * read or the graph hands out, with the storages that such views need; all other values vanish. It is pinned if a member is; its workspace
+ * is the largest of theirs, its flops are their sum; it costs their sum, or, by a roofline, what its own flops and bytes cost. Steps
+ * call it by its last member, the op in whose place it runs. Ops that stand alone stay as they are. The order is that of the kernels.
+ * Linear but for the groups. */
+#include "fusion/kernel_ops.h"
+
+#include "graph/copy.h"
+#include "fusion/kernels.h"
+
+#include <string.h>
+
+typedef struct fuser { /* arrays live in scratch */
+    remat_ctx *ctx;
+    const remat_graph *g;
+    const rm_kernels *groups;
+    remat_builder *to;
+    uint8_t *kept;    /* by value */
+    uint32_t *now;    /* by value: index in the new graph, or REMAT_NONE */
+    uint32_t *listed; /* by value: 1 + the group whose list it is in */
+    RM_VEC(uint32_t) list;
+} fuser;
+
+static uint32_t size_of(const fuser *f, uint32_t group) { return f->groups->begin[group + 1] - f->groups->begin[group]; }
+
+static void keep(fuser *f, uint32_t value) { f->kept[value] = f->kept[f->g->root[value]] = 1; }
+
+static void find_kept(fuser *f)
+{
+    const remat_graph *g = f->g;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        const uint32_t op = g->producer[v];
+        if (op == REMAT_NONE || size_of(f, f->groups->of[op]) == 1 || g->is_output[v]) keep(f, v);
+    }
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+            const uint32_t maker = g->producer[g->in[k]];
+            if (maker != REMAT_NONE && f->groups->of[maker] != f->groups->of[op]) keep(f, g->in[k]);
+        }
+}
+
+static void write_values(fuser *f)
+{
+    const remat_graph *g = f->g;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        f->now[v] = REMAT_NONE;
+        if (!f->kept[v]) continue;
+        f->now[v] = rm_copy_value(f->to, g, v, rm_text(g, g->value_name[v]));
+        if (!rm_owns_storage(g, v)) remat_builder_value_set(f->to, f->now[v], REMAT_VALUE_ALIAS, f->now[g->root[v]]);
+    }
+}
+
+static remat_status list_value(fuser *f, uint32_t group, uint32_t value)
+{
+    if (!f->kept[value] || f->listed[value] == group + 1) return REMAT_OK;
+    f->listed[value] = group + 1;
+    return RM_PUSH(f->ctx, f->list, f->now[value]);
+}
+
+static remat_status write_alone(fuser *f, uint32_t op)
+{
+    const remat_graph *g = f->g;
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) TRY(RM_PUSH(f->ctx, f->list, f->now[g->in[k]]));
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) TRY(RM_PUSH(f->ctx, f->list, f->now[g->out[k]]));
+    rm_copy_op(f->to, g, op, rm_text(g, g->op_name[op]), f->list.items);
+    return f->to->status;
+}
+
+static int64_t add_up(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (a == REMAT_ABSENT || b == REMAT_ABSENT) return a == REMAT_ABSENT ? b : a;
+    return rm_add_overflows(a, b, &sum) || sum >= RM_MAX_SUM ? RM_MAX_SUM - 1 : sum;
+}
+
+static void add_member(const remat_graph *g, uint32_t op, rm_op_record *record)
+{
+    record->flops = add_up(record->flops, g->flops[op]);
+    record->pinned |= g->pinned[op];
+    if (g->workspace[op] > record->workspace) record->workspace = g->workspace[op];
+}
+
+static remat_status write_kernel(fuser *f, uint32_t group)
+{
+    const remat_graph *g = f->g;
+    const uint32_t *members = f->groups->steps + f->groups->begin[group], n = size_of(f, group), last = members[n - 1];
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = g->in_begin[members[i]]; k < g->in_begin[members[i] + 1]; k++) {
+            const uint32_t maker = g->producer[g->in[k]];
+            if (maker == REMAT_NONE || f->groups->of[maker] != group) TRY(list_value(f, group, g->in[k]));
+        }
+    const uint32_t n_in = (uint32_t)f->list.n;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = g->out_begin[members[i]]; k < g->out_begin[members[i] + 1]; k++) TRY(list_value(f, group, g->out[k]));
+    const uint32_t *list = f->list.n ? f->list.items : members; /* never NULL */
+    const uint32_t op =
+        remat_builder_op(f->to, rm_text(g, g->op_name[last]), list, n_in, list + n_in, (uint32_t)f->list.n - n_in);
+    remat_builder_op_target(f->to, op, "remat.fused");
+    if (f->to->status != REMAT_OK) return f->to->status;
+    rm_op_record *record = &f->to->ops.items[op];
+    bool all_given = true;
+    for (uint32_t i = 0; i < n; i++) {
+        add_member(g, members[i], record);
+        all_given &= g->given_cost[members[i]] != REMAT_ABSENT;
+    }
+    for (uint32_t i = 0; i < n && all_given; i++) record->cost = add_up(record->cost, g->given_cost[members[i]]);
+    record->phase = g->phase[last];
+    record->op_class = REMAT_CLASS_FUSIBLE;
+    record->original = g->op_original[last];
+    record->kernel = g->kernel[last];
+    return REMAT_OK;
+}
+
+/* By a roofline a kernel costs what it moves; by any other model, what its ops cost. */
+static void sum_costs(const fuser *f, remat_graph *made)
+{
+    if (strncmp(made->cost_model, "roofline:", 9) == 0) return;
+    for (uint32_t k = 0; k < f->groups->n; k++) { /* ops are written in the order of the groups */
+        made->cost[k] = 0;
+        for (uint32_t i = f->groups->begin[k]; i < f->groups->begin[k + 1]; i++)
+            made->cost[k] += f->g->cost[f->groups->steps[i]];
+    }
+    made->total_cost = f->g->total_cost;
+}
+
+static remat_status write_graph(fuser *f, remat_graph **out)
+{
+    const remat_graph *g = f->g;
+    remat_graph *made = NULL;
+    TRY(RM_SCRATCH(f->ctx, f->kept, g->n_values));
+    TRY(RM_SCRATCH(f->ctx, f->now, g->n_values));
+    TRY(RM_SCRATCH(f->ctx, f->listed, g->n_values));
+    find_kept(f);
+    write_values(f);
+    for (uint32_t k = 0; k < f->groups->n; k++) {
+        f->list.n = 0;
+        TRY(size_of(f, k) == 1 ? write_alone(f, f->groups->steps[f->groups->begin[k]]) : write_kernel(f, k));
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++) remat_builder_output(f->to, f->now[g->outputs[i]]);
+    TRY(remat_builder_finish(f->to, &made));
+    const remat_status status = rm_cost_apply(f->ctx, made, g->cost_model);
+    if (status != REMAT_OK) return remat_graph_free(made), status;
+    sum_costs(f, made);
+    *out = made;
+    return REMAT_OK;
+}
+
+remat_status rm_kernels_as_ops(remat_ctx *ctx, remat_graph **graph)
+{
+    const remat_graph *g = *graph;
+    remat_step *steps;
+    rm_trace x;
+    rm_kernels groups;
+    remat_graph *made = NULL;
+    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
+    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
+    TRY(rm_trace_of(ctx, g, steps, g->n_ops, &x));
+    TRY(rm_kernels_find(ctx, &x, &groups));
+    fuser f = {.ctx = ctx, .g = g, .groups = &groups, .to = remat_builder_new(ctx, rm_text(g, g->name))};
+    if (!f.to) return REMAT_E_MEMORY;
+    f.to->original = g;
+    f.to->flags = g->flags | REMAT_FUSE;
+    f.to->cost_unit = rm_builder_text(f.to, rm_text(g, g->given_unit));
+    f.to->extra = rm_builder_text(f.to, rm_text(g, g->extra));
+    const remat_status status = write_graph(&f, &made);
+    RM_VEC_FREE(&ctx->heap, f.list);
+    remat_builder_free(f.to);
+    if (status != REMAT_OK) return status;
+    remat_graph_free(*graph);
+    *graph = made;
+    return REMAT_OK;
+}

@@ -1,0 +1,243 @@
+/* cost_to_go.c: a lower limit on what remains to be paid from a state on. docs/bound.md, "From a state on", has the proof.
+ *
+ * The bound's prices and charges, looked at from position t. Gaps that begin later count as they do in the bound. For those
+ * that t lies in, the state says more: a storage that is wanted and not there must be made again, and whatever that reads and
+ * is not there, to any depth. Those re-runs are *forced*. A gap in progress costs at least what forced re-runs pay of it, and
+ * then either the rest of its weight or the price of its bytes from here on. Of a forced op, what no gap charges it for in the
+ * stages in question is added on top.
+ *
+ * Tables: O(sum of the lengths of gaps and lives). A question: O(gaps and storages in progress + forced ops with their
+ * charges). */
+#include "plan/bound/cost_to_go.h"
+
+#include "plan/bound/gaps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CHARGES_SEEN = 24 }; /* of one op: with more of them nothing is added on top */
+
+static rm_uint128 magnitude(int64_t x) { return (rm_uint128)x; }
+
+/* Bytes times a price, in cost units / unit: rounded down. */
+static rm_uint128 worth(const rm_order_bound *b, int64_t bytes, int64_t price)
+{
+    const rm_uint128 scale = magnitude(b->certificate.scale ? b->certificate.scale : 1), unit = magnitude(b->unit);
+    const rm_uint128 x = magnitude(bytes) * magnitude(price);
+    return scale > unit ? x / (scale / unit) : x * (unit / scale);
+}
+
+/* The same, but no more than a gap's weight, which is all that counts. */
+static int64_t worth_of(const rm_order_bound *b, const rm_normal *nm, uint32_t gap, int64_t price)
+{
+    const rm_uint128 x = worth(b, nm->bytes[b->gaps[gap].store], price);
+    return x < magnitude(b->weight[gap]) ? (int64_t)x : b->weight[gap];
+}
+
+static int64_t price_from(const rm_order_bound *b, uint32_t t, const rm_gap *x) /* before x->to */
+{
+    return t < x->to ? b->price_before[x->to] - b->price_before[t] : 0;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Sums may be large where many gaps follow each other: a base that is cut off is still a lower limit. */
+static remat_status list_base(remat_ctx *ctx, int64_t budget_bytes, rm_cost_to_go *f)
+{
+    const rm_normal *nm = f->nm;
+    const rm_order_bound *b = &f->bound;
+    const uint32_t n = nm->n_ops;
+    const rm_uint128 most = (rm_uint128)1 << 61;
+    rm_uint128 *begins, gained = 0, lost = 0;
+    TRY(RM_SCRATCH(ctx, f->base, (size_t)n + 1));
+    TRY(RM_SCRATCH(ctx, begins, (size_t)n + 1));
+    for (uint32_t i = 0; i < b->n_gaps; i++)
+        begins[b->start[i]] += magnitude(worth_of(b, nm, i, price_from(b, b->start[i] + 1, &b->gaps[i])));
+    for (uint32_t t = n; t-- > 0;) {
+        const int64_t price = b->price_before[t + 1] - b->price_before[t];
+        gained += begins[t] + magnitude(nm->cost[b->order[t]]) * magnitude(b->unit);
+        if (price) lost += worth(b, budget_bytes - b->need[t], price) + 1;
+        const rm_uint128 more = gained > lost ? gained - lost : 0;
+        f->base[t] = (int64_t)(more < most ? more : most);
+        if (gained < lost) f->base[t] = -(int64_t)(lost - gained < most ? lost - gained : most);
+    }
+    return REMAT_OK;
+}
+
+int64_t rm_cost_to_go_surcharge(const rm_cost_to_go *f, uint32_t gap)
+{
+    const rm_order_bound *b = &f->bound;
+    return b->weight[gap] - worth_of(b, f->nm, gap, price_from(b, b->start[gap] + 1, &b->gaps[gap]));
+}
+
+static remat_status list_current(remat_ctx *ctx, rm_cost_to_go *f)
+{
+    const rm_order_bound *b = &f->bound;
+    const uint32_t n = f->nm->n_ops;
+    TRY(RM_SCRATCH(ctx, f->current_begin, (size_t)n + 3));
+    for (uint32_t i = 0; i < b->n_gaps; i++)
+        for (uint32_t t = b->start[i] + 1; t <= b->gaps[i].to; t++) f->current_begin[t + 2]++;
+    for (uint32_t t = 0; t <= n; t++) f->current_begin[t + 2] += f->current_begin[t + 1];
+    TRY(RM_SCRATCH(ctx, f->current, f->current_begin[n + 2]));
+    for (uint32_t i = 0; i < b->n_gaps; i++)
+        for (uint32_t t = b->start[i] + 1; t <= b->gaps[i].to; t++)
+            f->current[f->current_begin[t + 1]++] = (rm_current_gap){i, worth_of(b, f->nm, i, price_from(b, t, &b->gaps[i]))};
+    return REMAT_OK;
+}
+
+typedef enum pass { MEASURE, COUNT, FILL } pass;
+
+/* From position t back to `from` the storage is wanted by `deadline`. */
+static void want(rm_cost_to_go *f, uint32_t store, uint32_t from, uint32_t deadline, pass of)
+{
+    if (of == MEASURE) f->n_wanted += deadline - from;
+    for (uint32_t t = from + 1; t <= deadline && of != MEASURE; t++)
+        if (of == COUNT) f->wanted_begin[t + 2]++;
+        else f->wanted[f->wanted_begin[t + 1]++] = (rm_wanted){store, deadline};
+}
+
+/* last: by storage, the position that touched it last. */
+static void walk_wanted(rm_cost_to_go *f, uint32_t *last, pass of)
+{
+    const rm_normal *nm = f->nm;
+    for (uint32_t t = 0; t < nm->n_ops; t++) {
+        const uint32_t op = f->bound.order[t];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && !rm_is_free_view(nm, op); k++) {
+            want(f, nm->in[k], last[nm->in[k]], t, of);
+            last[nm->in[k]] = t;
+        }
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) last[nm->out[k]] = t;
+    }
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->is_output[s]) want(f, s, last[s], nm->n_ops, of);
+}
+
+static int by_deadline(const void *left, const void *right)
+{
+    const rm_wanted *a = left, *b = right;
+    if (a->deadline != b->deadline) return a->deadline < b->deadline ? -1 : 1;
+    return (a->store > b->store) - (a->store < b->store);
+}
+
+static remat_status list_wanted(remat_ctx *ctx, uint32_t *last, rm_cost_to_go *f)
+{
+    const uint32_t n = f->nm->n_ops;
+    TRY(RM_SCRATCH(ctx, f->wanted_begin, (size_t)n + 3));
+    walk_wanted(f, last, COUNT);
+    for (uint32_t t = 0; t <= n; t++) f->wanted_begin[t + 2] += f->wanted_begin[t + 1];
+    TRY(RM_SCRATCH(ctx, f->wanted, f->wanted_begin[n + 2]));
+    walk_wanted(f, last, FILL);
+    for (uint32_t t = 0; t <= n; t++) {
+        const uint32_t size = f->wanted_begin[t + 1] - f->wanted_begin[t];
+        if (size) qsort(f->wanted + f->wanted_begin[t], size, sizeof *f->wanted, by_deadline);
+    }
+    return REMAT_OK;
+}
+
+/* Of current and wanted, whose places are counted in 32 bits. A storage is wanted where it has a gap, and also where it has none: what a pinned op
+ * made. */
+static bool tables_fit(rm_cost_to_go *f, uint32_t *last, int64_t most_bytes)
+{
+    const rm_order_bound *b = &f->bound;
+    int64_t n_current = 0;
+    walk_wanted(f, last, MEASURE);
+    for (uint32_t i = 0; i < b->n_gaps; i++) n_current += b->gaps[i].to - b->start[i];
+    return n_current < UINT32_MAX && f->n_wanted < UINT32_MAX &&
+           n_current * (int64_t)sizeof *f->current + f->n_wanted * (int64_t)sizeof *f->wanted <= most_bytes;
+}
+
+remat_status rm_cost_to_go_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order, int64_t most_bytes,
+                           rm_cost_to_go *out)
+{
+    rm_cost_to_go f = {.nm = nm};
+    uint32_t *last; /* by storage: the position that touched it last */
+    const rm_order_bound_options options = {.rules = (unsigned)ctx->options.bound_rules, .charges = true};
+    TRY(rm_order_bound_find(ctx, nm, budget_bytes, order, &options, &f.bound));
+    TRY(RM_SCRATCH(ctx, last, nm->n_stores));
+    if (f.bound.feasible && tables_fit(&f, last, most_bytes)) {
+        TRY(RM_SCRATCH(ctx, f.position, nm->n_ops));
+        for (uint32_t t = 0; t < nm->n_ops; t++) f.position[f.bound.order[t]] = t;
+        TRY(list_base(ctx, budget_bytes, &f));
+        TRY(list_current(ctx, &f));
+        TRY(list_wanted(ctx, last, &f));
+        TRY(RM_SCRATCH(ctx, f.forced_stamp, nm->n_ops));
+        TRY(RM_SCRATCH(ctx, f.forced, nm->n_ops));
+        TRY(RM_SCRATCH(ctx, f.deadline, nm->n_ops));
+        TRY(RM_SCRATCH(ctx, f.gap_stamp, f.bound.n_gaps));
+        TRY(RM_SCRATCH(ctx, f.forced_part, f.bound.n_gaps));
+    }
+    *out = f;
+    return REMAT_OK;
+}
+
+/* ---- one question ---- */
+
+static bool force(rm_cost_to_go *f, uint32_t store, uint32_t deadline)
+{
+    const uint32_t op = f->nm->producer[store];
+    if (f->forced_stamp[op] == f->stamp) return true;
+    f->forced_stamp[op] = f->stamp;
+    f->deadline[op] = deadline;
+    f->forced[f->n_forced++] = op;
+    return !f->nm->pinned[op];
+}
+
+/* By deadline: so the first word on an op's is the earliest. */
+static bool force_all(rm_cost_to_go *f, uint32_t t, const uint64_t *there)
+{
+    const rm_normal *nm = f->nm;
+    for (uint32_t i = f->wanted_begin[t], next = 0; i < f->wanted_begin[t + 1]; i++) {
+        if (rm_has_bit(there, f->wanted[i].store)) continue;
+        if (!force(f, f->wanted[i].store, f->wanted[i].deadline)) return false;
+        for (; next < f->n_forced; next++) {
+            const uint32_t op = f->forced[next];
+            for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+                if (!rm_has_bit(there, nm->in[k]) && !force(f, nm->in[k], f->deadline[op])) return false;
+        }
+    }
+    return true;
+}
+
+/* The forced op pays the gaps in progress; what no gap can charge it for up to its deadline is returned. */
+static int64_t pay(rm_cost_to_go *f, uint32_t t, uint32_t op)
+{
+    const rm_order_bound *b = &f->bound;
+    const uint32_t first = b->charge_begin[op], end = b->charge_begin[op + 1], deadline = f->deadline[op];
+    int64_t most = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const rm_charge *c = &b->charges[i];
+        const uint32_t from = b->start[c->gap] + 1, to = b->gaps[c->gap].to;
+        if (from <= t && t <= to && deadline <= to) {
+            if (f->gap_stamp[c->gap] != f->stamp) f->gap_stamp[c->gap] = f->stamp, f->forced_part[c->gap] = 0;
+            f->forced_part[c->gap] += c->amount;
+        }
+        if (to < t || from > deadline) continue;
+        const uint32_t at = from > t ? from : t; /* the charges are most somewhere where one begins */
+        int64_t sum = 0;
+        for (uint32_t k = first; k < end && end - first <= MOST_CHARGES_SEEN; k++) {
+            const rm_charge *other = &b->charges[k];
+            if (b->start[other->gap] < at && at <= b->gaps[other->gap].to) sum += other->amount;
+        }
+        if (sum > most) most = sum;
+    }
+    return end - first > MOST_CHARGES_SEEN ? 0 : f->nm->cost[op] * b->unit - most;
+}
+
+int64_t rm_cost_to_go_from(rm_cost_to_go *f, uint32_t t, const uint64_t *there)
+{
+    int64_t cost = f->base[t];
+    f->n_forced = 0;
+    if (++f->stamp == 0) { /* stamps are used up */
+        memset(f->forced_stamp, 0, f->nm->n_ops * sizeof *f->forced_stamp);
+        memset(f->gap_stamp, 0, f->bound.n_gaps * sizeof *f->gap_stamp);
+        f->stamp = 1;
+    }
+    if (!force_all(f, t, there)) return RM_NO_WAY_ON;
+    for (uint32_t i = 0; i < f->n_forced; i++) cost += pay(f, t, f->forced[i]);
+    for (uint32_t i = f->current_begin[t]; i < f->current_begin[t + 1]; i++) {
+        const rm_current_gap *c = &f->current[i];
+        const int64_t forced = f->gap_stamp[c->gap] == f->stamp ? f->forced_part[c->gap] : 0;
+        cost += least(f->bound.weight[c->gap], forced + c->price);
+    }
+    return cost;
+}

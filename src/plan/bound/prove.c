@@ -1,0 +1,508 @@
+/* prove.c: best-first search over the states of half-done plans.
+ *
+ * Problem: the order of first runs is fixed; what runs again, when, and what leaves memory when, is free. A state is the
+ * number of first runs done and the set of storages in memory. A step runs the next op for the first time or another one
+ * again; its inputs are there, and inputs, outputs, workspace and all else that stays fit the budget.
+ *
+ * Method: A*. The cost so far plus what cost_to_go.c says is left is a lower limit on every plan through a state; states go in
+ * ascending order of it, so the first plan that is complete is the cheapest, and the least of the open states is a bound at
+ * any time. States that cannot lead to a plan cheaper than the one we have are dropped. Nothing leaves memory before it must:
+ * a state that holds more is never worse. Where a step does not fit, every smallest set of storages that makes it fit is
+ * tried. What can serve nobody any more is not part of a state.
+ *
+ * Cost: exponential; the number of states is limited by the option proof_bytes. Work is counted in questions to cost_to_go.c, by
+ * their size. Deterministic. */
+#include "plan/bound/prove.h"
+
+#include "plan/bound/cost_to_go.h"
+#include "plan/bound/gaps.h"
+
+#include <string.h>
+
+enum { CHUNK = 1 << 10, HEAD = 3 /* words of a state before its set */, LOOK = 1 << 14 /* work between looks at the limits */ };
+#define NO_STATE UINT32_MAX
+
+typedef struct open_state {
+    int64_t bound;
+    uint32_t t, state;
+} open_state;
+
+/* A state in memory: cost so far; parent << 32 | op that led here; done << 32 | t; the set. */
+typedef struct prover {
+    remat_ctx *ctx;
+    const rm_normal *nm;
+    rm_cost_to_go future;
+    int64_t budget_bytes, total_cost, step; /* total: every op once; re-runs cost multiples of step */
+    int64_t below;
+    const rm_proof_goal *asked;
+    uint32_t n_words, stride;   /* of a set; of a state */
+    uint8_t *floats;            /* by op: a free view, which has no place in the order */
+    uint32_t *flag;             /* by op: the bit that says that it has run, for floats that nobody reads; else REMAT_NONE */
+    uint32_t n_bits;            /* of a set: storages, then flags */
+    rm_bits may_rerun;          /* by op: set of stages */
+    uint32_t *last_rerun;       /* by op: the last of them, or 0 */
+    uint64_t *useful;           /* by t: set of storages that may still serve */
+    uint64_t *in, *out, *stale; /* by op: sets */
+    uint32_t *by_size;          /* storages, largest first, with bytes */
+    uint32_t n_by_size;
+    /* states: */
+    RM_VEC(uint64_t *) chunks;
+    uint32_t n_states;
+    uint32_t *table; /* hash: state + 1 */
+    uint32_t table_size;
+    RM_VEC(open_state) open;
+    int64_t bytes, most_bytes;
+    bool full;
+    int64_t work, bound, began_ns; /* work not yet counted; no plan costs less */
+    bool stopped;                  /* a limit is reached */
+    /* one expansion: */
+    uint64_t *from, *part, *child; /* sets */
+    uint32_t from_state, from_t, to_t, op;
+    int64_t from_cost;
+    uint32_t *candidates;
+    int64_t *suffix_bytes; /* by candidate: of it and all after it */
+    uint32_t n_candidates;
+    uint64_t *goal_set; /* outputs and flags */
+    uint32_t goal;      /* state */
+} prover;
+
+static uint64_t *state_at(const prover *p, uint32_t i) { return p->chunks.items[i / CHUNK] + (size_t)(i % CHUNK) * p->stride; }
+
+/* ---- open states: a binary heap ---- */
+
+static bool goes_before(const open_state *a, const open_state *b)
+{
+    if (a->bound != b->bound) return a->bound < b->bound;
+    return a->t != b->t ? a->t > b->t : a->state > b->state;
+}
+
+static remat_status push_open(prover *p, open_state x)
+{
+    TRY(RM_PUSH(p->ctx, p->open, x));
+    size_t at = p->open.n - 1;
+    for (; at && goes_before(&x, &p->open.items[(at - 1) / 2]); at = (at - 1) / 2)
+        p->open.items[at] = p->open.items[(at - 1) / 2];
+    p->open.items[at] = x;
+    return REMAT_OK;
+}
+
+static open_state pop_open(prover *p)
+{
+    const open_state top = p->open.items[0], last = p->open.items[--p->open.n];
+    size_t at = 0;
+    for (size_t c; (c = 2 * at + 1) < p->open.n; at = c) {
+        if (c + 1 < p->open.n && goes_before(&p->open.items[c + 1], &p->open.items[c])) c++;
+        if (goes_before(&last, &p->open.items[c])) break;
+        p->open.items[at] = p->open.items[c];
+    }
+    if (p->open.n) p->open.items[at] = last;
+    return top;
+}
+
+/* ---- the table of states ---- */
+
+static uint32_t hash_of(const prover *p, uint32_t t, const uint64_t *set)
+{
+    uint64_t h = t * UINT64_C(0x9E3779B97F4A7C15);
+    for (uint32_t i = 0; i < p->n_words; i++) {
+        h = (h ^ set[i]) * UINT64_C(0xFF51AFD7ED558CCD);
+        h ^= h >> 32;
+    }
+    return (uint32_t)(h ^ h >> 29);
+}
+
+static uint32_t *find_place(const prover *p, uint32_t t, const uint64_t *set)
+{
+    uint32_t at = hash_of(p, t, set) & (p->table_size - 1);
+    for (; p->table[at]; at = (at + 1) & (p->table_size - 1)) {
+        const uint64_t *x = state_at(p, p->table[at] - 1);
+        if ((uint32_t)x[2] == t && memcmp(x + HEAD, set, p->n_words * sizeof *set) == 0) break;
+    }
+    return &p->table[at];
+}
+
+static remat_status grow_table(prover *p)
+{
+    const uint32_t old_size = p->table_size;
+    uint32_t *old = p->table;
+    if (old_size > UINT32_MAX / 4) return p->full = true, REMAT_OK;
+    uint32_t *grown = rm_alloc(p->ctx, 2 * (size_t)old_size * sizeof *grown);
+    if (!grown) return REMAT_E_MEMORY;
+    p->table = grown;
+    p->table_size = 2 * old_size;
+    for (uint32_t i = 0; i < p->n_states; i++) *find_place(p, (uint32_t)state_at(p, i)[2], state_at(p, i) + HEAD) = i + 1;
+    rm_release(&p->ctx->heap, old, old_size * sizeof *old);
+    p->bytes += old_size * (int64_t)sizeof *old;
+    return REMAT_OK;
+}
+
+static remat_status new_state(prover *p, uint32_t *place, uint32_t t, const uint64_t *set)
+{
+    if (p->n_states % CHUNK == 0) {
+        const size_t size = (size_t)CHUNK * p->stride * sizeof(uint64_t);
+        uint64_t *chunk = rm_alloc(p->ctx, size);
+        if (!chunk) return REMAT_E_MEMORY;
+        TRY(RM_PUSH(p->ctx, p->chunks, chunk));
+        p->bytes += (int64_t)size;
+        p->full |= p->bytes + (int64_t)(p->open.room * sizeof *p->open.items) > p->most_bytes;
+    }
+    uint64_t *x = state_at(p, p->n_states);
+    x[2] = t;
+    memcpy(x + HEAD, set, p->n_words * sizeof *set);
+    *place = ++p->n_states;
+    return p->n_states > p->table_size / 2 ? grow_table(p) : REMAT_OK;
+}
+
+/* ---- steps ---- */
+
+/* Costs are whole, and re-runs cost multiples of `step`. rest: in cost units / unit. */
+static int64_t round_up(const prover *p, int64_t cost, int64_t rest)
+{
+    const int64_t unit = p->future.bound.unit, whole = cost + rest / unit + (rest % unit > 0);
+    if (whole <= p->total_cost) return p->total_cost;
+    const int64_t more = whole - p->total_cost;
+    return p->total_cost + (more + p->step - 1) / p->step * p->step;
+}
+
+/* No plan through the state costs less. */
+static int64_t bound_of(prover *p, uint32_t t, const uint64_t *set, int64_t cost)
+{
+    const rm_cost_to_go *f = &p->future;
+    p->work += 1 + (f->wanted_begin[t + 1] - f->wanted_begin[t] + f->current_begin[t + 1] - f->current_begin[t]) / 64;
+    const int64_t rest = rm_cost_to_go_from(&p->future, t, set);
+    return rest == RM_NO_WAY_ON ? RM_MAX_SUM : round_up(p, cost, rest);
+}
+
+static bool is_subset(const prover *p, const uint64_t *a, const uint64_t *b)
+{
+    for (uint32_t i = 0; i < p->n_words; i++)
+        if (a[i] & ~b[i]) return false;
+    return true;
+}
+
+/* Floats may run at any time, so nobody waits for their first run. */
+static uint32_t pass_floats(const prover *p, uint32_t t)
+{
+    while (t < p->nm->n_ops && p->floats[p->future.bound.order[t]]) t++;
+    return t;
+}
+
+/* The set that the step leaves behind if it runs with `part` in memory besides its outputs. */
+static void leave(prover *p)
+{
+    const uint64_t *useful = p->useful + (size_t)p->to_t * p->n_words, *out = p->out + (size_t)p->op * p->n_words,
+                   *stale = p->stale + (size_t)p->op * p->n_words;
+    for (uint32_t i = 0; i < p->n_words; i++) p->child[i] = ((p->part[i] & ~stale[i]) | out[i]) & useful[i];
+}
+
+/* Could the step lead to a better plan if nothing but a subset of `part` stayed? Less in memory is never better. */
+static bool is_hopeful(prover *p)
+{
+    if (p->to_t > p->from_t && bound_of(p, p->from_t, p->part, p->from_cost) >= p->below) return false;
+    leave(p);
+    return bound_of(p, p->to_t, p->child, p->from_cost + p->nm->cost[p->op]) < p->below;
+}
+
+static remat_status arrive(prover *p)
+{
+    const uint32_t t = p->to_t;
+    leave(p);
+    const int64_t cost = p->from_cost + p->nm->cost[p->op];
+    uint32_t *place = find_place(p, t, p->child);
+    if (*place && (int64_t)state_at(p, *place - 1)[0] <= cost) return REMAT_OK;
+    int64_t bound = bound_of(p, t, p->child, cost);
+    if (bound < p->bound) bound = p->bound;
+    if (bound >= p->below) return REMAT_OK;
+    if (!*place) TRY(new_state(p, place, t, p->child));
+    place = find_place(p, t, p->child);
+    uint64_t *x = state_at(p, *place - 1);
+    x[0] = (uint64_t)cost;
+    x[1] = (uint64_t)p->from_state << 32 | p->op;
+    x[2] = t;
+    if (t == p->nm->n_ops && is_subset(p, p->goal_set, p->child)) {
+        p->below = cost;
+        p->goal = *place - 1;
+        return REMAT_OK;
+    }
+    return push_open(p, (open_state){bound, t, *place - 1});
+}
+
+/* Is there no time, work or memory left? */
+static bool is_time(prover *p)
+{
+    remat_ctx *ctx = p->ctx;
+    if (p->full) return true;
+    if (p->stopped || (p->work < LOOK && p->work < ctx->work_limit - ctx->work)) return p->stopped;
+    const int64_t cost = p->below == RM_MAX_SUM ? REMAT_ABSENT : p->below;
+    ctx->bound_cost = p->bound;
+    rm_report(ctx, p->asked->strategy, rm_permille_used(ctx, p->began_ns), cost, p->asked->peak_bytes);
+    p->stopped = rm_spend(ctx, p->work);
+    p->work = 0;
+    return p->stopped;
+}
+
+/* Every smallest set of candidates, from the i-th on, that frees `excess` bytes: largest first, so the last one is the least
+ * of its set. */
+static remat_status drop(prover *p, uint32_t i, int64_t excess)
+{
+    if (excess <= 0) return arrive(p);
+    for (; i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p); i++) {
+        const uint32_t s = p->candidates[i];
+        rm_drop_bit(p->part, s);
+        const remat_status status = is_hopeful(p) ? drop(p, i + 1, excess - p->nm->bytes[s]) : REMAT_OK;
+        rm_add_bit(p->part, s);
+        TRY(status);
+    }
+    return REMAT_OK;
+}
+
+static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t bytes_there)
+{
+    const rm_normal *nm = p->nm;
+    const uint64_t *in = p->in + (size_t)op * p->n_words, *out = p->out + (size_t)op * p->n_words;
+    int64_t excess = bytes_there + nm->workspace[op] - p->budget_bytes;
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        if (!rm_has_bit(p->from, nm->out[k])) excess += nm->bytes[nm->out[k]];
+    p->op = op;
+    p->to_t = is_first_run ? pass_floats(p, p->from_t + 1) : p->from_t;
+    memcpy(p->part, p->from, p->n_words * sizeof *p->part);
+    if (excess <= 0) return arrive(p);
+    if (!is_hopeful(p)) return REMAT_OK;
+    p->n_candidates = 0;
+    for (uint32_t i = 0; i < p->n_by_size; i++) {
+        const uint32_t s = p->by_size[i];
+        if (rm_has_bit(p->from, s) && !rm_has_bit(in, s) && !rm_has_bit(out, s)) p->candidates[p->n_candidates++] = s;
+    }
+    p->suffix_bytes[p->n_candidates] = 0;
+    for (uint32_t i = p->n_candidates; i-- > 0;) p->suffix_bytes[i] = p->suffix_bytes[i + 1] + nm->bytes[p->candidates[i]];
+    return drop(p, 0, excess);
+}
+
+static remat_status expand(prover *p)
+{
+    const rm_normal *nm = p->nm;
+    const rm_order_bound *b = &p->future.bound;
+    int64_t bytes = nm->resident_bytes;
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (rm_has_bit(p->from, s)) bytes += nm->bytes[s];
+    const uint64_t *useful = p->useful + (size_t)p->from_t * p->n_words;
+    for (uint32_t t = 0; t < nm->n_ops; t++) {
+        const uint32_t op = b->order[t];
+        if (t >= p->from_t && !p->floats[op]) continue;
+        const uint64_t *out = p->out + (size_t)op * p->n_words;
+        if (!rm_bit(&p->may_rerun, op, p->from_t) ||
+            !is_subset(p, p->in + (size_t)op * p->n_words, p->from))
+            continue;
+        bool makes = false;
+        for (uint32_t i = 0; i < p->n_words; i++) makes |= (out[i] & useful[i] & ~p->from[i]) != 0;
+        if (makes) TRY(try_step(p, op, false, bytes));
+    }
+    if (p->from_t == nm->n_ops) return REMAT_OK;
+    const uint32_t op = b->order[p->from_t];
+    return is_subset(p, p->in + (size_t)op * p->n_words, p->from) ? try_step(p, op, true, bytes) : REMAT_OK;
+}
+
+/* ---- the search ---- */
+
+static remat_status search(prover *p, rm_proved *out)
+{
+    const uint32_t t = pass_floats(p, 0);
+    p->began_ns = rm_clock_ns();
+    p->bound = bound_of(p, t, p->from, 0);
+    if (p->bound < p->below) {
+        TRY(new_state(p, find_place(p, t, p->from), t, p->from));
+        TRY(push_open(p, (open_state){p->bound, t, 0}));
+    }
+    while (p->open.n && p->open.items[0].bound < p->below) {
+        p->bound = p->open.items[0].bound;
+        if (is_time(p)) break;
+        const open_state top = pop_open(p);
+        uint64_t *x = state_at(p, top.state);
+        if (x[2] >> 32) continue; /* done already, at a lower cost */
+        x[2] |= UINT64_C(1) << 32;
+        p->from_state = top.state;
+        p->from_t = top.t;
+        p->from_cost = (int64_t)x[0];
+        memcpy(p->from, x + HEAD, p->n_words * sizeof *p->from);
+        TRY(expand(p));
+        if (p->full || p->stopped) break;
+    }
+    p->ctx->work += p->work;
+    out->full = p->full;
+    out->bound = (p->full || p->stopped) && p->bound < p->below ? p->bound : p->below;
+    return REMAT_OK;
+}
+
+/* Which ops can run again in which stages, in a plan that is cheaper than `below`? A re-run is a waste as far as no gap pays
+ * for it, and a gap pays only if it is lost, which may be dearer than keeping it would have been. docs/bound.md, "From a state
+ * on". */
+static remat_status find_reruns(prover *p)
+{
+    const rm_order_bound *b = &p->future.bound;
+    const uint32_t n = p->nm->n_ops;
+    int64_t *paid; /* by stage: differences between neighbours, then sums */
+    const int64_t root = rm_cost_to_go_from(&p->future, 0, p->from);
+    TRY(rm_bits_new(p->ctx, &p->may_rerun, n, (size_t)n + 1));
+    TRY(RM_SCRATCH(p->ctx, p->last_rerun, n));
+    TRY(RM_SCRATCH(p->ctx, paid, (size_t)n + 2));
+    for (uint32_t op = 0; op < n; op++) {
+        memset(paid, 0, ((size_t)n + 2) * sizeof *paid);
+        for (uint32_t i = b->charge_begin[op]; i < b->charge_begin[op + 1]; i++) {
+            const uint32_t gap = b->charges[i].gap;
+            const int64_t pays = b->charges[i].amount - rm_cost_to_go_surcharge(&p->future, gap);
+            if (pays <= 0) continue;
+            paid[b->start[gap] + 1] += pays;
+            paid[b->gaps[gap].to + 1] -= pays;
+        }
+        int64_t sum = 0;
+        for (uint32_t t = 0; t <= n; t++) {
+            sum += paid[t];
+            const bool may = (t > p->future.position[op] || p->floats[op]) && !p->nm->pinned[op] &&
+                             round_up(p, p->nm->cost[op], root - sum) < p->below;
+            if (!may) continue;
+            rm_bit_set(&p->may_rerun, op, t);
+            p->last_rerun[op] = t;
+        }
+    }
+    return REMAT_OK;
+}
+
+/* May the storage still serve at t? An output does, and who is read by an op that runs later, or that can make something that
+ * serves. */
+static void find_useful(prover *p, uint32_t t)
+{
+    const rm_normal *nm = p->nm;
+    uint64_t *useful = p->useful + (size_t)t * p->n_words;
+    memcpy(useful, p->goal_set, p->n_words * sizeof *useful);
+    for (uint32_t i = nm->n_ops; i-- > 0;) {
+        const uint32_t op = p->future.bound.order[i];
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
+            const uint32_t s = nm->out[k];
+            bool serves = false;
+            for (uint32_t r = nm->reader_begin[s]; r < nm->reader_begin[s + 1] && !serves; r++) {
+                const uint32_t reader = nm->readers[r];
+                serves = p->floats[reader] ? p->flag[reader] != REMAT_NONE : p->future.position[reader] >= t;
+                for (uint32_t j = nm->out_begin[reader]; j < nm->out_begin[reader + 1] && p->last_rerun[reader] >= t; j++)
+                    serves |= rm_has_bit(useful, nm->out[j]);
+            }
+            if (serves) rm_add_bit(useful, s);
+        }
+    }
+}
+
+static void set_bits(uint64_t *set, const uint32_t *items, uint32_t begin, uint32_t end)
+{
+    for (uint32_t k = begin; k < end; k++) rm_add_bit(set, items[k]);
+}
+
+/* A float that somebody reads runs anyway; one that nobody reads must run once all the same. */
+static remat_status find_floats(prover *p)
+{
+    const rm_normal *nm = p->nm;
+    TRY(RM_SCRATCH(p->ctx, p->floats, nm->n_ops));
+    TRY(RM_SCRATCH(p->ctx, p->flag, nm->n_ops));
+    p->n_bits = nm->n_stores;
+    for (uint32_t op = 0; op < nm->n_ops; op++) {
+        bool is_read = false;
+        p->flag[op] = REMAT_NONE;
+        p->floats[op] = rm_is_free_view(nm, op);
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+            is_read |= nm->is_output[nm->out[k]] || nm->reader_begin[nm->out[k]] < nm->reader_begin[nm->out[k] + 1];
+        if (p->floats[op] && !is_read) p->flag[op] = p->n_bits++;
+    }
+    p->n_words = p->n_bits / 64 + 1;
+    p->stride = HEAD + p->n_words;
+    return REMAT_OK;
+}
+
+static remat_status list_sets(prover *p)
+{
+    remat_ctx *ctx = p->ctx;
+    const rm_normal *nm = p->nm;
+    const size_t words = p->n_words, n = nm->n_ops;
+    TRY(RM_SCRATCH(ctx, p->useful, (n + 1) * words));
+    TRY(RM_SCRATCH(ctx, p->in, n * words));
+    TRY(RM_SCRATCH(ctx, p->out, n * words));
+    TRY(RM_SCRATCH(ctx, p->stale, n * words));
+    TRY(RM_SCRATCH(ctx, p->goal_set, words));
+    TRY(RM_SCRATCH(ctx, p->from, words));
+    TRY(RM_SCRATCH(ctx, p->part, words));
+    TRY(RM_SCRATCH(ctx, p->child, words));
+    TRY(RM_SCRATCH(ctx, p->by_size, nm->n_stores));
+    TRY(RM_SCRATCH(ctx, p->candidates, nm->n_stores));
+    TRY(RM_SCRATCH(ctx, p->suffix_bytes, (size_t)nm->n_stores + 1));
+    for (uint32_t op = 0; op < n; op++) {
+        set_bits(p->in + op * words, nm->in, nm->in_begin[op], nm->in_begin[op + 1]);
+        set_bits(p->out + op * words, nm->out, nm->out_begin[op], nm->out_begin[op + 1]);
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+            set_bits(p->stale + op * words, nm->tokens, nm->token_begin[nm->out[k]], nm->token_begin[nm->out[k] + 1]);
+        if (p->flag[op] != REMAT_NONE) {
+            set_bits(p->out + op * words, &p->flag[op], 0, 1);
+            set_bits(p->goal_set, &p->flag[op], 0, 1);
+        }
+        p->total_cost += nm->cost[op];
+        if (!nm->pinned[op]) p->step = rm_common_divisor(nm->cost[op], p->step);
+    }
+    if (p->step == 0) p->step = 1;
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->is_output[s]) set_bits(p->goal_set, &s, 0, 1);
+    TRY(find_reruns(p));
+    for (uint32_t t = 0; t <= n; t++) find_useful(p, t);
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        if (nm->bytes[s] == 0) continue;
+        uint32_t at = p->n_by_size++;
+        for (; at && nm->bytes[p->by_size[at - 1]] < nm->bytes[s]; at--) p->by_size[at] = p->by_size[at - 1];
+        p->by_size[at] = s;
+    }
+    return REMAT_OK;
+}
+
+static remat_status write_plan(prover *p, rm_codes *found)
+{
+    found->n = 0;
+    for (uint32_t i = p->goal; i; i = (uint32_t)(state_at(p, i)[1] >> 32))
+        TRY(RM_PUSH(p->ctx, *found, (uint32_t)state_at(p, i)[1]));
+    for (size_t i = 0, j = found->n; i + 1 < j; i++) {
+        const rm_code x = found->items[--j];
+        found->items[j] = found->items[i];
+        found->items[i] = x;
+    }
+    return REMAT_OK;
+}
+
+remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal, rm_codes *found, rm_proved *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    prover p = {.ctx = ctx,
+                .nm = nm,
+                .asked = goal,
+                .budget_bytes = goal->budget_bytes,
+                .below = goal->below,
+                .table_size = 1 << 12,
+                .most_bytes = ctx->options.proof_bytes,
+                .goal = NO_STATE};
+    *out = (rm_proved){.bound = goal->below, .cost = INT64_MAX};
+    found->n = 0;
+    /* Tables may take a quarter of the memory, those of n_ops by n_ops bits as well. */
+    remat_status status = rm_cost_to_go_new(ctx, nm, goal->budget_bytes, goal->order, p.most_bytes / 4, &p.future);
+    const int64_t squared = (int64_t)nm->n_ops * (nm->n_ops + nm->n_stores) / 8;
+    out->full = p.future.bound.feasible && (!p.future.base || squared > p.most_bytes / 4);
+    if (status == REMAT_OK && out->full) out->bound = 0;
+    else if (status == REMAT_OK && p.future.bound.feasible && nm->n_ops) {
+        status = find_floats(&p);
+        if (status == REMAT_OK) status = list_sets(&p);
+        if (status == REMAT_OK && !(p.table = rm_alloc(ctx, p.table_size * sizeof *p.table))) status = REMAT_E_MEMORY;
+        if (status == REMAT_OK) status = search(&p, out);
+        if (status == REMAT_OK && p.goal != NO_STATE) {
+            out->cost = p.below;
+            status = write_plan(&p, found);
+        }
+    }
+    for (size_t i = 0; i < p.chunks.n; i++)
+        rm_release(&ctx->heap, p.chunks.items[i], (size_t)CHUNK * p.stride * sizeof(uint64_t));
+    if (p.table) rm_release(&ctx->heap, p.table, p.table_size * sizeof *p.table);
+    RM_VEC_FREE(&ctx->heap, p.chunks);
+    RM_VEC_FREE(&ctx->heap, p.open);
+    rm_scratch_release(ctx, mark);
+    return status;
+}

@@ -1,0 +1,225 @@
+/* checkmate_lp.c: rounding of the relaxed program: what is kept is rounded, what runs follows from it, and what does not fit is repaired.
+ *
+ * The program of checkmate_model.c is solved without integers at (1 - eps) of the budget, eps = 0.1, then 0.2 and 0.3 if nothing fits. Its S is
+ * rounded in many ways: at 1/2, at thresholds all over (0, 1), and RANDOM times at random, where S is the probability. For each, the least
+ * recomputation (optimal_r.c); the cheapest that fits the true budget is kept. If none does, the one of lowest peak loses, where memory is
+ * over the budget, the kept storage whose op costs least per byte, for the gap in question, until it fits or nothing is left to lose. The last
+ * resort is auto's search in the graph's order, from the rounding of lowest peak.
+ * Doubles only choose; what fits is measured. Cost: three linear programs at most, and O(ops * edges) for each rounding and each repair. */
+#include <string.h>
+
+#include "base/random.h"
+#include "plan/checkmate/checkmate_model.h"
+#include "plan/checkmate/checkmate_start.h"
+
+enum { RANDOM = 100, THRESHOLDS = 31, REPAIRS_PER_OP = 8, DEFAULT_WORK = 1000000, LAST_EDITS = 3000000 };
+
+typedef struct rounding {
+    const rm_problem *p;
+    const rm_normal *nm;
+    rm_incumbent *best;
+    rm_checkmate program;
+    const double *values;
+    bool failed;    /* the solver, and it will again */
+    rm_bits kept;   /* the rounding at hand */
+    rm_bits lowest; /* that with the lowest peak so far */
+    int64_t lowest_peak;
+    rm_random random;
+    rm_codes codes;
+    rm_schedule steps;
+} rounding;
+
+static remat_status judge(rounding *x)
+{
+    TRY(rm_optimal_r(x->p->ctx, x->nm, &x->kept, &x->codes));
+    TRY(rm_offer_codes(x->p, x->nm, &x->codes, x->best));
+    if (x->best->offered_peak_bytes >= x->lowest_peak) return REMAT_OK;
+    x->lowest_peak = x->best->offered_peak_bytes;
+    memcpy(x->lowest.words, x->kept.words, x->nm->n_ops * x->kept.stride * sizeof *x->kept.words);
+    return REMAT_OK;
+}
+
+/* threshold 0: each at random, by its own value. */
+static remat_status round_at(rounding *x, double threshold)
+{
+    const rm_normal *nm = x->nm;
+    memset(x->kept.words, 0, nm->n_ops * x->kept.stride * sizeof *x->kept.words);
+    for (uint32_t t = 1; t < nm->n_ops; t++)
+        for (uint32_t s = 0; s < nm->n_stores; s++) {
+            const uint32_t column = x->program.kept[(size_t)t * nm->n_stores + s];
+            if (column == REMAT_NONE) continue;
+            const double limit = threshold > 0 ? threshold : rm_random_unit(&x->random);
+            if (x->values[column] >= limit && x->values[column] > 1e-4) rm_bit_set(&x->kept, t, s);
+        }
+    return judge(x);
+}
+
+static remat_status round_all(rounding *x)
+{
+    remat_ctx *ctx = x->p->ctx;
+    TRY(round_at(x, 0.5));
+    for (int i = 1; i <= THRESHOLDS && !rm_spend(ctx, 1); i++) TRY(round_at(x, (double)i / (THRESHOLDS + 1)));
+    for (int i = 0; i < RANDOM && !rm_spend(ctx, 1); i++) TRY(round_at(x, 0));
+    return REMAT_OK;
+}
+
+/* ---- repair ---- */
+
+/* The stage in which the order's memory is highest, and whether that is within the budget. */
+static remat_status find_peak(rounding *x, uint32_t *stage, bool *fits)
+{
+    remat_ctx *ctx = x->p->ctx;
+    rm_liveness l;
+    x->steps.n = 0;
+    TRY(rm_normal_expand(ctx, x->nm, x->codes.items, x->codes.n, &x->steps));
+    const remat_status status = rm_liveness_of(ctx, x->nm->g, x->steps.items, x->steps.n, &l);
+    *fits = false;
+    *stage = REMAT_NONE;
+    if (status == REMAT_E_PLAN) return REMAT_OK;
+    TRY(status);
+    *fits = rm_fits(x->p, l.peak_bytes);
+    uint32_t n_first = 0;
+    for (uint32_t i = 0; i < l.peak_step && n_first + 1 < x->nm->n_ops; i++)
+        n_first += x->steps.items[i].kind == REMAT_RUN && x->steps.items[i].index == x->nm->op[n_first];
+    *stage = n_first;
+    return REMAT_OK;
+}
+
+static bool is_touched(const rm_normal *nm, uint32_t op, uint32_t store)
+{
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        if (nm->in[k] == store) return true;
+    return nm->producer[store] == op;
+}
+
+/* The kept storage across `stage` that is cheapest to lose, for its size. */
+static uint32_t cheapest(const rounding *x, uint32_t stage)
+{
+    const rm_normal *nm = x->nm;
+    uint32_t found = REMAT_NONE;
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        const uint32_t maker = nm->producer[s];
+        if (!rm_bit(&x->kept, stage, s) || nm->bytes[s] == 0 || nm->pinned[maker] || is_touched(nm, stage, s)) continue;
+        if (found == REMAT_NONE ||
+            (double)nm->cost[maker] * (double)nm->bytes[found] < (double)nm->cost[nm->producer[found]] * (double)nm->bytes[s])
+            found = s;
+    }
+    return found;
+}
+
+static void lose(rounding *x, uint32_t stage, uint32_t store)
+{
+    for (uint32_t t = stage; t < x->nm->n_ops && rm_bit(&x->kept, t, store) && (t == stage || !is_touched(x->nm, t - 1, store));
+         t++)
+        rm_bit_clear(&x->kept, t, store);
+    for (uint32_t t = stage; t-- > 0 && rm_bit(&x->kept, t, store) && !is_touched(x->nm, t, store);)
+        rm_bit_clear(&x->kept, t, store);
+}
+
+static remat_status repair(rounding *x)
+{
+    remat_ctx *ctx = x->p->ctx;
+    if (x->lowest_peak == INT64_MAX) return REMAT_OK;
+    memcpy(x->kept.words, x->lowest.words, x->nm->n_ops * x->kept.stride * sizeof *x->kept.words);
+    for (uint32_t i = 0; i < REPAIRS_PER_OP * x->nm->n_ops && !rm_spend(ctx, 1); i++) {
+        const rm_mark mark = rm_scratch_mark(ctx);
+        uint32_t stage;
+        bool fits;
+        TRY(rm_optimal_r(ctx, x->nm, &x->kept, &x->codes));
+        TRY(find_peak(x, &stage, &fits));
+        rm_scratch_release(ctx, mark);
+        if (fits) return rm_offer_codes(x->p, x->nm, &x->codes, x->best);
+        const uint32_t store = stage == REMAT_NONE ? REMAT_NONE : cheapest(x, stage);
+        if (store == REMAT_NONE) return REMAT_OK;
+        lose(x, stage, store);
+    }
+    return REMAT_OK;
+}
+
+/* ---- the program ---- */
+
+static remat_status on_progress(void *user, const double *values, double bound)
+{
+    const rounding *x = user;
+    (void)values, (void)bound;
+    rm_report(x->p->ctx, rm_checkmate_lp.entry.name, 0, REMAT_ABSENT, REMAT_ABSENT);
+    return REMAT_OK;
+}
+
+static remat_status relax(rounding *x, const rm_backend *backend, int64_t budget_bytes)
+{
+    remat_ctx *ctx = x->p->ctx;
+    rm_solved solved;
+    const rm_solve how = {.relax = true, .threads = ctx->options.threads, .on_progress = on_progress, .user = x};
+    x->program = (rm_checkmate){.nm = x->nm,
+                                .budget_bytes = budget_bytes,
+                                .splits = 1,
+                                .most_extra = INT64_MAX,
+                                .model.most_terms = rm_checkmate_entries(ctx)};
+    TRY(rm_checkmate_build(ctx, &x->program));
+    TRY(rm_solve_in_child(backend, ctx, &x->program.model, &how, &solved));
+    x->failed = solved.outcome == RM_SOLVE_FAILED;
+    if (!solved.any) return REMAT_OK;
+    x->values = solved.x;
+    TRY(round_all(x));
+    return rm_fits(x->p, x->best->peak_bytes) ? REMAT_OK : repair(x);
+}
+
+static remat_status round_programs(rounding *x, const rm_backend *backend, int64_t need_bytes)
+{
+    remat_ctx *ctx = x->p->ctx;
+    TRY(rm_bits_new(ctx, &x->kept, x->nm->n_ops, x->nm->n_stores));
+    TRY(rm_bits_new(ctx, &x->lowest, x->nm->n_ops, x->nm->n_stores));
+    for (int percent = 90; percent >= 70 && !rm_fits(x->p, x->best->peak_bytes) && ctx->stopped == REMAT_DONE; percent -= 10) {
+        const rm_mark mark = rm_scratch_mark(ctx);
+        const int64_t budget = x->p->budget_bytes / 100 * percent;
+        x->lowest_peak = INT64_MAX;
+        const remat_status status = relax(x, backend, budget > need_bytes ? budget : need_bytes);
+        rm_checkmate_free(ctx, &x->program);
+        rm_scratch_release(ctx, mark);
+        TRY(status);
+        if (budget <= need_bytes || x->failed) break; /* no lower, or no solver */
+    }
+    return REMAT_OK;
+}
+
+static remat_status last_resort(rounding *x)
+{
+    remat_ctx *ctx = x->p->ctx;
+    TRY(rm_codes_of_steps(ctx, x->nm, &x->best->steps, &x->codes));
+    return rm_climb_in_order(x->p, x->nm, &x->codes, LAST_EDITS, false, x->best);
+}
+
+/* A fifth of the time, if that is limited, is for the last resort. */
+static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm, const rm_backend *backend, int64_t need_bytes)
+{
+    rounding *x = user;
+    remat_ctx *ctx = p->ctx;
+    x->p = p;
+    x->nm = nm;
+    const int64_t deadline_ns = ctx->deadline_ns;
+    if (deadline_ns != INT64_MAX) ctx->deadline_ns -= (deadline_ns - rm_clock_ns()) / 5;
+    const remat_status status = round_programs(x, backend, need_bytes);
+    ctx->deadline_ns = deadline_ns;
+    TRY(status);
+    if (rm_fits(x->p, x->best->peak_bytes) || ctx->stopped == REMAT_SIGNAL) return REMAT_OK;
+    const remat_stopped stopped = ctx->stopped;
+    ctx->stopped = REMAT_DONE;
+    TRY(last_resort(x));
+    if (ctx->stopped == REMAT_DONE) ctx->stopped = stopped;
+    return REMAT_OK;
+}
+
+static remat_status run(const rm_problem *p, rm_incumbent *best)
+{
+    rounding x = {.best = best, .random.state = (uint64_t)p->ctx->options.seed};
+    const remat_status status = rm_checkmate_run(p, best, plan, &x);
+    RM_VEC_FREE(&p->ctx->heap, x.codes);
+    RM_VEC_FREE(&p->ctx->heap, x.steps);
+    return status;
+}
+
+const rm_planner rm_checkmate_lp = {
+    .entry = {"checkmate-lp", "the relaxed program of checkmate, rounded and repaired (needs HiGHS)"},
+    .default_work = DEFAULT_WORK,
+    .run = run};

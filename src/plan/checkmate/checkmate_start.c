@@ -1,0 +1,189 @@
+/* checkmate_start.c: schedules of Checkmate's form from those of others.
+ *
+ * An order that runs its ops first in the graph's order says which storages it keeps from one first run to the next (optimal_r.c). Of any other
+ * order, the gaps are taken: a storage that lived from one of its uses to the next, in the graph's order, is kept between the two.
+ * Either way the least recomputation for that follows, and whether it fits is measured, not assumed. */
+#include "plan/checkmate/checkmate_start.h"
+
+#include "plan/search/anneal.h"
+#include "plan/bound/rounding.h"
+#include "plan/checkmate/optimal_r.h"
+
+enum { EDITS = 200, MOST_EDITS = 2000000 }; /* of a search: for each pair of ops; in all */
+
+static bool is_in_order(const rm_normal *nm, const rm_codes *codes)
+{
+    uint32_t n_first = 0;
+    for (size_t i = 0; i < codes->n; i++) {
+        if (rm_is_fetch(nm, codes->items[i]) || codes->items[i] > n_first) return false;
+        n_first += codes->items[i] == n_first;
+    }
+    return true;
+}
+
+/* Between two uses in the graph's order, at each of which the op runs first: no run of the maker lies between them in `codes`. */
+static remat_status gaps_kept(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, rm_bits *out)
+{
+    uint32_t *first, *made; /* by op: the step of its first run; by storage: how often up to that */
+    uint32_t *at_use;       /* by place in `in`: how often the storage had been made when that op ran first */
+    TRY(rm_bits_new(ctx, out, nm->n_ops, nm->n_stores));
+    TRY(RM_SCRATCH(ctx, first, nm->n_ops));
+    TRY(RM_SCRATCH(ctx, made, nm->n_stores));
+    TRY(RM_SCRATCH(ctx, at_use, nm->in_begin[nm->n_ops]));
+    for (size_t i = 0; i < codes->n; i++) {
+        const rm_code op = codes->items[i];
+        if (rm_is_fetch(nm, op)) continue;
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && !first[op]; k++) at_use[k] = made[nm->in[k]];
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) made[nm->out[k]]++;
+        if (!first[op]) first[op] = (uint32_t)i + 1;
+    }
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        uint32_t from = nm->producer[s], seen = 1;
+        for (uint32_t j = nm->reader_begin[s]; j <= nm->reader_begin[s + 1]; j++) {
+            const bool end = j == nm->reader_begin[s + 1];
+            if (end && !nm->is_output[s]) break;
+            const uint32_t to = end ? nm->n_ops - 1 : nm->readers[j];
+            uint32_t now = made[s];
+            for (uint32_t k = nm->in_begin[to]; k < nm->in_begin[to + 1] && !end; k++)
+                if (nm->in[k] == s) now = at_use[k];
+            for (uint32_t t = from + 1; t <= to && now == seen; t++) rm_bit_set(out, t, s);
+            from = to;
+            seen = now;
+        }
+    }
+    return REMAT_OK;
+}
+
+static remat_status offer_staged(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_codes *staged,
+                                 rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_bits retained;
+    if (codes->n == 0) return REMAT_OK;
+    if (is_in_order(nm, codes)) TRY(rm_retained_of(ctx, nm, codes->items, codes->n, &retained));
+    else TRY(gaps_kept(ctx, nm, codes, &retained));
+    TRY(rm_optimal_r(ctx, nm, &retained, staged));
+    return rm_offer_codes(p, nm, staged, best);
+}
+
+remat_status rm_offer_staged(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best)
+{
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    rm_codes staged = {0};
+    const remat_status status = offer_staged(p, nm, codes, &staged, best);
+    RM_VEC_FREE(&p->ctx->heap, staged);
+    rm_scratch_release(p->ctx, mark);
+    return status;
+}
+
+static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_codes *codes, rm_incumbent *best)
+{
+    for (int i = 0; i < 2 * RM_ROUNDING_BUDGETS && p->budget_bytes >= 0; i++) {
+        const unsigned rules = i < RM_ROUNDING_BUDGETS ? 0 : RM_RULES;
+        if (rules && rm_is_late(p->ctx)) break; /* without them it goes on: a plan there is, whatever the time */
+        TRY(rm_round_order_bound(p->ctx, nm, rm_rounding_budget(p->budget_bytes, i % RM_ROUNDING_BUDGETS), rules, NULL, codes));
+        TRY(rm_offer_staged(p, nm, codes, best));
+    }
+    return REMAT_OK;
+}
+
+/* The same graph, whose ops cannot run first in any other order: each reads 0 bytes that the one before it makes. Op indices are the same. */
+static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out)
+{
+    const uint32_t n = nm->n_ops, n_stores = nm->n_stores + n;
+    *out = *nm;
+    out->n_stores = n_stores;
+    TRY(RM_SCRATCH(ctx, out->in_begin, n + 1));
+    TRY(RM_SCRATCH(ctx, out->out_begin, n + 1));
+    TRY(RM_SCRATCH(ctx, out->in, nm->in_begin[n] + n));
+    TRY(RM_SCRATCH(ctx, out->out, nm->out_begin[n] + n));
+    TRY(RM_SCRATCH(ctx, out->bytes, n_stores));
+    TRY(RM_SCRATCH(ctx, out->is_output, n_stores));
+    TRY(RM_SCRATCH(ctx, out->value, n_stores));
+    TRY(RM_SCRATCH(ctx, out->base, n_stores));
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        out->bytes[s] = nm->bytes[s];
+        out->is_output[s] = nm->is_output[s];
+        out->value[s] = nm->value[s];
+        out->base[s] = nm->base[s];
+    }
+    for (uint32_t op = 0; op < n; op++) {
+        uint32_t n_in = out->in_begin[op], n_out = out->out_begin[op];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) out->in[n_in++] = nm->in[k];
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) out->out[n_out++] = nm->out[k];
+        if (op > 0) out->in[n_in++] = nm->n_stores + op - 1;
+        out->out[n_out++] = nm->n_stores + op;
+        out->base[nm->n_stores + op] = REMAT_NONE;
+        out->in_begin[op + 1] = n_in;
+        out->out_begin[op + 1] = n_out;
+    }
+    return rm_normal_index(ctx, out);
+}
+
+/* auto's search. Its work is in units of its own. */
+static remat_status climb(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, rm_codes *found)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_normal ordered;
+    const int64_t work = ctx->work, limit = ctx->work_limit, deadline_ns = ctx->deadline_ns;
+    TRY(in_order(ctx, nm, &ordered));
+    ctx->work = 0;
+    ctx->work_limit = edits;
+    if (deadline_ns != INT64_MAX) ctx->deadline_ns = deadline_ns - (deadline_ns - rm_clock_ns()) / 2;
+    const remat_status status = rm_anneal(p, &ordered, seed, found);
+    ctx->work = work, ctx->work_limit = limit, ctx->deadline_ns = deadline_ns;
+    if (ctx->stopped != REMAT_SIGNAL) ctx->stopped = REMAT_DONE;
+    return status;
+}
+
+remat_status rm_climb_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, bool staged,
+                               rm_incumbent *best)
+{
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    rm_codes found = {0};
+    remat_status status = climb(p, nm, seed, edits, &found);
+    if (status == REMAT_OK) status = rm_offer_staged(p, nm, &found, best);
+    if (status == REMAT_OK && found.n && !staged && !rm_fits(p, best->peak_bytes)) status = rm_offer_codes(p, nm, &found, best);
+    RM_VEC_FREE(&p->ctx->heap, found);
+    rm_scratch_release(p->ctx, mark);
+    return status;
+}
+
+remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incumbent *best)
+{
+    rm_codes codes = {0};
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    const int64_t edits = EDITS * (int64_t)nm->n_ops * nm->n_ops;
+    remat_status status = round_flow(p, nm, &codes, best);
+    for (int64_t tries = 1; tries <= 8 && status == REMAT_OK && p->budget_bytes >= 0 && !rm_spend(p->ctx, 0); tries *= 8) {
+        if (tries > 1 && rm_fits(p, best->peak_bytes)) break; /* longer where nothing fits yet */
+        status = rm_codes_of_steps(p->ctx, nm, &best->steps, &codes);
+        if (status == REMAT_OK)
+            status = rm_climb_in_order(p, nm, &codes, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), true, best);
+    }
+    rm_scratch_release(p->ctx, mark);
+    RM_VEC_FREE(&p->ctx->heap, codes);
+    return status;
+}
+
+remat_status rm_checkmate_run(const rm_problem *p, rm_incumbent *best, rm_checkmate_plan *plan, void *user)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_need need;
+    rm_normal nm;
+    rm_backend backend;
+    rm_problem at = *p;
+    TRY(rm_backend_open(ctx, &backend));
+    remat_status status =
+        *backend.version ? rm_need_find(ctx, p->graph, &need) : backend.solve(&backend, ctx, NULL, NULL, NULL);
+    if (status == REMAT_OK) status = rm_keep_all.run(p, best);
+    if (status == REMAT_OK) status = rm_normal_of(ctx, p->graph, &nm);
+    if (status == REMAT_OK && p->budget_bytes == REMAT_BUDGET_MIN) { /* the least that seeds find, then as a budget */
+        status = rm_checkmate_seed(p, &nm, best);
+        at.budget_bytes = best->peak_bytes;
+    }
+    if (status == REMAT_OK && !rm_fits(&at, best->peak_bytes) && at.budget_bytes >= need.bytes)
+        status = plan(user, &at, &nm, &backend, need.bytes);
+    rm_backend_close(ctx, &backend);
+    return status;
+}

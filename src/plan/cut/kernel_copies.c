@@ -1,0 +1,435 @@
+/* kernel_copies.c: recomputation between fusion groups (min-cut paper, section 3.7).
+ *
+ * Problem: group A makes values that group B reads, and an op between them keeps the two from being one kernel. Some of these values may be
+ * cheaper to compute again inside B than to write and to read.
+ * Method: for every touching pair of groups (A, B), the minimum cut of Algorithms 1 and 2 (saved_cut.c) with the ops of A as V_f and those of B
+ * outside. Saving a storage costs B's read of it, and A's write unless somebody else reads it too ("in V_m", says the paper), or it
+ * is an output. Where the cut is cheaper than what B reads now, the ops of A behind the cut are copied into B.
+ *   - Only what B's reads depend on inside A is looked at: a pair costs what its own ops cost.
+ *   - An input of A that B reads anyway costs nothing (the paper would charge it again).
+ *   - Pinned and random ops are not copied, nor reductions (section 3.4).
+ *   - A storage that B also reads through a view from elsewhere stays where it is.
+ * Rounds: within one, every B takes from one A, an A gives to many, and readers are counted on the way. Then the graph is written anew, with ops of
+ * A that nobody reads any more left out and every op marked with its kernel (`kernel`: else a copy would join its original again), and the
+ * traffic is counted again: a round that does not lower it is undone and ends the search. So the result never moves more than the start, and what is
+ * said of it is what the counter says of the file that is written.
+ * At most as many copies as the graph has ops: memory stays linear. Work is ops and arcs looked at. */
+#include "plan/cut/kernel_copies.h"
+
+#include "fusion/op_class.h"
+#include "fusion/unroll.h"
+#include "plan/cut/recompute_rules.h"
+#include "plan/cut/saved_cut.h"
+
+#include <string.h>
+
+enum { ROUND_WORK = 16 }; /* what an op or an input costs in a round besides its flows: looked at, written, counted again */
+
+/* What is known of one graph; arrays live in scratch. Steps are ops: the schedule is the graph's own order. */
+typedef struct state {
+    const remat_graph *g;
+    rm_trace trace;
+    rm_kernels groups;
+    rm_kernel_traffic traffic;
+} state;
+
+typedef struct frame {
+    uint32_t op, next_input;
+} frame;
+
+typedef struct round { /* arrays live in scratch */
+    remat_ctx *ctx;
+    const state *s;
+    const remat_graph *g;
+    rm_cut_space space;
+    uint8_t *banned, *delivered; /* by op; by root value */
+    uint32_t *n_readers;         /* by root value: groups besides the maker's that read it */
+    int64_t *price;              /* by root value, of the pair at hand */
+    uint32_t b;                  /* the group that reads */
+    int64_t *reads_now;          /* by root value: bytes that b reads of it, or REMAT_ABSENT */
+    uint32_t *fixed;             /* by root value: 1 + the last group that reads it through a view from elsewhere */
+    uint32_t *head, *next;       /* by group: the first of b's inputs that it makes; by place in g->in: the next one */
+    uint32_t *reader;            /* by place in g->in: the op */
+    uint8_t *in_cone, *is_saved; /* by op: in the cone, or to be copied; by root value. Both 0 between pairs */
+    uint32_t *cone, *readers;    /* ops: inputs before users; ascending */
+    uint32_t n_cone, n_pair_readers;
+    frame *stack;
+    RM_VEC(uint32_t) copies;             /* ops, group after group */
+    uint32_t *copies_begin, *copies_end; /* by group */
+    uint8_t *copied;                     /* by op: some group has a copy */
+    size_t room;                         /* for more copies */
+} round;
+
+enum { IN_CONE = 1, COPY = 2 };
+
+static remat_status look_at(remat_ctx *ctx, const remat_graph *g, state *out)
+{
+    remat_step *steps;
+    out->g = g;
+    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
+    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
+    TRY(rm_trace_of(ctx, g, steps, g->n_ops, &out->trace));
+    TRY(rm_kernels_find(ctx, &out->trace, &out->groups));
+    return rm_kernel_traffic_of(ctx, &out->trace, &out->groups, &out->traffic);
+}
+
+/* As in the cut between the passes (recompute_rules.c): random ops, reductions; all ops of a group are fusible. */
+static bool must_run_once(const remat_ctx *ctx, const remat_graph *g, uint32_t op)
+{
+    const remat_class c = rm_op_class(ctx, g, op);
+    return g->pinned[op] || c == REMAT_CLASS_RANDOM || (c == REMAT_CLASS_FUSIBLE && rm_is_reduction(ctx, g, op));
+}
+
+static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, round *r)
+{
+    const remat_graph *g = s->g;
+    *r = (round){.ctx = ctx, .s = s, .g = g, .room = room};
+    TRY(rm_cut_space_new(ctx, g, &r->space));
+    TRY(RM_SCRATCH(ctx, r->banned, g->n_ops));
+    TRY(RM_SCRATCH(ctx, r->delivered, g->n_values));
+    TRY(RM_SCRATCH(ctx, r->n_readers, g->n_values));
+    TRY(RM_SCRATCH(ctx, r->price, g->n_values));
+    TRY(RM_SCRATCH(ctx, r->reads_now, g->n_values));
+    TRY(RM_SCRATCH(ctx, r->fixed, g->n_values));
+    TRY(RM_SCRATCH(ctx, r->head, s->groups.n));
+    TRY(RM_SCRATCH(ctx, r->next, g->n_in));
+    TRY(RM_SCRATCH(ctx, r->reader, g->n_in));
+    TRY(RM_SCRATCH(ctx, r->in_cone, g->n_ops));
+    TRY(RM_SCRATCH(ctx, r->is_saved, g->n_values));
+    TRY(RM_SCRATCH(ctx, r->cone, g->n_ops));
+    TRY(RM_SCRATCH(ctx, r->readers, g->n_in));
+    TRY(RM_SCRATCH(ctx, r->stack, (size_t)g->n_ops + 1));
+    TRY(RM_SCRATCH(ctx, r->copies_begin, s->groups.n));
+    TRY(RM_SCRATCH(ctx, r->copies_end, s->groups.n));
+    TRY(RM_SCRATCH(ctx, r->copied, g->n_ops));
+    for (uint32_t v = 0; v < g->n_values; v++) r->reads_now[v] = REMAT_ABSENT;
+    for (uint32_t k = 0; k < s->groups.n; k++) r->head[k] = REMAT_NONE;
+    for (uint32_t i = 0; i < s->trace.n_made; i++) {
+        r->n_readers[s->trace.root[i]] = s->traffic.n_readers[i];
+        r->delivered[s->trace.root[i]] = s->trace.delivered[i];
+    }
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        r->banned[op] = must_run_once(ctx, g, op);
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) r->reader[k] = op;
+    }
+    return REMAT_OK;
+}
+
+/* ---- one pair ---- */
+
+static bool is_made_in(const round *r, uint32_t value, uint32_t group)
+{
+    return r->g->producer[value] != REMAT_NONE && r->s->groups.of[r->g->producer[value]] == group;
+}
+
+/* The ops of group a that this op depends on, and itself, behind those that are in the cone already. */
+static void add_to_cone(round *r, uint32_t a, uint32_t wanted)
+{
+    const remat_graph *g = r->g;
+    uint32_t depth = 0;
+    if (r->in_cone[wanted]) return;
+    r->in_cone[wanted] = IN_CONE;
+    r->stack[depth++] = (frame){wanted, g->in_begin[wanted]};
+    while (depth) {
+        frame *top = &r->stack[depth - 1];
+        if (top->next_input == g->in_begin[top->op + 1]) {
+            r->cone[r->n_cone++] = top->op;
+            depth--;
+            continue;
+        }
+        const uint32_t value = g->in[top->next_input++];
+        if (!is_made_in(r, value, a) || r->in_cone[g->producer[value]]) continue;
+        r->in_cone[g->producer[value]] = IN_CONE;
+        r->stack[depth++] = (frame){g->producer[value], g->in_begin[g->producer[value]]};
+    }
+}
+
+static void find_cone(round *r, uint32_t a)
+{
+    r->n_cone = r->n_pair_readers = 0;
+    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) {
+        add_to_cone(r, a, r->g->producer[r->g->in[k]]);
+        if (!r->n_pair_readers || r->readers[r->n_pair_readers - 1] != r->reader[k])
+            r->readers[r->n_pair_readers++] = r->reader[k];
+    }
+}
+
+static void set_prices(round *r)
+{
+    const remat_graph *g = r->g;
+    for (uint32_t i = 0; i < r->n_cone; i++) /* as if all storages were inputs of the cone, then those that it makes */
+        for (uint32_t k = g->in_begin[r->cone[i]]; k < g->in_begin[r->cone[i] + 1]; k++) {
+            const uint32_t root = g->root[g->in[k]];
+            r->price[root] = r->reads_now[root] == REMAT_ABSENT ? rm_written_bytes(g, root) : 0;
+        }
+    for (uint32_t i = 0; i < r->n_cone; i++)
+        for (uint32_t k = g->out_begin[r->cone[i]]; k < g->out_begin[r->cone[i] + 1]; k++) {
+            const uint32_t root = g->out[k];
+            if (g->out_source[k] != REMAT_NONE) continue;
+            const bool reads = r->reads_now[root] != REMAT_ABSENT;
+            const bool materialised = r->delivered[root] || r->n_readers[root] > (uint32_t)reads;
+            const int64_t bytes = rm_written_bytes(g, root);
+            r->price[root] = r->fixed[root] == r->b + 1 ? 0 : (reads ? r->reads_now[root] : bytes) + (materialised ? 0 : bytes);
+        }
+}
+
+/* What b pays now for what it reads of group a; marks the storages in is_saved while it counts. */
+static int64_t price_now(round *r, uint32_t a)
+{
+    int64_t sum = 0; /* distinct storages: below 2 * 2^62 */
+    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) {
+        const uint32_t root = r->g->root[r->g->in[k]], owner = r->g->producer[root];
+        if (!r->is_saved[root] && owner != REMAT_NONE && r->in_cone[owner]) sum += r->price[root];
+        r->is_saved[root] = 1;
+    }
+    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) r->is_saved[r->g->root[r->g->in[k]]] = 0;
+    return sum;
+}
+
+/* A value of the pair that b will no longer find outside. */
+static bool is_made_again(const round *r, uint32_t value)
+{
+    const uint32_t op = r->g->producer[value];
+    return op != REMAT_NONE && r->in_cone[op] && !r->is_saved[r->g->root[value]];
+}
+
+static remat_status copy_cone(round *r, uint32_t a)
+{
+    const remat_graph *g = r->g;
+    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k])
+        if (is_made_again(r, g->in[k])) r->in_cone[g->producer[g->in[k]]] = COPY;
+    for (uint32_t i = r->n_cone; i-- > 0;) {
+        const uint32_t op = r->cone[i];
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && r->in_cone[op] == COPY; k++)
+            if (is_made_again(r, g->in[k])) r->in_cone[g->producer[g->in[k]]] = COPY;
+    }
+    r->copies_begin[r->b] = (uint32_t)r->copies.n;
+    for (uint32_t i = 0; i < r->n_cone; i++)
+        if (r->in_cone[r->cone[i]] == COPY) {
+            TRY(RM_PUSH(r->ctx, r->copies, r->cone[i]));
+            r->copied[r->cone[i]] = 1;
+        }
+    r->copies_end[r->b] = (uint32_t)r->copies.n;
+    return REMAT_OK;
+}
+
+/* Who reads what from now on: the pairs that follow in this round ask for it. */
+static void update_readers(round *r, uint32_t a, const rm_saved *saved)
+{
+    const remat_graph *g = r->g;
+    for (uint32_t i = 0; i < saved->n_values; i++) {
+        const uint32_t root = saved->values[i];
+        if (r->reads_now[root] == REMAT_ABSENT) r->n_readers[root]++;
+    }
+    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) {
+        const uint32_t root = g->root[g->in[k]];
+        if (!is_made_again(r, g->in[k]) || r->fixed[root] == r->b + 1 || r->reads_now[root] == REMAT_ABSENT) continue;
+        r->n_readers[root]--;
+        r->reads_now[root] = REMAT_ABSENT;
+    }
+}
+
+static remat_status cut_pair(round *r, uint32_t a)
+{
+    rm_saved saved;
+    find_cone(r, a);
+    set_prices(r);
+    const rm_cut_problem problem = {.inside = r->cone,
+                                    .n_inside = r->n_cone,
+                                    .outside = r->readers,
+                                    .n_outside = r->n_pair_readers,
+                                    .banned = r->banned,
+                                    .price = r->price};
+    const int64_t now = price_now(r, a);
+    TRY(rm_saved_cut(&r->space, &problem, &saved));
+    if (saved.capacity == REMAT_ABSENT || saved.capacity >= now || r->n_cone > r->room) return REMAT_OK;
+    for (uint32_t i = 0; i < saved.n_values; i++) r->is_saved[saved.values[i]] = 1;
+    TRY(copy_cone(r, a));
+    update_readers(r, a, &saved);
+    for (uint32_t i = 0; i < saved.n_values; i++) r->is_saved[saved.values[i]] = 0;
+    r->room -= r->copies_end[r->b] - r->copies_begin[r->b];
+    return REMAT_OK;
+}
+
+static remat_status one_pair(round *r, uint32_t a)
+{
+    const rm_mark mark = rm_scratch_mark(r->ctx);
+    const remat_status status = cut_pair(r, a);
+    for (uint32_t i = 0; i < r->n_cone; i++) r->in_cone[r->cone[i]] = 0;
+    rm_scratch_release(r->ctx, mark);
+    return status;
+}
+
+/* ---- one round ---- */
+
+/* b's reads, ascending, by the group that makes them. */
+static void list_reads(round *r, uint32_t b)
+{
+    const remat_graph *g = r->g;
+    const rm_kernels *all = &r->s->groups;
+    for (uint32_t i = all->begin[b + 1]; i-- > all->begin[b];)
+        for (uint32_t op = all->steps[i], k = g->in_begin[op + 1]; k-- > g->in_begin[op];) {
+            const uint32_t value = g->in[k], maker = g->producer[value], owner = g->producer[g->root[value]];
+            if (maker == REMAT_NONE || all->of[maker] == b) continue;
+            if (owner != REMAT_NONE && all->of[owner] != all->of[maker]) r->fixed[g->root[value]] = b + 1;
+            if (!all->fused[all->of[maker]]) continue;
+            r->next[k] = r->head[all->of[maker]];
+            r->head[all->of[maker]] = k;
+        }
+}
+
+static remat_status take_from_one(round *r, uint32_t b)
+{
+    const remat_graph *g = r->g;
+    const rm_kernels *all = &r->s->groups;
+    const rm_kernel_traffic *traffic = &r->s->traffic;
+    remat_status status = REMAT_OK;
+    r->b = b;
+    list_reads(r, b);
+    for (uint32_t i = traffic->begin[b]; i < traffic->begin[b + 1]; i++)
+        r->reads_now[rm_instance_root(&r->s->trace, traffic->reads[i].instance)] = traffic->reads[i].bytes;
+    for (uint32_t i = all->begin[b]; i < all->begin[b + 1]; i++)
+        for (uint32_t op = all->steps[i], k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+            const uint32_t maker = g->producer[g->in[k]];
+            if (maker == REMAT_NONE) continue;
+            const uint32_t a = all->of[maker];
+            const bool open = a != b && r->head[a] != REMAT_NONE && r->copies_end[a] == r->copies_begin[a];
+            if (open && r->copies_end[b] == 0 && status == REMAT_OK && !rm_spend(r->ctx, 1)) status = one_pair(r, a);
+            r->head[a] = REMAT_NONE; /* each group once */
+        }
+    for (uint32_t i = traffic->begin[b]; i < traffic->begin[b + 1]; i++)
+        r->reads_now[rm_instance_root(&r->s->trace, traffic->reads[i].instance)] = REMAT_ABSENT;
+    return status;
+}
+
+/* ---- the graph after a round ---- */
+
+/* Copied ops whose results nobody reads any more. A group that gives has taken nothing in this round, so its own reads are as they were. */
+static remat_status find_unread(const round *r, uint8_t *unread)
+{
+    const remat_graph *g = r->g;
+    const rm_kernels *all = &r->s->groups;
+    uint32_t *uses, *copied_into;
+    TRY(RM_SCRATCH(r->ctx, uses, g->n_values));
+    TRY(RM_SCRATCH(r->ctx, copied_into, g->n_ops)); /* by op: 1 + the last group seen that has a copy of it */
+    for (uint32_t b = 0; b < all->n; b++) {
+        for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++) copied_into[r->copies.items[i]] = b + 1;
+        const uint32_t n_copies = r->copies_end[b] - r->copies_begin[b], n = n_copies + all->begin[b + 1] - all->begin[b];
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t op =
+                i < n_copies ? r->copies.items[r->copies_begin[b] + i] : all->steps[all->begin[b] + i - n_copies];
+            for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+                const uint32_t maker = g->producer[g->in[k]];
+                if (maker == REMAT_NONE || copied_into[maker] != b + 1) uses[g->in[k]]++;
+            }
+        }
+    }
+    for (uint32_t op = g->n_ops; op-- > 0;) {
+        unread[op] = r->copied[op];
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            if (uses[g->out[k]] || g->is_output[g->out[k]]) unread[op] = 0;
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && unread[op]; k++) uses[g->in[k]]--;
+    }
+    return REMAT_OK;
+}
+
+static remat_status write_group(round *r, rm_unroller *u, uint32_t b, const uint8_t *unread, uint32_t *outside)
+{
+    const remat_graph *g = r->g;
+    const rm_kernels *all = &r->s->groups;
+    const uint8_t phase = g->phase[all->steps[all->begin[b]]];
+    for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
+        for (uint32_t op = r->copies.items[i], k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            outside[g->out[k]] = u->now[g->out[k]];
+    for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++) TRY(rm_unroll_op(u, r->copies.items[i], phase, b));
+    for (uint32_t i = all->begin[b]; i < all->begin[b + 1]; i++)
+        if (!unread[all->steps[i]])
+            TRY(rm_unroll_op(u, all->steps[i], g->phase[all->steps[i]], all->fused[b] ? b : REMAT_NONE));
+    for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
+        for (uint32_t op = r->copies.items[i], k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            u->now[g->out[k]] = outside[g->out[k]];
+    return REMAT_OK;
+}
+
+static remat_status write_round(round *r, remat_graph **out)
+{
+    rm_unroller u = {0};
+    uint8_t *unread;
+    uint32_t *outside; /* by value: what stands for it outside the group being written */
+    TRY(RM_SCRATCH(r->ctx, unread, r->g->n_ops));
+    TRY(RM_SCRATCH(r->ctx, outside, r->g->n_values));
+    TRY(find_unread(r, unread));
+    remat_status status = rm_unroll_begin(r->ctx, r->g, &u);
+    for (uint32_t b = 0; b < r->s->groups.n && status == REMAT_OK; b++) status = write_group(r, &u, b, unread, outside);
+    if (status == REMAT_OK) status = rm_unroll_end(r->ctx, &u, out);
+    remat_builder_free(u.to);
+    return status;
+}
+
+/* *out stays NULL if nothing gains. */
+static remat_status one_round(remat_ctx *ctx, const remat_graph *g, size_t *room, remat_fusion *fusion, remat_graph **out)
+{
+    state before, after;
+    round r;
+    remat_graph *next = NULL;
+    TRY(look_at(ctx, g, &before));
+    TRY(begin_round(ctx, &before, *room, &r));
+    remat_status status = REMAT_OK;
+    for (uint32_t b = 0; b < before.groups.n && status == REMAT_OK; b++)
+        if (before.groups.fused[b]) status = take_from_one(&r, b);
+    if (status == REMAT_OK && r.copies.n) status = write_round(&r, &next);
+    const size_t n_copies = r.copies.n;
+    RM_VEC_FREE(&ctx->heap, r.copies);
+    if (status != REMAT_OK || !next) return status;
+    status = look_at(ctx, next, &after);
+    if (status != REMAT_OK || after.traffic.total == REMAT_ABSENT || after.traffic.total >= before.traffic.total)
+        return remat_graph_free(next), status;
+    *room = r.room;
+    fusion->rounds++;
+    fusion->copies += (uint32_t)n_copies;
+    *out = next;
+    return REMAT_OK;
+}
+
+/* ---- all rounds ---- */
+
+static remat_status tell(remat_ctx *ctx, const remat_graph *g, bool fused, remat_traffic *out)
+{
+    state s;
+    TRY(look_at(ctx, g, &s));
+    if (!fused) {
+        TRY(rm_kernels_of_steps(ctx, &s.trace, &s.groups));
+        TRY(rm_kernel_traffic_of(ctx, &s.trace, &s.groups, &s.traffic));
+    }
+    *out = (remat_traffic){.groups = s.traffic.groups, .others = s.traffic.others, .total_bytes = s.traffic.total};
+    for (uint32_t k = 0; k < s.groups.n; k++) out->n_groups += s.groups.fused[k];
+    return REMAT_OK;
+}
+
+static remat_status scratched(remat_ctx *ctx, const remat_graph *g, bool fused, remat_traffic *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = tell(ctx, g, fused, out);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+remat_status rm_copy_into_kernels(remat_ctx *ctx, remat_graph **graph, remat_fusion *fusion)
+{
+    *fusion = (remat_fusion){.rounds = 0};
+    TRY(scratched(ctx, *graph, false, &fusion->unfused));
+    TRY(scratched(ctx, *graph, true, &fusion->before));
+    size_t room = fusion->before.total_bytes == REMAT_ABSENT ? 0 : (*graph)->n_ops;
+    for (bool gains = room > 0; gains;) {
+        if (rm_spend(ctx, ROUND_WORK * ((int64_t)(*graph)->n_ops + (*graph)->n_in))) break;
+        const rm_mark mark = rm_scratch_mark(ctx);
+        remat_graph *next = NULL;
+        const remat_status status = one_round(ctx, *graph, &room, fusion, &next);
+        rm_scratch_release(ctx, mark);
+        if (status != REMAT_OK) return status;
+        gains = next != NULL;
+        if (next) remat_graph_free(*graph), *graph = next;
+    }
+    fusion->stopped = ctx->stopped;
+    return scratched(ctx, *graph, true, &fusion->after);
+}

@@ -1,0 +1,480 @@
+/* fastsa.c: simulated annealing over sequences (FastSA: "A fast heuristic to optimize time-space tradeoff for large
+ * models", sections 2, B, C and D.4).
+ *
+ * The state is a sequence of steps in a row of slots (sim/sequence.h). One mutation adds a random op at a random place where its
+ * inputs have been made, removes a random step, slides a random step between its inputs and its readers (the paper's rotate), or,
+ * with offload on, flips whether a value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C (^8
+ * with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth no more than a percent of cost, and
+ * small budgets are not met. Equation (1), footnote 2's strict objective and memory alone are there too. A mutation is kept by
+ * Metropolis' rule at a temperature that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
+ *
+ * A chain that has not met the budget half way goes by what is over the budget alone until it has, summed over blocks of slots,
+ * and adds whole recomputations (plan/search/moves.c): no single op leads out of a state where several large values must go at once.
+ *
+ * Chains: even ones anneal over groups (plan/search/node_groups.c) until the budget is met, then over the ops they are made of; odd ones over
+ * ops from the start. Each has its own seed and its own share of the work, so the answer does not depend on the number of
+ * threads. Every chain gives its best state: the cheapest within the budget, else the one of lowest peak; it is polished (plan/search/polish.c),
+ * expanded into steps and measured exactly. With offload on, recomputation alone and offload alone come first, and then both
+ * together from the better of the two.
+ *
+ * Departures. Times are drawn from the slots where a mutation can be valid instead of from all slots, which only leaves out
+ * refusals. There are 3 slots per step, spread again evenly 64 times a run, instead of 2^20: memory stays small and in cache.
+ * The acceptance test draws its random number first: a mutation whose cost alone is too much is refused before memory is
+ * looked at. Second stages start at the first stage's last planned temperature, as the paper; what it leaves open is settled as
+ * follows: add, remove and rotate are equally likely (flip-fetch joins as a fourth). Every other pair of chains starts five
+ * times as hot, and memory alone fifty times: where the order is free, 0.1 % of the objective is too cold.
+ *
+ * Work is counted in mutations proposed. Memory: O(slots + events). */
+#include "base/threads.h"
+#include "base/exp_log.h"
+#include "plan/search/moves.h"
+#include "plan/search/fastsa.h"
+#include "plan/search/node_groups.h"
+#include "plan/planner.h"
+#include "plan/search/polish.h"
+#include "plan/search/search.h"
+#include "plan/search/soft_peak.h"
+
+enum { BATCH = 1024, RESPACINGS = 64, SPREAD = 3, EXPONENTIALS = 1024, MAX_CHAINS = 64, LONGEST = 32 };
+#define LN_10000 9.210340371976182
+#define STAGE_1 (20.0 / 22) /* of a chain's share: D.4's 20 and 2 million */
+
+/* Kinds of mutations, in this order: add, remove, slide, flip a fetch. */
+typedef struct moves {
+    uint32_t first, n;
+} moves;
+static const moves recompute = {0, 3}, order_only = {2, 1}, offload_only = {2, 2}, recompute_and_offload = {0, 4};
+
+typedef enum objective { POWER, TIMES_COST, STRICT, MEMORY } objective; /* the first three as the option counts them */
+
+/* What all chains share. */
+typedef struct setting {
+    const rm_problem *p;
+    const char *name;
+    rm_normal nm, groups;
+    int64_t *transfer; /* by storage; NULL: no offload */
+    objective objective;
+    moves allowed;
+    const rm_schedule *from[2]; /* plans that even and odd chains start from, without grouping; NULL: keep-all */
+    int64_t work, time_ns;      /* of a chain; time: INT64_MAX: no limit */
+    int64_t begun_ns;
+    _Atomic int64_t *tally;          /* mutations of all chains, for progress: all that changes */
+    float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
+} setting;
+
+typedef struct chain {
+    const setting *set;
+    rm_search search;
+    int64_t spent, elapsed_ns;
+    remat_stopped stopped;
+    double end;        /* the share of work and time at which the stage ends */
+    bool warm;         /* starts five times as hot */
+    bool until_met;    /* the stage also ends once the budget is met */
+    bool desperate;    /* half the stage is over and the budget is not met: what is over it is all that counts until it is */
+    bool reports;      /* it is in the calling thread */
+    rm_soft_peak soft; /* if asked for */
+    double weight;     /* the objective of the state */
+    double first_heat, heat; /* temperature */
+} chain;
+
+/* ---- the objective ---- */
+
+/* A peak below it is as good as it. */
+static int64_t floor_bytes(const setting *set) { return set->objective == MEMORY ? 0 : set->p->budget_bytes; }
+
+/* Footnote 2: L(Elu(L^-1(M))) * C^0.6, L linear with L(0) = budget and L(-100) = 0. */
+double rm_fastsa_strict(double budget, double memory, double cost)
+{
+    const double x = (memory / budget - 1) * 100;
+    return budget * (1 + (x < 0 ? rm_exp(x) - 1 : x) / 100) * rm_exp(0.6 * rm_log(cost));
+}
+
+static double weigh(const chain *x, double memory, int64_t cost)
+{
+    const setting *set = x->set;
+    const objective by = x->desperate ? MEMORY : set->objective;
+    const double budget = (double)set->p->budget_bytes, c = (double)(cost > 0 ? cost : 1);
+    const double over = memory > budget ? memory / budget : 1;
+    if (by == POWER) return budget * c * over * over * over * over * (set->transfer ? over * over * over * over : 1);
+    if (by == TIMES_COST) return budget * over * c;
+    if (by == STRICT) return rm_fastsa_strict(budget, memory, c);
+    return memory * (1 + 1e-6 * c / (double)(set->p->graph->total_cost + 1)); /* among equals the cheaper */
+}
+
+/* ---- one mutation ---- */
+
+/* What is over the budget, summed over blocks of slots. */
+static double excess(const chain *c)
+{
+    const rm_seq *q = &c->search.q;
+    return (double)rm_profile_excess(&q->memory, c->set->p->budget_bytes - q->nm->resident_bytes);
+}
+
+/* Memory with the move, as the objective sees it. */
+static double look(chain *c, int64_t peak)
+{
+    rm_seq *q = &c->search.q;
+    if (c->desperate) return rm_seq_flush(q), excess(c);
+    return c->soft.sums ? rm_soft_peak_look(&c->soft, q) : (double)peak;
+}
+
+/* Keeps the move if it is good enough. */
+static void decide(chain *c, float exponential)
+{
+    rm_seq *q = &c->search.q;
+    const double limit = c->weight + c->heat * (double)exponential;
+    const bool by_peak = !c->soft.sums && !c->desperate;
+    if (by_peak && weigh(c, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
+        rm_seq_undo(q);
+        return;
+    }
+    const int64_t peak = rm_seq_peak(q);
+    const double weight = weigh(c, look(c, peak), q->cost);
+    if (weight > limit) {
+        rm_seq_undo(q);
+        return;
+    }
+    if (c->soft.sums && !c->desperate) rm_soft_peak_keep(&c->soft);
+    rm_search_keep(&c->search, peak);
+    c->weight = weight;
+}
+
+static bool propose_add(rm_search *s)
+{
+    const uint32_t op = rm_random_below(&s->random, s->q.nm->n_ops);
+    const uint32_t slot = rm_search_empty_slot(s, rm_seq_floor(&s->q, op), s->q.n_slots);
+    return slot != RM_EMPTY && rm_seq_insert(&s->q, slot, op);
+}
+
+/* A fetch right before a step that reads the value: there is one, it goes; there is none, it comes. */
+static bool propose_flip(rm_search *s)
+{
+    rm_seq *q = &s->q;
+    const rm_normal *nm = q->nm;
+    const uint32_t slot = rm_search_full_slot(s);
+    const rm_code op = q->at[slot];
+    if (rm_is_fetch(nm, op)) return rm_seq_remove(q, slot);
+    const uint32_t n_in = nm->in_begin[op + 1] - nm->in_begin[op];
+    if (n_in == 0 || slot == 0) return false;
+    const uint32_t store = nm->in[nm->in_begin[op] + rm_random_below(&s->random, n_in)];
+    uint32_t before = slot - 1;
+    for (; before > 0 && q->at[before] != RM_EMPTY && rm_is_fetch(nm, q->at[before]); before--)
+        if (q->at[before] == nm->n_ops + store) return rm_seq_remove(q, before);
+    return q->at[before] == RM_EMPTY && rm_seq_insert(q, before, nm->n_ops + store);
+}
+
+static void mutate(chain *c)
+{
+    rm_search *s = &c->search;
+    const uint64_t bits = rm_random_next(&s->random);
+    const uint32_t kind = c->set->allowed.first + ((uint32_t)(bits & 0xffff) * c->set->allowed.n >> 16);
+    bool made;
+    if (kind == 0 && c->desperate) made = rm_move_recompute(s, c->set->p->budget_bytes - s->q.nm->resident_bytes) > 0;
+    else if (kind == 0) made = propose_add(s);
+    else if (kind == 1) made = rm_seq_remove(&s->q, rm_search_full_slot(s));
+    else if (kind == 2) made = rm_search_slide(s);
+    else made = propose_flip(s);
+    if (made) decide(c, c->set->exponential[bits >> 16 & (EXPONENTIALS - 1)]);
+}
+
+/* ---- one stage of one chain ---- */
+
+/* How much of its share the chain has used, by work or by its own time; 1 and more: stop. */
+static double share_used(chain *c, int64_t begun_ns)
+{
+    const setting *set = c->set;
+    double used = (double)c->spent / (double)set->work;
+    if (used >= 1) c->stopped = REMAT_WORK;
+    if (set->time_ns != INT64_MAX) {
+        const double by_time = (double)(c->elapsed_ns + rm_clock_ns() - begun_ns) / (double)set->time_ns;
+        if (by_time >= 1) c->stopped = REMAT_TIME;
+        if (by_time > used) used = by_time;
+    }
+    if (atomic_load_explicit(&set->p->ctx->stop, memory_order_relaxed)) {
+        c->stopped = REMAT_SIGNAL;
+        used = 1;
+    }
+    return used;
+}
+
+static void take_stock(chain *c)
+{
+    rm_seq *q = &c->search.q;
+    if (c->soft.sums) rm_soft_peak_load(&c->soft, q);
+    const double memory = c->desperate ? excess(c) : c->soft.sums ? rm_soft_peak_now(&c->soft, q) : (double)rm_seq_peak_kept(q);
+    c->weight = weigh(c, memory, q->cost);
+}
+
+/* Temperatures go with the scale of the objective. */
+static void set_desperate(chain *c, bool desperate)
+{
+    const double before = c->weight;
+    c->desperate = desperate;
+    take_stock(c);
+    if (before > 0) c->first_heat *= c->weight / before;
+}
+
+double rm_fastsa_heat(double first, double share) { return first * rm_exp(-LN_10000 * share); }
+
+static void report(chain *c, int64_t mutations)
+{
+    const setting *set = c->set;
+    remat_ctx *ctx = set->p->ctx;
+    const int64_t before = atomic_fetch_add_explicit(set->tally, mutations, memory_order_relaxed);
+    if (!c->reports || c->spent % (256 * BATCH)) return;
+    ctx->work = before + mutations;
+    rm_report(ctx, set->name, rm_permille_used(ctx, set->begun_ns), c->search.best_cost, c->search.best_peak);
+}
+
+/* From where the chain stands to the end of the stage. */
+static void anneal(chain *c)
+{
+    const setting *set = c->set;
+    const int64_t begun_ns = rm_clock_ns();
+    const double begin = share_used(c, begun_ns);
+    double used = begin, next_respacing = begin + 1.0 / RESPACINGS;
+    while (used < c->end && !(c->until_met && c->search.best_peak <= set->p->budget_bytes)) {
+        if (used >= next_respacing || c->search.q.crowded) {
+            rm_search_respace(&c->search);
+            take_stock(c);
+            next_respacing = used + 1.0 / RESPACINGS;
+        }
+        c->heat = rm_fastsa_heat(c->first_heat, (used - begin) / (c->end - begin));
+        const int64_t left = set->work - c->spent, batch = left < BATCH ? left : BATCH;
+        for (int64_t i = 0; i < batch; i++) mutate(c);
+        c->spent += batch;
+        used = share_used(c, begun_ns);
+        const bool met = c->search.best_peak <= set->p->budget_bytes;
+        if (c->desperate ? met : !met && set->objective != MEMORY && 2 * used > begin + c->end) set_desperate(c, !c->desperate);
+        report(c, batch);
+    }
+    c->elapsed_ns += rm_clock_ns() - begun_ns;
+    if (c->search.q.ranges) rm_search_save(&c->search);
+}
+
+/* ---- all chains ---- */
+
+static void anneal_one(void *user, uint32_t i) { anneal(&((chain *)user)[i]); }
+
+static void anneal_all(chain *chains, uint32_t n_chains, uint32_t n_threads)
+{
+    for (uint32_t i = 0; i < n_chains; i++) chains[i].reports = i % n_threads == 0;
+    rm_threads_run(n_threads, n_chains, anneal_one, chains);
+}
+
+static remat_status begin_stage(remat_ctx *ctx, chain *c, const rm_normal *nm, const rm_codes *start, double share)
+{
+    c->search.floor_bytes = floor_bytes(c->set);
+    TRY(rm_search_begin(ctx, &c->search, nm, c->set->transfer, start, SPREAD));
+    if (!c->search.q.ranges) {
+        c->end = 0; /* too large to be annealed */
+        return REMAT_OK;
+    }
+    if (ctx->options.soft_peak) TRY(rm_soft_peak_new(ctx, &c->search.q, &c->soft));
+    c->end = share;
+    take_stock(c);
+    if (c->first_heat == 0) c->first_heat = (c->set->objective == MEMORY ? 0.05 : c->warm ? 5e-3 : 1e-3) * c->weight;
+    return REMAT_OK;
+}
+
+static void end_stage(const remat_alloc *heap, chain *c)
+{
+    rm_soft_peak_free(heap, &c->soft);
+    rm_search_end(&c->search);
+}
+
+/* ---- the strategy ---- */
+
+static remat_status make_setting(const rm_problem *p, moves allowed, setting *set)
+{
+    remat_ctx *ctx = p->ctx;
+    const rm_options *o = &ctx->options;
+    TRY(rm_normal_of(ctx, p->graph, &set->nm));
+    TRY(rm_group_nodes(ctx, &set->nm, o->group != 2, &set->groups));
+    if (allowed.first + allowed.n == 4) {
+        TRY(RM_SCRATCH(ctx, set->transfer, set->nm.n_stores));
+        for (uint32_t s = 0; s < set->nm.n_stores; s++) TRY(rm_transfer_cost(ctx, set->nm.bytes[s], &set->transfer[s]));
+    }
+    set->allowed = allowed;
+    set->objective = p->budget_bytes == REMAT_BUDGET_MIN || allowed.n == 1 ? MEMORY : (objective)o->objective;
+    for (int i = 0; i < EXPONENTIALS; i++) set->exponential[i] = (float)-rm_log((i + 0.5) / EXPONENTIALS);
+    return REMAT_OK;
+}
+
+static bool can_group(const setting *set)
+{
+    const rm_options *o = &set->p->ctx->options;
+    int64_t cost = 0;
+    for (uint32_t op = 0; op < set->groups.n_ops; op++)
+        if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost > RM_MAX_SUM) return false;
+    return o->group && !set->from[0] && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops &&
+           set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
+}
+
+/* The first stage: chains 0, 2, ... over groups. Their ops are left in starts[i]. */
+static remat_status anneal_groups(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+{
+    remat_ctx *ctx = set->p->ctx;
+    rm_codes codes = {0};
+    remat_status status = rm_codes_keep_all(ctx, &set->groups, &codes);
+    chain grouped[MAX_CHAINS];
+    uint32_t n_grouped = 0;
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i += 2) {
+        grouped[n_grouped] = chains[i];
+        grouped[n_grouped].until_met = true;
+        status = begin_stage(ctx, &grouped[n_grouped++], &set->groups, &codes, STAGE_1);
+    }
+    if (status == REMAT_OK) anneal_all(grouped, n_grouped, (uint32_t)ctx->options.threads);
+    for (uint32_t i = 0; i < n_grouped; i++) {
+        chain *c = &grouped[i];
+        starts[2 * i].n = 0;
+        if (status == REMAT_OK) status = rm_ungroup_nodes(ctx, &set->groups, c->search.best, c->search.n_best, &starts[2 * i]);
+        if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[2 * i], best);
+        end_stage(&ctx->heap, c);
+        chains[2 * i].spent = c->spent;
+        chains[2 * i].elapsed_ns = c->elapsed_ns;
+        chains[2 * i].search.random = c->search.random;
+        chains[2 * i].first_heat = c->first_heat * 1e-4;
+    }
+    RM_VEC_FREE(&ctx->heap, codes);
+    return status;
+}
+
+/* The second stage of grouped chains, and the only one of the others. */
+static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+{
+    remat_ctx *ctx = set->p->ctx;
+    remat_status status = REMAT_OK;
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) status = begin_stage(ctx, &chains[i], &set->nm, &starts[i], 1);
+    if (status == REMAT_OK) anneal_all(chains, n, (uint32_t)ctx->options.threads);
+    for (uint32_t i = 0; i < n; i++) {
+        if (status == REMAT_OK && chains[i].search.q.ranges) {
+            status = rm_search_best(ctx, &chains[i].search, &starts[i]);
+            if (status == REMAT_OK) status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
+            if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[i], best);
+        }
+        if (ctx->stopped == REMAT_DONE) ctx->stopped = chains[i].stopped;
+        end_stage(&ctx->heap, &chains[i]);
+    }
+    return status;
+}
+
+static remat_status anneal_chains(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+{
+    remat_ctx *ctx = set->p->ctx;
+    if (set->nm.n_ops == 0) return REMAT_OK; /* nothing but views */
+    for (uint32_t i = 0; i < n; i++)
+        TRY(set->from[i % 2] ? rm_codes_of_steps(ctx, &set->nm, set->from[i % 2], &starts[i])
+                             : rm_codes_keep_all(ctx, &set->nm, &starts[i]));
+    if (can_group(set)) TRY(anneal_groups(set, chains, n, starts, best));
+    return anneal_ops(set, chains, n, starts, best);
+}
+
+/* Small graphs are annealed soon: there, more starts find more. */
+static uint32_t count_chains(const setting *set)
+{
+    const uint32_t asked = (uint32_t)set->p->ctx->options.chains, by_size = 2 * (1500 / (set->nm.n_ops + 1));
+    return asked ? asked : by_size < 2 ? 2 : by_size > 8 ? 8 : by_size;
+}
+
+/* A share of the work and time, from the plans that the setting names. */
+static remat_status run_part(setting set, rm_incumbent *best, moves allowed, double share)
+{
+    const rm_problem *p = set.p;
+    remat_ctx *ctx = p->ctx;
+    TRY(make_setting(p, allowed, &set));
+    const uint32_t n = count_chains(&set);
+    const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
+    const double work = (double)ctx->work_limit * share / n, left_ns = (double)(ctx->deadline_ns - rm_clock_ns()) * share / n;
+    set.work = work < 1 ? 1 : work > 9e18 ? INT64_MAX : (int64_t)work;
+    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : left_ns < 1 ? 1 : (int64_t)left_ns * n_threads;
+    _Atomic int64_t tally = ctx->work;
+    set.tally = &tally;
+    chain chains[MAX_CHAINS];
+    rm_codes starts[MAX_CHAINS] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        chains[i] = (chain){.set = &set,
+                            .warm = i / 2 % 2 == 1 && !set.from[0],
+                            .search.random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i}};
+    const remat_status status = anneal_chains(&set, chains, n, starts, best);
+    ctx->work = tally;
+    for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
+    if (ctx->stopped == REMAT_WORK && share < 1) ctx->stopped = REMAT_DONE;
+    return status;
+}
+
+/* Recomputation and offload: each may be better alone; then together, from the best of the two and from recomputation alone, which may miss
+ * the budget by little where offload meets it at a high price. Shares are of what is left of the time, but of all work. */
+static remat_status run_both(const rm_problem *p, rm_incumbent *best, const char *name)
+{
+    remat_ctx *ctx = p->ctx;
+    const bool timed = ctx->deadline_ns != INT64_MAX;
+    const setting afresh = {.p = p, .name = name, .begun_ns = rm_clock_ns()};
+    rm_incumbent alone = {.any = false};
+    remat_status status = rm_keep_all.run(p, &alone);
+    if (status == REMAT_OK) status = run_part(afresh, &alone, recompute, 0.5);
+    if (status == REMAT_OK) status = rm_offer(p, best, &alone.steps);
+    if (status == REMAT_OK) status = run_part(afresh, best, offload_only, timed ? 0.3 : 0.15);
+    if (status == REMAT_OK)
+        status = run_part((setting){.p = p, .name = name, .begun_ns = afresh.begun_ns, .from = {&alone.steps, &best->steps}},
+                          best, recompute_and_offload, timed ? 1 : 0.35);
+    RM_VEC_FREE(&ctx->heap, alone.steps);
+    return status;
+}
+
+static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const char *name, moves allowed)
+{
+    rm_need need;
+    TRY(rm_need_find(p->ctx, p->graph, &need));
+    TRY(rm_keep_all.run(p, best));
+    const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN || (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
+    if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
+        return REMAT_OK; /* nothing to gain, or to be found */
+    return allowed.n < 4 ? run_part((setting){.p = p, .name = name, .begun_ns = rm_clock_ns()}, best, allowed, 1)
+                         : run_both(p, best, name);
+}
+
+static remat_status run(const rm_problem *p, rm_incumbent *best)
+{
+    const rm_options *o = &p->ctx->options;
+    return run_moves(p, best, "fastsa", o->order_only ? order_only : o->offload ? recompute_and_offload : recompute);
+}
+
+static remat_status run_order(const rm_problem *p, rm_incumbent *best)
+{
+    return run_moves(p, best, "fastsa-order", order_only);
+}
+
+static remat_status run_offload(const rm_problem *p, rm_incumbent *best)
+{
+    if (!p->ctx->options.offload) return rm_fail(p->ctx, REMAT_E_APPLIES, "it needs --offload RATE");
+    return run_moves(p, best, "fastsa-offload", offload_only);
+}
+
+static remat_status run_group(const rm_problem *p, rm_incumbent *best)
+{
+    setting set = {.p = p};
+    rm_codes groups = {0}, codes = {0};
+    TRY(make_setting(p, recompute, &set));
+    remat_status status = rm_codes_keep_all(p->ctx, &set.groups, &groups);
+    if (status == REMAT_OK) status = rm_ungroup_nodes(p->ctx, &set.groups, groups.items, groups.n, &codes);
+    if (status == REMAT_OK) status = rm_offer_codes(p, &set.nm, &codes, best);
+    RM_VEC_FREE(&p->ctx->heap, groups);
+    RM_VEC_FREE(&p->ctx->heap, codes);
+    return status;
+}
+
+enum { A_SECOND = 5000000 };
+const rm_planner rm_fastsa_group = {
+    .entry = {"fastsa-group", "FastSA's node grouping alone: cheap ops fused into their readers"},
+    .default_work = INT64_MAX,
+    .run = run_group};
+const rm_planner rm_fastsa = {
+    .entry = {"fastsa", "simulated annealing over sequences, with grouping; --offload: and fetches (FastSA)"},
+    .default_work = A_SECOND,
+    .run = run};
+const rm_planner rm_fastsa_order = {
+    .entry = {"fastsa-order", "annealing of the order alone: nothing runs twice"}, .default_work = A_SECOND, .run = run_order};
+const rm_planner rm_fastsa_offload = {.entry = {"fastsa-offload", "annealing of offloads instead of recomputation"},
+                                      .default_work = A_SECOND,
+                                      .run = run_offload};
