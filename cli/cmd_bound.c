@@ -6,7 +6,7 @@
 #include "commands.h"
 #include "report.h"
 
-static const char *const rule_names[] = {"chains", "fan-out", "regions", "side outputs"};
+static const char *const rule_names[] = {"single readers", "fan-out", "regions", "side outputs"};
 
 static double seconds_now(void)
 {

@@ -25,7 +25,7 @@ static int find_kernels(session *s, const remat_graph *graph, kernels *k)
     *k = (kernels){.of = out_resize(NULL, n, sizeof *k->of), .n_ops = out_resize(NULL, n, sizeof *k->n_ops)};
     k->moved = out_resize(NULL, n, sizeof *k->moved);
     memset(k->n_ops, 0, n * sizeof *k->n_ops);
-    CHECK(s, remat_graph_groups(s->ctx, graph, k->of, k->moved, &k->n));
+    CHECK(s, remat_graph_kernels(s->ctx, graph, k->of, k->moved, &k->n));
     for (uint32_t op = 0; op < remat_graph_n_ops(graph); op++) k->n_ops[k->of[op]]++;
     return REMAT_OK;
 }
@@ -42,10 +42,10 @@ static void free_kernels(kernels *k)
 static void json_traffic(emitter *j, const char *key, const remat_traffic *t)
 {
     emit_open(j, key, '{');
-    emit_int(j, "groups", t->n_groups);
+    emit_int(j, "groups", t->n_kernels);
     const bool known = t->total_bytes >= 0;
-    emit_int_or_null(j, "group_read_bytes", known ? t->groups.read_bytes : REMAT_ABSENT);
-    emit_int_or_null(j, "group_written_bytes", known ? t->groups.written_bytes : REMAT_ABSENT);
+    emit_int_or_null(j, "group_read_bytes", known ? t->kernels.read_bytes : REMAT_ABSENT);
+    emit_int_or_null(j, "group_written_bytes", known ? t->kernels.written_bytes : REMAT_ABSENT);
     emit_int_or_null(j, "other_read_bytes", known ? t->others.read_bytes : REMAT_ABSENT);
     emit_int_or_null(j, "other_written_bytes", known ? t->others.written_bytes : REMAT_ABSENT);
     emit_int_or_null(j, "traffic_bytes", t->total_bytes);
@@ -98,11 +98,11 @@ static void traffic_row(table *t, const char *name, const remat_traffic *x, cons
 {
     const out *o = t->out;
     table_cell(t, PLAIN, "%s", name);
-    if (x->n_groups) table_cell(t, PLAIN, "%" PRIu32, x->n_groups);
+    if (x->n_kernels) table_cell(t, PLAIN, "%" PRIu32, x->n_kernels);
     else table_cell(t, PLAIN, "-");
-    const int64_t bytes[] = {x->groups.read_bytes, x->groups.written_bytes, total_of(&x->others), x->total_bytes};
+    const int64_t bytes[] = {x->kernels.read_bytes, x->kernels.written_bytes, total_of(&x->others), x->total_bytes};
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
-        table_cell(t, PLAIN, "%s", x->total_bytes < 0 ? "?" : i < 2 && !x->n_groups ? "-" : out_size(o, bytes[i]).text);
+        table_cell(t, PLAIN, "%s", x->total_bytes < 0 ? "?" : i < 2 && !x->n_kernels ? "-" : out_size(o, bytes[i]).text);
     table_cell(t, DIM, "%s", note);
 }
 

@@ -181,7 +181,7 @@ static int draw_keep_all(session *s)
 
 /* ---- classes: --classes ---- */
 
-static void rules_json(session *s, const remat_op_rule *rules)
+static void rules_json(session *s, const remat_recompute_rule *rules)
 {
     emitter j = {.out = s->out};
     info_json(s, &j);
@@ -202,7 +202,7 @@ static void rules_json(session *s, const remat_op_rule *rules)
 
 typedef struct kind_of_op {
     const char *target;
-    remat_op_rule rule;
+    remat_recompute_rule rule;
     uint32_t first, n; /* ops */
 } kind_of_op;
 
@@ -223,7 +223,7 @@ static int by_place(const void *left, const void *right)
 }
 
 /* Ops of one name and one rule are one row. */
-static void rules_table(session *s, const remat_op_rule *rules)
+static void rules_table(session *s, const remat_recompute_rule *rules)
 {
     const uint32_t n = remat_graph_n_ops(s->graph);
     kind_of_op *kinds = out_resize(NULL, (size_t)n + 1, sizeof *kinds);
@@ -241,7 +241,7 @@ static void rules_table(session *s, const remat_op_rule *rules)
     static const char *const heads[] = {"op", "ops", "class", "may run again", "why not"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&t, BOLD, "%s", heads[i]);
     for (size_t i = 0; i < n_kinds; i++) {
-        const remat_op_rule *rule = &kinds[i].rule;
+        const remat_recompute_rule *rule = &kinds[i].rule;
         table_cell(&t, PLAIN, "%s", out_clean(s->out, kinds[i].target, 50).text);
         table_cell(&t, PLAIN, "%" PRIu32, kinds[i].n);
         table_cell(&t, PLAIN, "%s", remat_class_name(rule->op_class));
@@ -255,8 +255,8 @@ static void rules_table(session *s, const remat_op_rule *rules)
 
 static int info_classes(session *s)
 {
-    remat_op_rule *rules = out_resize(NULL, (size_t)remat_graph_n_ops(s->graph) + 1, sizeof *rules);
-    const remat_status status = remat_graph_rules(s->ctx, s->graph, rules);
+    remat_recompute_rule *rules = out_resize(NULL, (size_t)remat_graph_n_ops(s->graph) + 1, sizeof *rules);
+    const remat_status status = remat_graph_recompute_rules(s->ctx, s->graph, rules);
     if (status == REMAT_OK && s->out->json) rules_json(s, rules);
     else if (status == REMAT_OK) rules_table(s, rules);
     free(rules);

@@ -204,16 +204,16 @@ typedef enum remat_ban {
     REMAT_BAN_REDUCTION = 5, /* its output is much smaller than its input (option reduction_factor) */
     REMAT_BAN_READ = 6,      /* an op of the backward pass that cannot be fused with it reads it */
 } remat_ban;
-typedef struct remat_op_rule {
+typedef struct remat_recompute_rule {
     remat_class op_class; /* in effect */
     bool in_forward;      /* can be computed before the backward pass begins; only such an op can be banned */
     remat_ban ban;
-} remat_op_rule;
+} remat_recompute_rule;
 
 /* Ops whose target is `target`, or begins with it and a dot, are of this class from now on, whatever files and tables say. */
 remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_class);
 /* `out` has room for a rule per op of this graph. REMAT_E_APPLIES if it has no forward and backward pass. */
-remat_status remat_graph_rules(remat_ctx *ctx, const remat_graph *graph, remat_op_rule *out);
+remat_status remat_graph_recompute_rules(remat_ctx *ctx, const remat_graph *graph, remat_recompute_rule *out);
 const char *remat_class_name(remat_class op_class); /* "fusible"; NULL past the end */
 const char *remat_ban_reason(remat_ban ban);        /* "compute", ...; "" for none; NULL past the end */
 
@@ -277,7 +277,7 @@ remat_status remat_plan_status(const remat_plan *plan); /* REMAT_OK, REMAT_E_INF
 const remat_summary *remat_plan_summary(const remat_plan *plan);
 const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps);
 
-enum { REMAT_RULE_CHAIN = 1, REMAT_RULE_FAN_OUT = 2, REMAT_RULE_REGION = 4, REMAT_RULE_SIDE = 8 }; /* docs/bound.md */
+enum { REMAT_BOUND_SINGLE = 1, REMAT_BOUND_FAN_OUT = 2, REMAT_BOUND_REGION = 4, REMAT_BOUND_SIDE = 8 }; /* docs/bound.md */
 typedef struct remat_bound {
     remat_status status; /* REMAT_E_INFEASIBLE: proved, nothing of that scope fits; need_bytes and need_op say why */
     int64_t budget_bytes, cost, keep_all_cost; /* cost: no plan of that scope within the budget costs less; or REMAT_ABSENT */
@@ -285,7 +285,7 @@ typedef struct remat_bound {
     uint32_t need_op;                          /* the op (of the original) that forces it, or REMAT_NONE */
     uint32_t need_values[4], n_need_values;    /* fixed-order: the largest values in memory there, in the original */
     const char *scope, *method;                /* "fixed-order": all plans whose ops run for the first time in the graph's order */
-    unsigned rules;                            /* REMAT_RULE_CHAIN | ... that took part */
+    unsigned rules;                            /* REMAT_BOUND_SINGLE | ... that took part */
 } remat_bound;
 /* A lower limit on the cost of plans. Plans carry the one for their own order, with a certificate. */
 remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes, remat_bound *out);
@@ -335,12 +335,12 @@ remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_
 
 typedef struct remat_moved { int64_t read_bytes, written_bytes; } remat_moved;
 typedef struct remat_traffic {
-    remat_moved groups, others; /* by kernels of fused ops; by ops that do not fuse */
+    remat_moved kernels, others; /* by kernels of fused ops; by ops that do not fuse */
     int64_t total_bytes;        /* REMAT_ABSENT: it passes 2^62, and the parts mean nothing */
-    uint32_t n_groups;          /* kernels of fused ops */
+    uint32_t n_kernels;          /* kernels of fused ops */
 } remat_traffic;
 typedef struct remat_fusion {
-    remat_traffic unfused, before, after; /* every op by itself; in fusion groups; with values computed again where that moves less */
+    remat_traffic unfused, before, after; /* every op by itself; in kernels; with values computed again where that moves less */
     uint32_t rounds, copies;
     remat_stopped stopped;
 } remat_fusion;
@@ -349,7 +349,7 @@ typedef struct remat_fusion {
  * with its kernel, and with values computed again inside the kernel that reads them where that moves fewer bytes. */
 remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_fusion *fusion, remat_graph **out);
 /* The kernels of a graph in its own order: by op, which one it is in, numbered in the order they run; moved: room for n_ops, by kernel. */
-remat_status remat_graph_groups(remat_ctx *ctx, const remat_graph *graph, uint32_t *group, remat_moved *moved, uint32_t *n_groups);
+remat_status remat_graph_kernels(remat_ctx *ctx, const remat_graph *graph, uint32_t *kernel, remat_moved *moved, uint32_t *n_kernels);
 
 /* ---- chains ---- */
 

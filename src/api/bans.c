@@ -13,14 +13,14 @@ const char *remat_ban_reason(remat_ban ban)
     return (size_t)ban < RM_LEN(reasons) ? reasons[ban] : NULL;
 }
 
-remat_status remat_graph_rules(remat_ctx *ctx, const remat_graph *graph, remat_op_rule *out)
+remat_status remat_graph_recompute_rules(remat_ctx *ctx, const remat_graph *graph, remat_recompute_rule *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    rm_recompute_rules joint;
+    rm_recompute_rules rules;
     rm_input_name(ctx, NULL);
-    const remat_status status = rm_recompute_rules_find(ctx, graph, &joint);
+    const remat_status status = rm_recompute_rules_find(ctx, graph, &rules);
     for (uint32_t op = 0; op < graph->n_ops && status == REMAT_OK; op++)
-        out[op] = (remat_op_rule){(remat_class)joint.op_class[op], joint.in_forward[op] != 0, (remat_ban)joint.ban[op]};
+        out[op] = (remat_recompute_rule){(remat_class)rules.op_class[op], rules.in_forward[op] != 0, (remat_ban)rules.ban[op]};
     rm_scratch_release(ctx, mark);
     return status;
 }

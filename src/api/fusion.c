@@ -1,4 +1,4 @@
-/* fusion.c: for callers: a schedule as a graph, the fusion groups of a graph, and a schedule turned into a program of them. */
+/* fusion.c: for callers: a schedule as a graph, the kernels of a graph, and a schedule turned into a program of them. */
 #include "fusion/unroll.h"
 #include "plan/cut/kernel_copies.h"
 #include "verify/verify.h"
@@ -51,28 +51,28 @@ remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_st
     return status;
 }
 
-static remat_status find_groups(remat_ctx *ctx, const remat_graph *g, uint32_t *group, remat_moved *moved, uint32_t *n_groups)
+static remat_status find_kernels(remat_ctx *ctx, const remat_graph *g, uint32_t *kernel, remat_moved *moved, uint32_t *n_kernels)
 {
     rm_trace x;
-    rm_kernels groups;
+    rm_kernels kernels;
     rm_kernel_traffic traffic;
     remat_step *steps;
     TRY(RM_SCRATCH(ctx, steps, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
     TRY(rm_trace_of(ctx, g, steps, g->n_ops, &x));
-    TRY(rm_kernels_find(ctx, &x, &groups));
-    TRY(rm_kernel_traffic_of(ctx, &x, &groups, &traffic));
-    for (uint32_t op = 0; op < g->n_ops; op++) group[op] = groups.of[op];
-    for (uint32_t k = 0; k < groups.n; k++) moved[k] = rm_kernel_traffic_of_one(&x, &groups, &traffic, k);
-    *n_groups = groups.n;
+    TRY(rm_kernels_find(ctx, &x, &kernels));
+    TRY(rm_kernel_traffic_of(ctx, &x, &kernels, &traffic));
+    for (uint32_t op = 0; op < g->n_ops; op++) kernel[op] = kernels.of[op];
+    for (uint32_t k = 0; k < kernels.n; k++) moved[k] = rm_kernel_traffic_of_one(&x, &kernels, &traffic, k);
+    *n_kernels = kernels.n;
     return REMAT_OK;
 }
 
-remat_status remat_graph_groups(remat_ctx *ctx, const remat_graph *graph, uint32_t *group, remat_moved *moved,
-                                uint32_t *n_groups)
+remat_status remat_graph_kernels(remat_ctx *ctx, const remat_graph *graph, uint32_t *kernel, remat_moved *moved,
+                                uint32_t *n_kernels)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = find_groups(ctx, graph, group, moved, n_groups);
+    const remat_status status = find_kernels(ctx, graph, kernel, moved, n_kernels);
     rm_scratch_release(ctx, mark);
     return status;
 }

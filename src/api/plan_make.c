@@ -38,9 +38,9 @@ static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const rema
 /* The capacity of the cut between the passes that a schedule amounts to; REMAT_ABSENT where there are no passes. */
 static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, int64_t *out)
 {
-    rm_recompute_rules joint;
-    remat_status status = rm_recompute_rules_find(ctx, g, &joint);
-    if (status == REMAT_OK) status = rm_crossing_price(ctx, g, &joint, steps->items, steps->n, out);
+    rm_recompute_rules rules;
+    remat_status status = rm_recompute_rules_find(ctx, g, &rules);
+    if (status == REMAT_OK) status = rm_crossing_price(ctx, g, &rules, steps->items, steps->n, out);
     if (status != REMAT_E_APPLIES) return status;
     *out = REMAT_ABSENT;
     return REMAT_OK;

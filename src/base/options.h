@@ -7,12 +7,12 @@
 /* name, default, low, high, help: sorted by name */
 #define RM_OPTIONS(OPT)                                                                                                        \
     OPT(bandwidth, 0, 0, INT64_MAX, "offload and fetch: bytes per 1e9 cost units (per second where costs are ns); 0: free")    \
-    OPT(bound_rules, 15, 0, 15, "what strengthens bounds: 1 chains + 2 fan-out + 4 regions + 8 side outputs")                  \
-    OPT(chains, 0, 0, 32, "fastsa: independent runs that share the work; 0: by the size of the graph")                         \
+    OPT(bound_rules, 15, 0, 15, "what strengthens bounds: 1 single readers + 2 fan-out + 4 regions + 8 side outputs")                  \
+    OPT(walkers, 0, 0, 32, "fastsa: independent runs that share the work; 0: by the size of the graph")                         \
     OPT(checkmate_entries, 4000000, 1, 2000000000, "checkmate, checkmate-lp: the largest program that is tried")               \
     OPT(checkmate_order, 0, 0, 1, "checkmate: 1: the order of first runs is free too (no frontier)")                           \
     OPT(checkmate_plain, 0, 0, 1, "checkmate: the program as it was published: not presolved, no start, no cutoff")            \
-    OPT(checkmate_splits, 1, 1, 8, "checkmate: stages for each op, so that others may run that often in between")              \
+    OPT(checkmate_splits, 1, 1, 8, "checkmate: turns for each op, so that others may run that often in between")              \
     OPT(group, 1, 0, 2, "fastsa: node grouping first; 0: never, 2: resident inputs do not count")                              \
     OPT(host_bytes, 0, 0, INT64_MAX, "offload: the most bytes on the host; 0: no limit")                                       \
     OPT(max_input_bytes, INT64_C(1) << 30, 1, INT64_MAX, "largest file read, after decompression")                             \

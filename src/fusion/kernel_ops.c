@@ -1,10 +1,10 @@
-/* kernel_ops.c: fusion groups as ops, so that every strategy plans kernels: what stays inside one takes no memory, and it runs again as a whole.
+/* kernel_ops.c: kernels as ops, so that every strategy plans kernels: what stays inside one takes no memory, and it runs again as a whole.
  *
- * A group of several ops (kernels.c, in the graph's own order) becomes one op. It reads what its members read from outside, and makes what others
+ * A kernel of several ops (kernels.c, in the graph's own order) becomes one op. It reads what its members read from outside, and makes what others
  * read or the graph hands out, with the storages that such views need; all other values vanish. It is pinned if a member is; its workspace
  * is the largest of theirs, its flops are their sum; it costs their sum, or, by a roofline, what its own flops and bytes cost. Steps
  * call it by its last member, the op in whose place it runs. Ops that stand alone stay as they are. The order is that of the kernels.
- * Linear but for the groups. */
+ * Linear but for the kernels. */
 #include "fusion/kernel_ops.h"
 
 #include "graph/copy.h"
@@ -15,15 +15,15 @@
 typedef struct fuser { /* arrays live in scratch */
     remat_ctx *ctx;
     const remat_graph *g;
-    const rm_kernels *groups;
+    const rm_kernels *kernels;
     remat_builder *to;
     uint8_t *kept;    /* by value */
     uint32_t *now;    /* by value: index in the new graph, or REMAT_NONE */
-    uint32_t *listed; /* by value: 1 + the group whose list it is in */
+    uint32_t *listed; /* by value: 1 + the kernel whose list it is in */
     RM_VEC(uint32_t) list;
 } fuser;
 
-static uint32_t size_of(const fuser *f, uint32_t group) { return f->groups->begin[group + 1] - f->groups->begin[group]; }
+static uint32_t size_of(const fuser *f, uint32_t kernel) { return f->kernels->begin[kernel + 1] - f->kernels->begin[kernel]; }
 
 static void keep(fuser *f, uint32_t value) { f->kept[value] = f->kept[f->g->root[value]] = 1; }
 
@@ -32,12 +32,12 @@ static void find_kept(fuser *f)
     const remat_graph *g = f->g;
     for (uint32_t v = 0; v < g->n_values; v++) {
         const uint32_t op = g->producer[v];
-        if (op == REMAT_NONE || size_of(f, f->groups->of[op]) == 1 || g->is_output[v]) keep(f, v);
+        if (op == REMAT_NONE || size_of(f, f->kernels->of[op]) == 1 || g->is_output[v]) keep(f, v);
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t maker = g->producer[g->in[k]];
-            if (maker != REMAT_NONE && f->groups->of[maker] != f->groups->of[op]) keep(f, g->in[k]);
+            if (maker != REMAT_NONE && f->kernels->of[maker] != f->kernels->of[op]) keep(f, g->in[k]);
         }
 }
 
@@ -52,10 +52,10 @@ static void write_values(fuser *f)
     }
 }
 
-static remat_status list_value(fuser *f, uint32_t group, uint32_t value)
+static remat_status list_value(fuser *f, uint32_t kernel, uint32_t value)
 {
-    if (!f->kept[value] || f->listed[value] == group + 1) return REMAT_OK;
-    f->listed[value] = group + 1;
+    if (!f->kept[value] || f->listed[value] == kernel + 1) return REMAT_OK;
+    f->listed[value] = kernel + 1;
     return RM_PUSH(f->ctx, f->list, f->now[value]);
 }
 
@@ -82,18 +82,18 @@ static void add_member(const remat_graph *g, uint32_t op, rm_op_record *record)
     if (g->workspace[op] > record->workspace) record->workspace = g->workspace[op];
 }
 
-static remat_status write_kernel(fuser *f, uint32_t group)
+static remat_status write_kernel(fuser *f, uint32_t kernel)
 {
     const remat_graph *g = f->g;
-    const uint32_t *members = f->groups->steps + f->groups->begin[group], n = size_of(f, group), last = members[n - 1];
+    const uint32_t *members = f->kernels->steps + f->kernels->begin[kernel], n = size_of(f, kernel), last = members[n - 1];
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = g->in_begin[members[i]]; k < g->in_begin[members[i] + 1]; k++) {
             const uint32_t maker = g->producer[g->in[k]];
-            if (maker == REMAT_NONE || f->groups->of[maker] != group) TRY(list_value(f, group, g->in[k]));
+            if (maker == REMAT_NONE || f->kernels->of[maker] != kernel) TRY(list_value(f, kernel, g->in[k]));
         }
     const uint32_t n_in = (uint32_t)f->list.n;
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = g->out_begin[members[i]]; k < g->out_begin[members[i] + 1]; k++) TRY(list_value(f, group, g->out[k]));
+        for (uint32_t k = g->out_begin[members[i]]; k < g->out_begin[members[i] + 1]; k++) TRY(list_value(f, kernel, g->out[k]));
     const uint32_t *list = f->list.n ? f->list.items : members; /* never NULL */
     const uint32_t op =
         remat_builder_op(f->to, rm_text(g, g->op_name[last]), list, n_in, list + n_in, (uint32_t)f->list.n - n_in);
@@ -117,10 +117,10 @@ static remat_status write_kernel(fuser *f, uint32_t group)
 static void sum_costs(const fuser *f, remat_graph *made)
 {
     if (strncmp(made->cost_model, "roofline:", 9) == 0) return;
-    for (uint32_t k = 0; k < f->groups->n; k++) { /* ops are written in the order of the groups */
+    for (uint32_t k = 0; k < f->kernels->n; k++) { /* ops are written in the order of the kernels */
         made->cost[k] = 0;
-        for (uint32_t i = f->groups->begin[k]; i < f->groups->begin[k + 1]; i++)
-            made->cost[k] += f->g->cost[f->groups->steps[i]];
+        for (uint32_t i = f->kernels->begin[k]; i < f->kernels->begin[k + 1]; i++)
+            made->cost[k] += f->g->cost[f->kernels->steps[i]];
     }
     made->total_cost = f->g->total_cost;
 }
@@ -134,9 +134,9 @@ static remat_status write_graph(fuser *f, remat_graph **out)
     TRY(RM_SCRATCH(f->ctx, f->listed, g->n_values));
     find_kept(f);
     write_values(f);
-    for (uint32_t k = 0; k < f->groups->n; k++) {
+    for (uint32_t k = 0; k < f->kernels->n; k++) {
         f->list.n = 0;
-        TRY(size_of(f, k) == 1 ? write_alone(f, f->groups->steps[f->groups->begin[k]]) : write_kernel(f, k));
+        TRY(size_of(f, k) == 1 ? write_alone(f, f->kernels->steps[f->kernels->begin[k]]) : write_kernel(f, k));
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) remat_builder_output(f->to, f->now[g->outputs[i]]);
     TRY(remat_builder_finish(f->to, &made));
@@ -152,13 +152,13 @@ remat_status rm_kernels_as_ops(remat_ctx *ctx, remat_graph **graph)
     const remat_graph *g = *graph;
     remat_step *steps;
     rm_trace x;
-    rm_kernels groups;
+    rm_kernels kernels;
     remat_graph *made = NULL;
     TRY(RM_SCRATCH(ctx, steps, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
     TRY(rm_trace_of(ctx, g, steps, g->n_ops, &x));
-    TRY(rm_kernels_find(ctx, &x, &groups));
-    fuser f = {.ctx = ctx, .g = g, .groups = &groups, .to = remat_builder_new(ctx, rm_text(g, g->name))};
+    TRY(rm_kernels_find(ctx, &x, &kernels));
+    fuser f = {.ctx = ctx, .g = g, .kernels = &kernels, .to = remat_builder_new(ctx, rm_text(g, g->name))};
     if (!f.to) return REMAT_E_MEMORY;
     f.to->original = g;
     f.to->flags = g->flags | REMAT_FUSE;

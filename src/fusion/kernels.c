@@ -1,23 +1,23 @@
-/* kernels.c: fusion groups: fusible steps merged greedily along edges, in schedule order, while no cycle arises.
+/* kernels.c: kernels: fusible steps merged greedily along edges, in schedule order, while no cycle arises.
  *
- * Problem: the min-cut paper takes its fusion groups from a compiler (sections 3.1 and 3.7); a planner needs them before there is
- * one. A step joins the groups of the fusible steps whose results it reads, in the same part of the schedule, unless a path from such
- * a group to the step leads through a third one: the two kernels could not be ordered.
+ * Problem: the min-cut paper takes its kernels from a compiler (sections 3.1 and 3.7); a planner needs them before there is
+ * one. A step joins the kernels of the fusible steps whose results it reads, in the same part of the schedule, unless a path from such
+ * a kernel to the step leads through a third one: the two kernels could not be ordered.
  *
- * Method: every group has a level, and every edge between groups goes to a higher level: so no cycle can arise. A step's level is
- * the highest of: the level of a group that it may join, or one more than that of any other group it reads. It joins the
- * groups of its own level; a lower group is lifted to it if all readers of that group are higher still. A test in O(1) instead of a
+ * Method: every kernel has a level, and every edge between kernels goes to a higher level: so no cycle can arise. A step's level is
+ * the highest of: the level of a kernel that it may join, or one more than that of any other kernel it reads. It joins the
+ * kernels of its own level; a lower kernel is lifted to it if all readers of that kernel are higher still. A test in O(1) instead of a
  * search for paths: what it refuses without need is a merge that would have to lift a reader too (docs/algorithms.md has the measured
  * difference to an exact search). Union by size: O((steps + reads) a(steps)) time, linear memory.
  *
- * A view joins the group that made its storage, else it stands alone: a view of a storage from outside moves no bytes and must not
- * tie its readers together. Pinned steps keep their order: one that is not in the group of the pinned step before it is above it;
+ * A view joins the kernel that made its storage, else it stands alone: a view of a storage from outside moves no bytes and must not
+ * tie its readers together. Pinned steps keep their order: one that is not in the kernel of the pinned step before it is above it;
  * so do transfers.
  *
- * A step does not join a group that holds another run of its op: recomputing a value next to the original would gain nothing, and it
+ * A step does not join a kernel that holds another run of its op: recomputing a value next to the original would gain nothing, and it
  * is for its later readers that it is made again. Ops that a file puts into kernels (`kernel`) join those of their own number only.
  *
- * Order: groups are emitted at the step where their last member stands, or earlier where a reader asks for them (depth first, the
+ * Order: kernels are emitted at the step where their last member stands, or earlier where a reader asks for them (depth first, the
  * stack on the heap), so the order stays close to the schedule's. */
 #include "fusion/kernels.h"
 
@@ -31,8 +31,8 @@ typedef struct merger {
     const remat_ctx *ctx;
     const rm_trace *x;
     uint32_t *parent, *size;         /* union-find over steps */
-    uint32_t *level, *lowest_reader; /* by representative: the group's level, and the lowest level that reads it from outside */
-    uint8_t *fuses;                  /* by step: others may join its group */
+    uint32_t *level, *lowest_reader; /* by representative: the kernel's level, and the lowest level that reads it from outside */
+    uint8_t *fuses;                  /* by step: others may join its kernel */
     uint32_t *last_run, *run_before; /* by op: its latest run so far; by step: the run before it of the same op */
     uint32_t last_ordered;           /* the last pinned step or transfer */
 } merger;
@@ -56,16 +56,16 @@ static void unite(merger *m, uint32_t a, uint32_t b) /* representatives, at the 
 
 static uint32_t kernel_of(const rm_trace *x, uint32_t t) { return x->g->kernel[x->steps[t].index]; } /* of a run */
 
-/* Does the group hold another run of t's op? A copy there would be no copy. */
-static bool has_run(merger *m, uint32_t t, uint32_t group)
+/* Does the kernel hold another run of t's op? A copy there would be no copy. */
+static bool has_run(merger *m, uint32_t t, uint32_t kernel)
 {
     uint32_t run = m->run_before[t];
     for (int i = 0; i < RUNS_SEEN && run != REMAT_NONE; i++, run = m->run_before[run])
-        if (find(m, run) == group) return true;
+        if (find(m, run) == kernel) return true;
     return false;
 }
 
-/* May step t join the group that made this read? */
+/* May step t join the kernel that made this read? */
 static bool may_join(merger *m, uint32_t t, const rm_read *read)
 {
     const rm_trace *x = m->x;
@@ -94,11 +94,11 @@ static uint32_t level_of(merger *m, uint32_t t, bool fusible)
     for (uint32_t i = x->read_begin[t]; i < x->read_begin[t + 1]; i++) {
         const rm_read *read = &x->reads[i];
         if (read->maker == REMAT_NONE) continue;
-        const uint32_t group = find(m, read->maker);
+        const uint32_t kernel = find(m, read->maker);
         const bool joins = fusible && may_join(m, t, read);
-        const uint32_t least = m->level[group] + !joins;
+        const uint32_t least = m->level[kernel] + !joins;
         if (least > level) level = least;
-        joins_last |= joins && m->last_ordered != REMAT_NONE && group == find(m, m->last_ordered);
+        joins_last |= joins && m->last_ordered != REMAT_NONE && kernel == find(m, m->last_ordered);
     }
     if (is_ordered(x, t) && m->last_ordered != REMAT_NONE && !joins_last) {
         const uint32_t least = m->level[find(m, m->last_ordered)] + 1;
@@ -110,8 +110,8 @@ static uint32_t level_of(merger *m, uint32_t t, bool fusible)
 static void note_reader(merger *m, uint32_t maker, uint32_t own)
 {
     if (maker == REMAT_NONE) return;
-    const uint32_t group = find(m, maker);
-    if (group != own && m->level[own] < m->lowest_reader[group]) m->lowest_reader[group] = m->level[own];
+    const uint32_t kernel = find(m, maker);
+    if (kernel != own && m->level[own] < m->lowest_reader[kernel]) m->lowest_reader[kernel] = m->level[own];
 }
 
 /* Ops without outputs check or send something: they are no part of a kernel. */
@@ -136,9 +136,9 @@ static void place(merger *m, uint32_t t)
     for (uint32_t i = x->read_begin[t]; i < x->read_begin[t + 1] && fusible; i++) {
         const rm_read *read = &x->reads[i];
         if (read->maker == REMAT_NONE || !may_join(m, t, read)) continue;
-        const uint32_t group = find(m, read->maker), own = find(m, t);
-        if (group == own || (m->level[group] < level && m->lowest_reader[group] <= level)) continue;
-        unite(m, group, own);
+        const uint32_t kernel = find(m, read->maker), own = find(m, t);
+        if (kernel == own || (m->level[kernel] < level && m->lowest_reader[kernel] <= level)) continue;
+        unite(m, kernel, own);
         joined = true;
     }
     m->fuses[t] = fusible && (joined || !rm_is_view_op(x->g, op));
@@ -152,7 +152,7 @@ static void place(merger *m, uint32_t t)
 /* ---- members and order ---- */
 
 typedef struct frame {
-    uint32_t group, member, read; /* which input of which member is looked at next */
+    uint32_t kernel, member, read; /* which input of which member is looked at next */
 } frame;
 
 typedef struct orderer {
@@ -164,13 +164,13 @@ typedef struct orderer {
     frame *stack;
 } orderer;
 
-static void sort_members(uint32_t n_steps, rm_kernels *groups)
+static void sort_members(uint32_t n_steps, rm_kernels *kernels)
 {
-    for (uint32_t t = 0; t < n_steps; t++) groups->begin[groups->of[t] + 1]++;
-    for (uint32_t k = 0; k < n_steps; k++) groups->begin[k + 1] += groups->begin[k];
-    for (uint32_t t = n_steps; t-- > 0;) groups->steps[--groups->begin[groups->of[t] + 1]] = t;
-    for (uint32_t k = 0; k < n_steps; k++) groups->begin[k] = groups->begin[k + 1];
-    groups->begin[n_steps] = n_steps;
+    for (uint32_t t = 0; t < n_steps; t++) kernels->begin[kernels->of[t] + 1]++;
+    for (uint32_t k = 0; k < n_steps; k++) kernels->begin[k + 1] += kernels->begin[k];
+    for (uint32_t t = n_steps; t-- > 0;) kernels->steps[--kernels->begin[kernels->of[t] + 1]] = t;
+    for (uint32_t k = 0; k < n_steps; k++) kernels->begin[k] = kernels->begin[k + 1];
+    kernels->begin[n_steps] = n_steps;
 }
 
 static void emit(orderer *o, uint32_t root)
@@ -185,12 +185,12 @@ static void emit(orderer *o, uint32_t root)
     out->begin[++out->n] = at;
 }
 
-/* The group whose turn it is among what `top` depends on, or REMAT_NONE: all of them are emitted. */
+/* The kernel whose turn it is among what `top` depends on, or REMAT_NONE: all of them are emitted. */
 static uint32_t next_needed(orderer *o, frame *top)
 {
     const rm_trace *x = o->x;
     const rm_kernels *all = o->by_root;
-    for (; top->member < all->begin[top->group + 1]; top->member++, top->read = 0) {
+    for (; top->member < all->begin[top->kernel + 1]; top->member++, top->read = 0) {
         const uint32_t t = all->steps[top->member], n = x->read_begin[t + 1] - x->read_begin[t];
         while (top->read <= n) { /* its reads, then the one that it must follow */
             const uint32_t i = top->read++;
@@ -208,12 +208,12 @@ static void emit_with_needs(orderer *o, uint32_t root)
     o->stack[depth++] = (frame){root, o->by_root->begin[root], 0};
     while (depth) {
         const uint32_t needed = next_needed(o, &o->stack[depth - 1]);
-        if (needed == REMAT_NONE) emit(o, o->stack[--depth].group);
+        if (needed == REMAT_NONE) emit(o, o->stack[--depth].kernel);
         else o->seen[needed] = 1, o->stack[depth++] = (frame){needed, o->by_root->begin[needed], 0};
     }
 }
 
-static remat_status new_groups(remat_ctx *ctx, uint32_t n_steps, rm_kernels *out)
+static remat_status new_kernels(remat_ctx *ctx, uint32_t n_steps, rm_kernels *out)
 {
     *out = (rm_kernels){0};
     TRY(RM_SCRATCH(ctx, out->of, n_steps));
@@ -222,13 +222,13 @@ static remat_status new_groups(remat_ctx *ctx, uint32_t n_steps, rm_kernels *out
     return RM_SCRATCH(ctx, out->begin, (size_t)n_steps + 2);
 }
 
-static remat_status order_groups(remat_ctx *ctx, merger *m, rm_kernels *out)
+static remat_status order_kernels(remat_ctx *ctx, merger *m, rm_kernels *out)
 {
     const rm_trace *x = m->x;
     rm_kernels by_root;
     orderer o = {.x = x, .by_root = &by_root, .out = out};
-    TRY(new_groups(ctx, x->n_steps, &by_root));
-    TRY(new_groups(ctx, x->n_steps, out));
+    TRY(new_kernels(ctx, x->n_steps, &by_root));
+    TRY(new_kernels(ctx, x->n_steps, out));
     TRY(RM_SCRATCH(ctx, o.seen, x->n_steps));
     TRY(RM_SCRATCH(ctx, o.ordered_before, x->n_steps));
     TRY(RM_SCRATCH(ctx, o.stack, (size_t)x->n_steps + 1));
@@ -261,12 +261,12 @@ remat_status rm_kernels_find(remat_ctx *ctx, const rm_trace *x, rm_kernels *out)
     for (uint32_t t = 0; t < x->n_steps; t++)
         m.run_before[t] = REMAT_NONE, m.parent[t] = t, m.size[t] = 1, m.lowest_reader[t] = UINT32_MAX;
     for (uint32_t t = 0; t < x->n_steps; t++) place(&m, t);
-    return order_groups(ctx, &m, out);
+    return order_kernels(ctx, &m, out);
 }
 
 remat_status rm_kernels_of_steps(remat_ctx *ctx, const rm_trace *x, rm_kernels *out)
 {
-    TRY(new_groups(ctx, x->n_steps, out));
+    TRY(new_kernels(ctx, x->n_steps, out));
     for (uint32_t t = 0; t < x->n_steps; t++) out->of[t] = out->steps[t] = t, out->begin[t + 1] = t + 1;
     out->n = x->n_steps;
     return REMAT_OK;

@@ -1,6 +1,6 @@
 /* trace.c: which step made what each step reads.
  *
- * Problem: fusion, traffic and the passes between fusion groups ask of a schedule with repeated ops who reads whose result; the
+ * Problem: fusion, traffic and the passes between kernels ask of a schedule with repeated ops who reads whose result; the
  * schedule itself only says "the newest instance" (docs/model.md).
  * Method: one scan keeps, for every value, the step of its newest instance and the storage instance that it refers to.
  * The two parts: everything before the first run of the op that brings the tangents is the forward part, the rest the backward part,

@@ -1,6 +1,6 @@
 /* unroll.c: a schedule as a graph (Checkmate, section 4.8: each compute statement becomes a node).
  *
- * Problem: who reads which run of an op is implicit in a schedule ("the newest"); a compiler, and the pass between fusion groups, want a graph in
+ * Problem: who reads which run of an op is implicit in a schedule ("the newest"); a compiler, and the pass between kernels, want a graph in
  * which every run is a node with values of its own.
  * Method: the ops are written one after the other; `now` says which new value stands for each old one, so a repeated op simply gets new
  * outputs, and later readers read those. Resident values come first and once. For fusion a graph output is its first instance, which is
@@ -84,14 +84,14 @@ static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *ste
                            remat_graph **out)
 {
     rm_trace x;
-    rm_kernels groups = {0};
+    rm_kernels kernels = {0};
     TRY(rm_trace_of(ctx, u->g, steps, n_steps, &x));
-    if (kind == RM_UNROLL_KERNELS) TRY(rm_kernels_find(ctx, &x, &groups));
+    if (kind == RM_UNROLL_KERNELS) TRY(rm_kernels_find(ctx, &x, &kernels));
     for (uint32_t t = 0; t < n_steps; t++) {
         if (steps[t].kind != REMAT_RUN) return rm_fail(ctx, REMAT_E_APPLIES, "step %u: a transfer is no node of a graph", t);
         const uint8_t phase = u->g->phase[steps[t].index];
         TRY(rm_unroll_op(u, steps[t].index, t >= x.backward && phase == REMAT_FORWARD ? REMAT_BACKWARD : phase,
-                         groups.n && groups.fused[groups.of[t]] ? groups.of[t] : REMAT_NONE));
+                         kernels.n && kernels.fused[kernels.of[t]] ? kernels.of[t] : REMAT_NONE));
     }
     if (kind == RM_UNROLL_STEPS) u->delivers = u->now;
     return rm_unroll_end(ctx, u, out);

@@ -114,7 +114,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     TRY(rm_normal_of(ctx, p->graph, &nm));
     TRY(offer_rounded(p, &nm, 0, best));
     rm_report(ctx, rm_auto.entry.name, 0, best->cost, best->peak_bytes);
-    TRY(offer_rounded(p, &nm, RM_RULES, best));
+    TRY(offer_rounded(p, &nm, RM_BOUND_RULES, best));
     rm_report(ctx, rm_auto.entry.name, 0, best->cost, best->peak_bytes);
     TRY(run_quick(p, best));
     rm_codes seed = {0}, found = {0};

@@ -179,14 +179,14 @@ static void compare_proofs(bed *b, random_source *r, int64_t least)
 static void compare(bed *b, random_source *r)
 {
     static const unsigned sets[] = {0,
-                                    REMAT_RULE_CHAIN,
-                                    REMAT_RULE_CHAIN | REMAT_RULE_FAN_OUT,
-                                    REMAT_RULE_CHAIN | REMAT_RULE_REGION,
-                                    REMAT_RULE_CHAIN | REMAT_RULE_SIDE,
-                                    REMAT_RULE_FAN_OUT,
-                                    REMAT_RULE_REGION,
-                                    REMAT_RULE_SIDE,
-                                    RM_RULES};
+                                    REMAT_BOUND_SINGLE,
+                                    REMAT_BOUND_SINGLE | REMAT_BOUND_FAN_OUT,
+                                    REMAT_BOUND_SINGLE | REMAT_BOUND_REGION,
+                                    REMAT_BOUND_SINGLE | REMAT_BOUND_SIDE,
+                                    REMAT_BOUND_FAN_OUT,
+                                    REMAT_BOUND_REGION,
+                                    REMAT_BOUND_SIDE,
+                                    RM_BOUND_RULES};
     int64_t bounds[RM_LEN(sets)];
     const int64_t least = brute_least_cost(&b->nm, b->order, b->budget, NULL);
     for (size_t i = 0; i < RM_LEN(sets); i++) {
@@ -201,7 +201,7 @@ static void compare(bed *b, random_source *r)
     CHECK(remat_ctx_set(b->ctx, "bandwidth", bandwidth) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     for (uint32_t s = 0; s < b->nm.n_stores; s++)
         CHECK(rm_transfer_cost(b->ctx, b->nm.bytes[s], &transfer[s]) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
-    const int64_t fetching = bound_of(b, RM_RULES, transfer, bandwidth);
+    const int64_t fetching = bound_of(b, RM_BOUND_RULES, transfer, bandwidth);
     const int64_t least_fetching = brute_least_cost(&b->nm, b->order, b->budget, transfer);
     CHECK(fetching <= least_fetching, "with fetches: bound %" PRId64 ", optimum %" PRId64, fetching, least_fetching);
     n_fetching += least_fetching < least && fetching > b->graph->total_cost && fetching != BRUTE_NOTHING;

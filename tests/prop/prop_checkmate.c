@@ -1,5 +1,5 @@
 /* prop_checkmate.c: N random tiny graphs (views, several outputs, workspaces, pins), each at a budget. The optimum of Checkmate's program, ours
- * and as printed, with one and with two stages an op, is what brute force over all schedules of that form finds; it is never below the optimum
+ * and as printed, with one and with two turns an op, is what brute force over all schedules of that form finds; it is never below the optimum
  * of the graph's order; without a frontier it is between that of any order and the one with it. Solutions are valid schedules within the
  * budget. Strategy checkmate finds it; checkmate-lp never beats the order's optimum, and how often it misses a budget that can be met is printed. Solutions also go through a file.
  * Usage: prop_checkmate N SEED; REMAT_HIGHS says where the solver is. A failure prints the seed of its graph. */
@@ -150,34 +150,34 @@ static void one_graph(remat_ctx *ctx, const rm_backend *backend)
         const int64_t span = info.keep_all_peak_bytes - info.need_bytes;
         const int64_t budget = info.need_bytes + (span ? (int64_t)(random_next(&r) % (uint64_t)span) : 0);
         for (uint32_t op = 0; op < nm.n_ops; op++) order[op] = op;
-        const int64_t staged = brute_least_staged_cost(&nm, 1, budget), exact = brute_least_cost(&nm, order, budget, NULL);
+        const int64_t in_turns = brute_least_cost_in_turns(&nm, 1, budget), exact = brute_least_cost(&nm, order, budget, NULL);
         const rm_checkmate program = {.nm = &nm, .budget_bytes = budget, .splits = 1, .most_extra = INT64_MAX};
         rm_checkmate other = program;
-        CHECK(exact <= staged, "brute force disagrees with itself");
+        CHECK(exact <= in_turns, "brute force disagrees with itself");
         const int64_t found = solve(ctx, backend, program);
-        CHECK(found == staged, "%" PRId64 ", not %" PRId64, found, staged);
-        n_compared++, n_infeasible += staged == BRUTE_NOTHING;
-        n_recomputing += staged != BRUTE_NOTHING && staged > graph->total_cost;
-        n_above_exact += staged > exact;
+        CHECK(found == in_turns, "%" PRId64 ", not %" PRId64, found, in_turns);
+        n_compared++, n_infeasible += in_turns == BRUTE_NOTHING;
+        n_recomputing += in_turns != BRUTE_NOTHING && in_turns > graph->total_cost;
+        n_above_exact += in_turns > exact;
         if (random_chance(&r, 50)) {
             other.plain = true;
             const int64_t plain = solve(ctx, backend, other);
-            CHECK(plain == staged, "as printed: %" PRId64 ", not %" PRId64, plain, staged);
+            CHECK(plain == in_turns, "as printed: %" PRId64 ", not %" PRId64, plain, in_turns);
         }
         if (random_chance(&r, 30)) {
             other = program, other.splits = 2;
-            const int64_t twice = brute_least_staged_cost(&nm, 2, budget), split = solve(ctx, backend, other);
-            CHECK(split == twice, "two stages an op: %" PRId64 ", not %" PRId64, split, twice);
-            n_splits_help += twice < staged;
+            const int64_t twice = brute_least_cost_in_turns(&nm, 2, budget), split = solve(ctx, backend, other);
+            CHECK(split == twice, "two turns an op: %" PRId64 ", not %" PRId64, split, twice);
+            n_splits_help += twice < in_turns;
         }
         if (random_chance(&r, 30) && nm.n_ops + nm.n_stores <= 16) {
             other = program, other.any_order = true;
             const int64_t any = solve(ctx, backend, other), least = brute_least_cost(&nm, NULL, budget, NULL);
-            CHECK(least <= any && any <= staged, "any order: %" PRId64 ", not between %" PRId64 " and %" PRId64, any, least, staged);
-            n_any_order_helps += any < staged;
+            CHECK(least <= any && any <= in_turns, "any order: %" PRId64 ", not between %" PRId64 " and %" PRId64, any, least, in_turns);
+            n_any_order_helps += any < in_turns;
         }
-        check_start(ctx, backend, &nm, budget, staged);
-        check_strategies(ctx, graph, budget, info.need_bytes, staged, exact);
+        check_start(ctx, backend, &nm, budget, in_turns);
+        check_strategies(ctx, graph, budget, info.need_bytes, in_turns, exact);
     }
     rm_scratch_release(ctx, mark);
     remat_graph_free(graph);
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
     for (int64_t i = 0; i < graphs; i++, case_seed++) one_graph(ctx, &backend);
     rm_backend_close(ctx, &backend);
     remat_ctx_free(ctx);
-    printf("%" PRId64 " graphs, %" PRId64 " compared: %" PRId64 " recompute, %" PRId64 " infeasible, %" PRId64 " above the order's optimum; two stages help %" PRId64
+    printf("%" PRId64 " graphs, %" PRId64 " compared: %" PRId64 " recompute, %" PRId64 " infeasible, %" PRId64 " above the order's optimum; two turns help %" PRId64
            ", any order %" PRId64 "; checkmate-lp fits %" PRId64 ", optimal %" PRId64 ", misses %" PRId64 "\n",
            graphs, n_compared, n_recomputing, n_infeasible, n_above_exact, n_splits_help, n_any_order_helps, n_lp, n_lp_optimal, n_lp_missed);
     return 0;

@@ -1,9 +1,9 @@
 /* prop_fuse.c: fusion on N random graphs and schedules.
- *   groups   a partition in an order that can be run; members fuse and are of one part
+ *   kernels   a partition in an order that can be run; members fuse and are of one part
  *   traffic  what a naive count by the definition gives, to the byte; fusing never moves more
  *   fuse     the program after section 3.7 computes the same outputs, runs pinned ops once and in order, and never moves more
  *   --fuse   plans of kernels verify, cost the same, and move no more than the same order of ops
- * Usage: prop_fuse N SEED; a failure prints the seed of its case. prop_fuse GRAPH: our groups against an exact search for cycles. */
+ * Usage: prop_fuse N SEED; a failure prints the seed of its case. prop_fuse GRAPH: our kernels against an exact search for cycles. */
 #include <string.h>
 
 #include "check.h"
@@ -12,7 +12,7 @@
 #include "random_graph.h"
 #include "remat.h"
 
-static int64_t n_groups, n_fused_steps, n_gains, n_copies, moved_by_us, moved_exact;
+static int64_t n_kernels, n_fused_steps, n_gains, n_copies, moved_by_us, moved_exact;
 
 #define OK(ctx, call) CHECK((call) == REMAT_OK, "%s", remat_ctx_error(ctx))
 
@@ -59,7 +59,7 @@ static place storage_of(const remat_graph *g, const remat_step *steps, uint32_t 
     return t == REMAT_NONE ? (place){REMAT_NONE, g->root[value]} : made_at(g, steps, t, value);
 }
 
-typedef struct seen { uint32_t group, value; place storage; bool counts; } seen;
+typedef struct seen { uint32_t kernel, value; place storage; bool counts; } seen;
 
 static bool is_idle(const remat_graph *g, const remat_step *s)
 {
@@ -70,7 +70,7 @@ static bool is_idle(const remat_graph *g, const remat_step *s)
 static bool same_place(place a, place b) { return a.step == b.step && a.value == b.value; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint32_t n, const uint32_t *group, const uint8_t *fused)
+static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint32_t n, const uint32_t *kernel, const uint8_t *fused)
 {
     size_t most = 0, n_seen = 0;
     for (uint32_t t = 0; t < n; t++) most += steps[t].kind == REMAT_RUN ? g->in_begin[steps[t].index + 1] - g->in_begin[steps[t].index] : 1;
@@ -81,17 +81,17 @@ static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint
         const uint32_t n_in = kind == REMAT_RUN ? g->in_begin[op + 1] - g->in_begin[op] : kind == REMAT_OFFLOAD;
         for (uint32_t k = 0; k < n_in && !is_idle(g, &steps[t]); k++) {
             const uint32_t v = kind == REMAT_RUN ? g->in[g->in_begin[op] + k] : op;
-            const seen one = {group[t], v, storage_of(g, steps, t, v), kind != REMAT_RUN || !rm_is_boundary(g, op)};
-            bool again = one.storage.step != REMAT_NONE && group[one.storage.step] == group[t];
-            for (size_t i = 0; i < n_seen; i++) again |= all[i].group == one.group && all[i].value == v && same_place(all[i].storage, one.storage);
+            const seen one = {kernel[t], v, storage_of(g, steps, t, v), kind != REMAT_RUN || !rm_is_boundary(g, op)};
+            bool again = one.storage.step != REMAT_NONE && kernel[one.storage.step] == kernel[t];
+            for (size_t i = 0; i < n_seen; i++) again |= all[i].kernel == one.kernel && all[i].value == v && same_place(all[i].storage, one.storage);
             if (!again) all[n_seen++] = one;
         }
     }
-    for (size_t i = 0; i < n_seen; i++) { /* the first entry of a (group, storage) stands for all of them */
+    for (size_t i = 0; i < n_seen; i++) { /* the first entry of a (kernel, storage) stands for all of them */
         int64_t bytes = 0;
         bool first = true;
         for (size_t k = 0; k < n_seen; k++) {
-            if (all[k].group != all[i].group || !same_place(all[k].storage, all[i].storage)) continue;
+            if (all[k].kernel != all[i].kernel || !same_place(all[k].storage, all[i].storage)) continue;
             first &= k >= i;
             if (all[k].counts) bytes += smaller(g->size[all[k].value], g->storage[all[k].value]);
         }
@@ -104,7 +104,7 @@ static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint
         for (uint32_t k = 0; k < n_out; k++) {
             const uint32_t v = kind == REMAT_RUN ? g->out[g->out_begin[op] + k] : op;
             if (g->root[v] != v) continue;
-            bool written = !fused[group[t]];
+            bool written = !fused[kernel[t]];
             for (size_t i = 0; i < n_seen; i++) written |= same_place(all[i].storage, (place){t, v});
             for (uint32_t i = 0; i < g->n_outputs; i++) { /* the first instance of an output */
                 uint32_t first = 0;
@@ -118,43 +118,43 @@ static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint
     return sum;
 }
 
-/* ---- groups ---- */
+/* ---- kernels ---- */
 
 static bool fuses(const remat_ctx *ctx, const remat_graph *g, uint32_t op) { return g->out_begin[op] < g->out_begin[op + 1] && rm_is_fusible_class(rm_op_class(ctx, g, op)); }
 
-static void check_groups(const remat_ctx *ctx, const rm_trace *x, const rm_kernels *groups)
+static void check_kernels(const remat_ctx *ctx, const rm_trace *x, const rm_kernels *kernels)
 {
     const remat_graph *g = x->g;
     uint32_t n_steps = 0, last_pinned = REMAT_NONE;
-    for (uint32_t k = 0; k < groups->n; k++) {
-        const uint32_t begin = groups->begin[k], end = groups->begin[k + 1];
-        CHECK(end > begin, "group %u is empty", k);
+    for (uint32_t k = 0; k < kernels->n; k++) {
+        const uint32_t begin = kernels->begin[k], end = kernels->begin[k + 1];
+        CHECK(end > begin, "kernel %u is empty", k);
         for (uint32_t i = begin; i < end; i++) {
-            const uint32_t t = groups->steps[i], op = x->steps[t].index;
-            CHECK(groups->of[t] == k && (i == begin || groups->steps[i - 1] < t), "group %u lists step %u", k, t);
+            const uint32_t t = kernels->steps[i], op = x->steps[t].index;
+            CHECK(kernels->of[t] == k && (i == begin || kernels->steps[i - 1] < t), "kernel %u lists step %u", k, t);
             n_steps++;
             for (uint32_t r = x->read_begin[t]; r < x->read_begin[t + 1]; r++)
-                CHECK(x->reads[r].maker == REMAT_NONE || groups->of[x->reads[r].maker] <= k, "group %u reads group %u", k, groups->of[x->reads[r].maker]);
+                CHECK(x->reads[r].maker == REMAT_NONE || kernels->of[x->reads[r].maker] <= k, "kernel %u reads kernel %u", k, kernels->of[x->reads[r].maker]);
             if (end - begin == 1) continue;
             n_fused_steps++;
             CHECK(x->steps[t].kind == REMAT_RUN && fuses(ctx, g, op), "step %u does not fuse", t);
-            CHECK((t < x->backward) == (groups->steps[begin] < x->backward), "group %u is in both parts", k);
+            CHECK((t < x->backward) == (kernels->steps[begin] < x->backward), "kernel %u is in both parts", k);
         }
     }
-    CHECK(n_steps == x->n_steps, "%u steps are in groups", n_steps);
-    for (uint32_t k = 0; k < groups->n; k++)
-        for (uint32_t i = groups->begin[k]; i < groups->begin[k + 1]; i++) {
-            const uint32_t t = groups->steps[i];
+    CHECK(n_steps == x->n_steps, "%u steps are in kernels", n_steps);
+    for (uint32_t k = 0; k < kernels->n; k++)
+        for (uint32_t i = kernels->begin[k]; i < kernels->begin[k + 1]; i++) {
+            const uint32_t t = kernels->steps[i];
             if (x->steps[t].kind == REMAT_RUN && !g->pinned[x->steps[t].index]) continue;
             CHECK(last_pinned == REMAT_NONE || last_pinned < t, "steps %u and %u change their order", last_pinned, t);
             last_pinned = t;
         }
-    n_groups += groups->n;
+    n_kernels += kernels->n;
 }
 
-/* The same greedy rule with an exact search: may these two groups be one? `label` is by step. */
+/* The same greedy rule with an exact search: may these two kernels be one? `label` is by step. */
 static bool reaches(const rm_trace *x, uint32_t n, const uint32_t *label, uint32_t from, uint32_t to, uint8_t *marked)
-{ /* through a third group; steps below n, in schedule order, again and again until nothing changes */
+{ /* through a third kernel; steps below n, in schedule order, again and again until nothing changes */
     memset(marked, 0, x->n_steps);
     for (bool changed = true; changed;) {
         changed = false;
@@ -192,20 +192,20 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_kernels
         }
     }
     for (uint32_t t = 0; t < x->n_steps; t++) fused[label[t]] |= joins[t];
-    rm_kernels groups = *ours;
+    rm_kernels kernels = *ours;
     rm_kernel_traffic traffic;
-    OK(ctx, rm_kernels_of_steps(ctx, x, &groups));
-    groups.n = 0; /* numbered and listed by label */
+    OK(ctx, rm_kernels_of_steps(ctx, x, &kernels));
+    kernels.n = 0; /* numbered and listed by label */
     for (uint32_t t = 0, at = 0; t < x->n_steps; t++) {
         if (label[t] == REMAT_NONE) continue;
         const uint32_t own = label[t];
-        groups.begin[groups.n] = at;
-        groups.fused[groups.n] = fused[own];
+        kernels.begin[kernels.n] = at;
+        kernels.fused[kernels.n] = fused[own];
         for (uint32_t k = t; k < x->n_steps; k++)
-            if (label[k] == own) groups.steps[at++] = k, groups.of[k] = groups.n, label[k] = REMAT_NONE;
-        groups.begin[++groups.n] = at;
+            if (label[k] == own) kernels.steps[at++] = k, kernels.of[k] = kernels.n, label[k] = REMAT_NONE;
+        kernels.begin[++kernels.n] = at;
     }
-    OK(ctx, rm_kernel_traffic_of(ctx, x, &groups, &traffic));
+    OK(ctx, rm_kernel_traffic_of(ctx, x, &kernels, &traffic));
     free(label), free(joins), free(marked), free(fused);
     return traffic.total;
 }
@@ -213,26 +213,26 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_kernels
 static void check_schedule(remat_ctx *ctx, const remat_graph *g, const random_schedule *s, bool exact)
 {
     rm_trace x;
-    rm_kernels groups, alone;
+    rm_kernels kernels, alone;
     rm_kernel_traffic fused, apart;
     const rm_mark mark = rm_scratch_mark(ctx);
     OK(ctx, rm_trace_of(ctx, g, s->steps, s->n_steps, &x));
-    OK(ctx, rm_kernels_find(ctx, &x, &groups));
+    OK(ctx, rm_kernels_find(ctx, &x, &kernels));
     OK(ctx, rm_kernels_of_steps(ctx, &x, &alone));
-    OK(ctx, rm_kernel_traffic_of(ctx, &x, &groups, &fused));
+    OK(ctx, rm_kernel_traffic_of(ctx, &x, &kernels, &fused));
     OK(ctx, rm_kernel_traffic_of(ctx, &x, &alone, &apart));
-    check_groups(ctx, &x, &groups);
-    const int64_t naive = naive_traffic(g, s->steps, (uint32_t)s->n_steps, groups.of, groups.fused);
+    check_kernels(ctx, &x, &kernels);
+    const int64_t naive = naive_traffic(g, s->steps, (uint32_t)s->n_steps, kernels.of, kernels.fused);
     CHECK(fused.total == naive, "%" PRId64 " against %" PRId64, fused.total, naive);
     CHECK(apart.total == naive_traffic(g, s->steps, (uint32_t)s->n_steps, alone.of, alone.fused), "unfused: %" PRId64, apart.total);
     CHECK(fused.total <= apart.total, "fused %" PRId64 ", unfused %" PRId64, fused.total, apart.total);
     int64_t sum = 0;
-    for (uint32_t k = 0; k < groups.n; k++) {
-        const remat_moved m = rm_kernel_traffic_of_one(&x, &groups, &fused, k);
+    for (uint32_t k = 0; k < kernels.n; k++) {
+        const remat_moved m = rm_kernel_traffic_of_one(&x, &kernels, &fused, k);
         sum += m.read_bytes + m.written_bytes;
     }
-    CHECK(sum == fused.total, "the groups move %" PRId64, sum);
-    if (exact) moved_by_us += fused.total, moved_exact += exact_traffic(ctx, &x, &groups);
+    CHECK(sum == fused.total, "the kernels move %" PRId64, sum);
+    if (exact) moved_by_us += fused.total, moved_exact += exact_traffic(ctx, &x, &kernels);
     rm_scratch_release(ctx, mark);
 }
 
@@ -298,13 +298,13 @@ static void check_fuse(remat_ctx *ctx, const remat_graph *g, const random_schedu
     remat_verdict verdict;
     OK(ctx, remat_verify(ctx, program, steps, program->n_ops, &verdict));
     CHECK(verdict.valid, "%s", verdict.reason);
-    uint32_t *group = zeros(program->n_ops, sizeof *group), n;
+    uint32_t *kernel = zeros(program->n_ops, sizeof *kernel), n;
     remat_moved *moved = zeros(program->n_ops, sizeof *moved);
     int64_t sum = 0;
-    OK(ctx, remat_graph_groups(ctx, program, group, moved, &n));
+    OK(ctx, remat_graph_kernels(ctx, program, kernel, moved, &n));
     for (uint32_t k = 0; k < n; k++) sum += moved[k].read_bytes + moved[k].written_bytes;
-    CHECK(sum == f.after.total_bytes, "its groups move %" PRId64 ", not %" PRId64, sum, f.after.total_bytes);
-    free(group), free(moved), free(steps);
+    CHECK(sum == f.after.total_bytes, "its kernels move %" PRId64 ", not %" PRId64, sum, f.after.total_bytes);
+    free(kernel), free(moved), free(steps);
     remat_graph_free(program);
 }
 
@@ -319,7 +319,7 @@ static bool has_mixed_views(const remat_graph *g)
     return false;
 }
 
-static void check_kernels(remat_ctx *ctx, const remat_graph *g, random_source *r)
+static void check_kernel_ops(remat_ctx *ctx, const remat_graph *g, random_source *r)
 {
     static const char *const models[] = {"unit", "node", "flops", "roofline:h100"};
     const size_t model = random_below(r, 4);
@@ -349,7 +349,7 @@ static void one_case(remat_ctx *ctx, random_schedule *s)
     random_schedule_make(s, graph, &r, transfers);
     check_schedule(ctx, graph, s, !transfers && graph->n_ops < 40);
     if (!transfers) check_fuse(ctx, graph, s);
-    check_kernels(ctx, graph, &r);
+    check_kernel_ops(ctx, graph, &r);
     remat_graph_free(graph);
 }
 
@@ -357,16 +357,16 @@ static int compare_exact(remat_ctx *ctx, const char *source)
 {
     remat_graph *graph = NULL, *live = NULL;
     rm_trace x;
-    rm_kernels groups;
+    rm_kernels kernels;
     rm_kernel_traffic traffic;
     OK(ctx, remat_graph_load(ctx, source, &graph));
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL, &live));
     remat_step *steps = zeros(live->n_ops, sizeof *steps);
     for (uint32_t op = 0; op < live->n_ops; op++) steps[op].index = op;
     OK(ctx, rm_trace_of(ctx, live, steps, live->n_ops, &x));
-    OK(ctx, rm_kernels_find(ctx, &x, &groups));
-    OK(ctx, rm_kernel_traffic_of(ctx, &x, &groups, &traffic));
-    const int64_t exact = exact_traffic(ctx, &x, &groups);
+    OK(ctx, rm_kernels_find(ctx, &x, &kernels));
+    OK(ctx, rm_kernel_traffic_of(ctx, &x, &kernels, &traffic));
+    const int64_t exact = exact_traffic(ctx, &x, &kernels);
     printf("%s: levels %" PRId64 ", exact search %" PRId64 " (%+.3f %%)\n", remat_graph_name(graph), traffic.total, exact,
            100 * ((double)traffic.total / (double)exact - 1));
     free(steps);
@@ -388,7 +388,7 @@ int main(int argc, char **argv)
     for (int64_t i = 0; i < cases; i++, case_seed++) one_case(ctx, &s);
     random_schedule_free(&s);
     remat_ctx_free(ctx);
-    printf("%" PRId64 " cases: %" PRId64 " groups, %" PRId64 " steps in groups of several; section 3.7 gains in %" PRId64 " with %" PRId64 " copies; our groups move %.4f times what those of an exact search do\n", cases,
-           n_groups, n_fused_steps, n_gains, n_copies, moved_exact ? (double)moved_by_us / (double)moved_exact : 1.0);
+    printf("%" PRId64 " cases: %" PRId64 " kernels, %" PRId64 " steps in kernels of several; section 3.7 gains in %" PRId64 " with %" PRId64 " copies; our kernels move %.4f times what those of an exact search do\n", cases,
+           n_kernels, n_fused_steps, n_gains, n_copies, moved_exact ? (double)moved_by_us / (double)moved_exact : 1.0);
     return 0;
 }

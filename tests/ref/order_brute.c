@@ -13,7 +13,7 @@ typedef struct search {
     const uint32_t *order;
     int64_t budget;
     const int64_t *transfer;
-    uint32_t places; /* positions within a stage, if there are stages: pass * n_ops + the next op that may run; else 1 */
+    uint32_t places; /* positions within a turn, if there are turns: pass * n_ops + the next op that may run; else 1 */
     uint32_t in[BRUTE_MOST_OPS], out[BRUTE_MOST_OPS], stale[BRUTE_MOST_OPS], outputs; /* sets of storages */
     uint32_t last_pinned_before[BRUTE_MOST_OPS]; /* sets of ops: pinned ones that go first */
     uint32_t floats;       /* in a fixed order: set of ops that have no place in it */
@@ -93,8 +93,8 @@ static bool has_run(const search *s, uint32_t ran, uint32_t op)
 static uint32_t next_ran(const search *s, uint32_t ran, uint32_t op, bool again)
 {
     if (s->places <= 1) return again ? ran : s->order ? ran + 1 : ran | 1u << op;
-    const uint32_t n = s->nm->n_ops, stage = ran / s->places, at = ran % s->places;
-    return again ? stage * s->places + at / n * n + op + 1 : (stage + 1) * s->places;
+    const uint32_t n = s->nm->n_ops, turn = ran / s->places, at = ran % s->places;
+    return again ? turn * s->places + at / n * n + op + 1 : (turn + 1) * s->places;
 }
 
 static bool may_be_first(const search *s, uint32_t ran, uint32_t op)
@@ -108,7 +108,7 @@ static void run(search *s, uint32_t ran, uint32_t there, uint32_t op, int64_t co
     const rm_normal *nm = s->nm;
     const uint32_t all_ran = s->places > 1 ? ran / s->places : ran;
     const bool floats = s->floats >> op & 1, again = floats || has_run(s, all_ran, op);
-    if (s->places > 1 && again && (ran % s->places % nm->n_ops > op || all_ran == nm->n_ops)) return; /* no stage behind the last first run */
+    if (s->places > 1 && again && (ran % s->places % nm->n_ops > op || all_ran == nm->n_ops)) return; /* no turn behind the last first run */
     if ((s->in[op] & ~there) || (again ? nm->pinned[op] : !may_be_first(s, all_ran, op))) return;
     const uint32_t with = there | s->out[op];
     if (nm->resident_bytes + bytes_of(nm, with) + nm->workspace[op] > s->budget) return;
@@ -172,7 +172,7 @@ static int64_t least_cost(search s)
         }
         for (uint32_t x = 0; x < nm->n_stores; x++)
             if (there >> x & 1) offer(&s, ran, there & ~(1u << x), at.cost);
-        if (s.places > 1 && ran + 1 < n_ran && ran % s.places / nm->n_ops + 1 < s.places / nm->n_ops) /* the next pass of the stage */
+        if (s.places > 1 && ran + 1 < n_ran && ran % s.places / nm->n_ops + 1 < s.places / nm->n_ops) /* the next pass of the turn */
             offer(&s, ran / s.places * s.places + (ran % s.places / nm->n_ops + 1) * nm->n_ops, there, at.cost);
         for (uint32_t x = 0; x < nm->n_stores && s.transfer; x++) fetch(&s, ran, there, x, at.cost);
         for (uint32_t op = 0; op < nm->n_ops; op++) run(&s, ran, there, op, at.cost);
@@ -187,7 +187,7 @@ int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t bud
     return least_cost((search){.nm = nm, .order = order, .budget = budget_bytes, .transfer = transfer, .places = 1});
 }
 
-int64_t brute_least_staged_cost(const rm_normal *nm, uint32_t splits, int64_t budget_bytes)
+int64_t brute_least_cost_in_turns(const rm_normal *nm, uint32_t splits, int64_t budget_bytes)
 {
     uint32_t order[BRUTE_MOST_OPS];
     for (uint32_t op = 0; op < nm->n_ops; op++) order[op] = op;

@@ -16,6 +16,6 @@ bool brute_can(const rm_normal *nm); /* is it small enough? */
 int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer);
 /* Of Checkmate's form: first runs in the graph's order; before each of them `splits` passes over the earlier ops, in which each may run once
  * and in order. */
-int64_t brute_least_staged_cost(const rm_normal *nm, uint32_t splits, int64_t budget_bytes);
+int64_t brute_least_cost_in_turns(const rm_normal *nm, uint32_t splits, int64_t budget_bytes);
 
 #endif

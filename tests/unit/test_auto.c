@@ -154,7 +154,7 @@ static void flow_seeds(void **state)
         OK(ctx, remat_graph_info(ctx, graph, &info));
         OK(ctx, rm_normal_of(ctx, graph, &nm));
         const uint32_t *order = i % 4 < 2 ? NULL : swapped_order(ctx, &nm);
-        OK(ctx, rm_round_order_bound(ctx, &nm, info.keep_all_peak_bytes / 2, i % 2 ? RM_RULES : 0, order, &codes));
+        OK(ctx, rm_round_order_bound(ctx, &nm, info.keep_all_peak_bytes / 2, i % 2 ? RM_BOUND_RULES : 0, order, &codes));
         assert_true(codes.n > nm.n_ops);
         check_first_runs(ctx, &nm, order, &codes);
         OK(ctx, rm_normal_expand(ctx, &nm, codes.items, codes.n, &steps));

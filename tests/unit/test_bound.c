@@ -75,7 +75,7 @@ static void stand_ins(void **state)
 {
     unsigned used;
     assert_int_equal(chain_bound(*state, 4, false, false, 15, &used), 9);
-    assert_int_equal(used, REMAT_RULE_CHAIN);
+    assert_int_equal(used, REMAT_BOUND_SINGLE);
     assert_int_equal(chain_bound(*state, 4, false, false, 14, &used), 2);
     assert_int_equal(used, 0);
     assert_int_equal(chain_bound(*state, 3, false, false, 15, &used), 2); /* too small to stand in */
@@ -203,7 +203,7 @@ static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *
     remat_verdict v, word;
     rm_schedule steps = {0};
     int64_t cost = 0;
-    const rm_order_bound_options options = {RM_RULES, NULL, false};
+    const rm_order_bound_options options = {RM_BOUND_RULES, NULL, false};
     OK(ctx, rm_order_bound_find(ctx, nm, budget, NULL, &options, &first));
     rounding x = {.nm = nm, .bound = &first};
     x.there = rm_scratch(ctx, nm->n_stores, 1), x.held = rm_scratch(ctx, nm->n_stores, 1),

@@ -187,7 +187,7 @@ static void same_plan_with_any_threads(void **state)
     remat_ctx *ctx = *state;
     remat_graph *graph = folded(ctx, "resnet50");
     remat_plan *plans[3] = {NULL};
-    OK(ctx, remat_ctx_set(ctx, "chains", 4));
+    OK(ctx, remat_ctx_set(ctx, "walkers", 4));
     for (int i = 0; i < 3; i++) {
         OK(ctx, remat_ctx_set(ctx, "threads", i + 1));
         OK(ctx, remat_ctx_set(ctx, "work", 200000));
@@ -202,7 +202,7 @@ static void same_plan_with_any_threads(void **state)
         assert_memory_equal(first, other, n * sizeof *first);
     }
     for (int i = 0; i < 3; i++) remat_plan_free(plans[i]);
-    OK(ctx, remat_ctx_set(ctx, "chains", 0));
+    OK(ctx, remat_ctx_set(ctx, "walkers", 0));
     OK(ctx, remat_ctx_set(ctx, "threads", 1));
     remat_graph_free(graph);
 }

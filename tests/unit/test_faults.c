@@ -87,7 +87,7 @@ static remat_status use_fusion(remat_ctx *ctx, const remat_graph *graph)
     uint32_t *group = calloc(remat_graph_n_ops(graph) + 1, sizeof *group), n_groups;
     remat_moved *moved = calloc(remat_graph_n_ops(graph) + 1, sizeof *moved);
     assert_true(group && moved);
-    remat_status status = remat_graph_groups(ctx, graph, group, moved, &n_groups);
+    remat_status status = remat_graph_kernels(ctx, graph, group, moved, &n_groups);
     free(group), free(moved);
     THEN(remat_graph_prepare(ctx, graph, REMAT_FUSE | REMAT_DCE, "node", &kernels));
     THEN(remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE, &plan));

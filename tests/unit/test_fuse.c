@@ -25,16 +25,16 @@ static remat_graph *fuse(remat_ctx *ctx, const remat_graph *graph, const char *s
     return program;
 }
 
-static void check(const remat_traffic *t, uint32_t n_groups, int64_t reads, int64_t writes, int64_t others)
+static void check(const remat_traffic *t, uint32_t n_kernels, int64_t reads, int64_t writes, int64_t others)
 {
-    assert_int_equal(t->n_groups, n_groups);
-    assert_int_equal(t->groups.read_bytes, reads);
-    assert_int_equal(t->groups.written_bytes, writes);
+    assert_int_equal(t->n_kernels, n_kernels);
+    assert_int_equal(t->kernels.read_bytes, reads);
+    assert_int_equal(t->kernels.written_bytes, writes);
     assert_int_equal(t->others.read_bytes + t->others.written_bytes, others);
     assert_int_equal(t->total_bytes, reads + writes + others);
 }
 
-/* TV-M6: 4 reads and 4 writes, then 3 and 2: b and c are computed again in the second group. */
+/* TV-M6: 4 reads and 4 writes, then 3 and 2: b and c are computed again in the second kernel. */
 static void figure_4(void **state)
 {
     remat_ctx *ctx = *state;
@@ -50,12 +50,12 @@ static void figure_4(void **state)
     for (uint32_t op = 0; op < LENGTH(names); op++) assert_string_equal(remat_graph_op_name(program, op), names[op]);
     static const uint32_t kernels[] = {0, 0, 0, REMAT_NONE, 2, 2, 2};
     assert_memory_equal(program->kernel, kernels, sizeof kernels);
-    uint32_t group[7], n;
+    uint32_t kernel[7], n;
     remat_moved moved[7];
-    OK(ctx, remat_graph_groups(ctx, program, group, moved, &n));
+    OK(ctx, remat_graph_kernels(ctx, program, kernel, moved, &n));
     static const uint32_t expected[] = {0, 0, 0, 1, 2, 2, 2};
     assert_int_equal(n, 3);
-    assert_memory_equal(group, expected, sizeof expected);
+    assert_memory_equal(kernel, expected, sizeof expected);
     assert_int_equal(moved[0].read_bytes, 1), assert_int_equal(moved[0].written_bytes, 1);
     assert_int_equal(moved[2].read_bytes, 2), assert_int_equal(moved[2].written_bytes, 1);
     remat_graph_free(program), remat_graph_free(graph);
@@ -96,7 +96,7 @@ static void the_passes(void **state)
     }
 }
 
-/* p is read by q in another group and, in the first case, by a third op: then it is written anyway ("in V_m"), and reading it (10) beats reading x
+/* p is read by q in another kernel and, in the first case, by a third op: then it is written anyway ("in V_m"), and reading it (10) beats reading x
  * again (15). Otherwise writing and reading it (20) does not. */
 static void third_readers(void **state)
 {

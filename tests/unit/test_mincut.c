@@ -242,13 +242,13 @@ static void classes_by_name(void **state)
     remat_graph *g = NULL;
     OK(ctx, remat_builder_finish(b, &g));
     remat_builder_free(b);
-    remat_op_rule rules[LENGTH(names) + 1];
-    OK(ctx, remat_graph_rules(ctx, g, rules));
+    remat_recompute_rule rules[LENGTH(names) + 1];
+    OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
     for (size_t i = 0; i < LENGTH(names); i++) assert_int_equal(rules[i].op_class, names[i].expected);
     OK(ctx, remat_ctx_class(ctx, "aten._softmax", REMAT_CLASS_FUSIBLE));
     OK(ctx, remat_ctx_class(ctx, "aten", REMAT_CLASS_COMPUTE));
     OK(ctx, remat_ctx_class(ctx, "aten.mm.default", REMAT_CLASS_FUSIBLE)); /* the newest that speaks for an op decides */
-    OK(ctx, remat_graph_rules(ctx, g, rules));
+    OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
     assert_int_equal(rules[1].op_class, REMAT_CLASS_FUSIBLE);
     assert_int_equal(rules[8].op_class, REMAT_CLASS_COMPUTE);
     assert_int_equal(rules[11].op_class, REMAT_CLASS_FUSIBLE);
@@ -267,13 +267,13 @@ static void reductions(void **state)
                                  {"qt", "y", FUSES, REMAT_FORWARD},
                                  {"y", "g", BOUNDARY, REMAT_BACKWARD}};
     remat_ctx *ctx = *state;
-    remat_op_rule rules[4];
+    remat_recompute_rule rules[4];
     remat_graph *g = program(ctx, lines, LENGTH(lines), "x8q2t3y2", "y");
-    OK(ctx, remat_graph_rules(ctx, g, rules));
+    OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
     assert_int_equal(rules[0].ban, REMAT_BAN_REDUCTION);
     assert_int_equal(rules[1].ban, REMAT_BAN_NONE);
     OK(ctx, remat_ctx_set(ctx, "reduction_factor", 2));
-    OK(ctx, remat_graph_rules(ctx, g, rules));
+    OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
     assert_int_equal(rules[1].ban, REMAT_BAN_REDUCTION);
     remat_graph_free(g);
 
@@ -285,7 +285,7 @@ static void reductions(void **state)
     remat_builder_op_target(b, remat_builder_op(b, "boundary", &m, 1, &t, 1), "remat.boundary");
     OK(ctx, remat_builder_finish(b, &g));
     remat_builder_free(b);
-    OK(ctx, remat_graph_rules(ctx, g, rules));
+    OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
     assert_int_equal(rules[0].ban, REMAT_BAN_NONE);
     remat_graph_free(g);
 }
@@ -308,10 +308,10 @@ static void without_phases(void **state)
     remat_ctx *ctx = *state;
     remat_graph *g = figure_4(ctx, 1);
     remat_plan *plan = NULL;
-    remat_op_rule rules[5];
+    remat_recompute_rule rules[5];
     static const char *const names[] = {"mincut", "save-inputs", "save-layers"};
     for (size_t i = 0; i < LENGTH(names); i++) FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, g, names[i], 100, &plan));
-    FAILS(ctx, REMAT_E_APPLIES, remat_graph_rules(ctx, g, rules));
+    FAILS(ctx, REMAT_E_APPLIES, remat_graph_recompute_rules(ctx, g, rules));
     OK(ctx, remat_plan_make(ctx, g, "keep-all", REMAT_BUDGET_NONE, &plan));
     assert_int_equal(remat_plan_summary(plan)->cut_capacity, REMAT_ABSENT);
     remat_plan_free(plan);

@@ -23,7 +23,7 @@ static remat_graph *three_layers(remat_ctx *ctx)
     return graph;
 }
 
-/* Rows of '1' and '0', one per stage; the answer is ops as digits. */
+/* Rows of '1' and '0', one per turn; the answer is ops as digits. */
 static void answers(remat_ctx *ctx, const remat_graph *graph, const char *const *rows, const char *expected)
 {
     rm_normal nm;
@@ -53,7 +53,7 @@ static void known_answers(void **state)
     answers(ctx, graph, (const char *const[]){"000000", "100000", "110000", "101000", "100100", "100010"}, "01213145");
     /* nothing is ever retained */
     answers(ctx, graph, (const char *const[]){"000000", "000000", "000000", "000000", "000000", "000000"}, "001012012301234012345");
-    /* what is retained for nobody runs for nobody: A in the last stage but one */
+    /* what is retained for nobody runs for nobody: A in the last turn but one */
     answers(ctx, graph, (const char *const[]){"111111", "011111", "111111", "111111", "111111", "111111"}, "0012345");
     remat_graph_free(graph);
 }

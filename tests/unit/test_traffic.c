@@ -1,4 +1,4 @@
-/* test_traffic.c: fusion groups and the bytes they move: the min-cut paper's own counts, and each rule of the counter by itself. */
+/* test_traffic.c: kernels and the bytes they move: the min-cut paper's own counts, and each rule of the counter by itself. */
 #include "support.h"
 
 #include "fusion/traffic.h"
@@ -22,12 +22,12 @@ static rm_kernel_traffic count(remat_ctx *ctx, const remat_graph *graph, const c
     OK(ctx, remat_verify(ctx, graph, steps, n, &verdict));
     if (!verdict.valid) fail_msg("%s", verdict.reason);
     rm_trace trace;
-    rm_kernels groups;
+    rm_kernels kernels;
     rm_kernel_traffic traffic;
     const rm_mark mark = rm_scratch_mark(ctx);
     OK(ctx, rm_trace_of(ctx, graph, steps, n, &trace));
-    OK(ctx, (fused ? rm_kernels_find : rm_kernels_of_steps)(ctx, &trace, &groups));
-    OK(ctx, rm_kernel_traffic_of(ctx, &trace, &groups, &traffic));
+    OK(ctx, (fused ? rm_kernels_find : rm_kernels_of_steps)(ctx, &trace, &kernels));
+    OK(ctx, rm_kernel_traffic_of(ctx, &trace, &kernels, &traffic));
     rm_scratch_release(ctx, mark);
     return traffic;
 }
@@ -61,8 +61,8 @@ static void figure_4(void **state)
 {
     remat_graph *graph = zoo(*state, "zoo:fig4");
     const rm_kernel_traffic before = count(*state, graph, "0 1 2 3 4", true), after = count(*state, graph, "0 1 2 3 0 1 4", true);
-    assert_int_equal(before.groups.read_bytes, 4), assert_int_equal(before.groups.written_bytes, 4);
-    assert_int_equal(after.groups.read_bytes, 3), assert_int_equal(after.groups.written_bytes, 2);
+    assert_int_equal(before.kernels.read_bytes, 4), assert_int_equal(before.kernels.written_bytes, 4);
+    assert_int_equal(after.kernels.read_bytes, 3), assert_int_equal(after.kernels.written_bytes, 2);
     assert_int_equal(before.others.read_bytes, 1), assert_int_equal(before.others.written_bytes, 1);
     const rm_kernel_traffic apart = count(*state, graph, "0 1 2 3 4", false); /* 7 reads, 5 writes */
     assert_int_equal(apart.total, 12);
@@ -109,12 +109,12 @@ static void views_move_nothing(void **state)
     const rm_kernel_traffic t = count(ctx, graph, "0 1 2 3 4 5 6 7 8", true);
     assert_int_equal(t.others.read_bytes, 1 + 8);
     assert_int_equal(t.others.written_bytes, 12 + 1);
-    assert_int_equal(t.groups.read_bytes, 4 + 12 + 12); /* one slice; the storage of the expanded view; all of it once */
-    assert_int_equal(t.groups.written_bytes, 1);        /* nobody reads the other results */
+    assert_int_equal(t.kernels.read_bytes, 4 + 12 + 12); /* one slice; the storage of the expanded view; all of it once */
+    assert_int_equal(t.kernels.written_bytes, 1);        /* nobody reads the other results */
     remat_graph_free(graph);
 }
 
-/* p -> view -> q: a view of what the group made is inside it; the same view of a resident value ties nothing together. */
+/* p -> view -> q: a view of what the kernel made is inside it; the same view of a resident value ties nothing together. */
 static void views_join_their_maker(void **state)
 {
     remat_ctx *ctx = *state;
@@ -129,7 +129,7 @@ static void views_join_their_maker(void **state)
     remat_builder_value(b, "x", 8), remat_builder_view(b, "v", 8, 0), remat_builder_value(b, "p", 8), remat_builder_value(b, "q", 8), remat_builder_value(b, "r", 8);
     const op_line apart[] = {{"v", VIEW, {0}, 1, 1}, {"p", POINT, {1}, 1, 2}, {"q", POINT, {1}, 1, 3}, {"r", DENSE, {2, 3}, 2, 4}};
     graph = build(ctx, b, apart, LENGTH(apart), 4);
-    assert_int_equal(count(ctx, graph, "0 1 2 3", true).groups.read_bytes, 16); /* p and q each read x */
+    assert_int_equal(count(ctx, graph, "0 1 2 3", true).kernels.read_bytes, 16); /* p and q each read x */
     remat_graph_free(graph);
 }
 
@@ -155,7 +155,7 @@ static void ops_without_outputs(void **state)
     }
 }
 
-/* An offload reads, a fetch writes; a reader after the fetch is no longer in the group of the maker. */
+/* An offload reads, a fetch writes; a reader after the fetch is no longer in the kernel of the maker. */
 static void transfers(void **state)
 {
     remat_ctx *ctx = *state;
@@ -168,7 +168,7 @@ static void transfers(void **state)
     remat_graph_free(graph);
 }
 
-/* A deep branch and a shallow one that meet: the shallow group is lifted. */
+/* A deep branch and a shallow one that meet: the shallow kernel is lifted. */
 static void branches_meet(void **state)
 {
     remat_ctx *ctx = *state;
@@ -176,7 +176,7 @@ static void branches_meet(void **state)
     for (int i = 0; i < 7; i++) remat_builder_value(b, "v", 1);
     const op_line ops[] = {{"shallow", POINT, {0}, 1, 1}, {"mm1", DENSE, {0}, 1, 2}, {"p", POINT, {2}, 1, 3}, {"mm2", DENSE, {3}, 1, 4}, {"deep", POINT, {4}, 1, 5}, {"add", POINT, {1, 5}, 2, 6}};
     remat_graph *graph = build(ctx, b, ops, LENGTH(ops), 6);
-    assert_int_equal(count(ctx, graph, "0 1 2 3 4 5", true).groups.read_bytes, 1 + 2); /* p; {shallow, deep, add} */
+    assert_int_equal(count(ctx, graph, "0 1 2 3 4 5", true).kernels.read_bytes, 1 + 2); /* p; {shallow, deep, add} */
     remat_graph_free(graph);
 }
 

@@ -4,7 +4,7 @@
  * that t lies in, the state says more: a storage that is wanted and not there must be made again, and whatever that reads and
  * is not there, to any depth. Those re-runs are *forced*. A gap in progress costs at least what forced re-runs pay of it, and
  * then either the rest of its weight or the price of its bytes from here on. Of a forced op, what no gap charges it for in the
- * stages in question is added on top.
+ * turns in question is added on top.
  *
  * Tables: O(sum of the lengths of gaps and lives). A question: O(gaps and storages in progress + forced ops with their
  * charges). */

@@ -31,7 +31,7 @@ typedef struct rm_cost_to_go { /* arrays live in scratch */
     /* one question: */
     uint32_t stamp, n_forced;
     uint32_t *forced_stamp, *forced; /* by op; the ops that must run again */
-    uint32_t *deadline;              /* by op, if forced: the stage in which it must have run again at the latest */
+    uint32_t *deadline;              /* by op, if forced: the turn in which it must have run again at the latest */
     uint32_t *gap_stamp;
     int64_t *forced_part; /* by gap: what forced re-runs pay of it */
 } rm_cost_to_go;

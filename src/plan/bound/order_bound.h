@@ -9,9 +9,9 @@
 #include "graph/normal.h"
 
 /* bits of the option bound_rules: which storages may stand in for their heirs:
- * REMAT_RULE_CHAIN those that one op reads, REMAT_RULE_FAN_OUT those with several heirs, REMAT_RULE_REGION those that several ops read
- * on the way to one heir, REMAT_RULE_SIDE those too small for all their heirs, where some are left out. */
-enum { RM_RULES = REMAT_RULE_CHAIN | REMAT_RULE_FAN_OUT | REMAT_RULE_REGION | REMAT_RULE_SIDE };
+ * REMAT_BOUND_SINGLE those that one op reads, REMAT_BOUND_FAN_OUT those with several heirs, REMAT_BOUND_REGION those that several ops read
+ * on the way to one heir, REMAT_BOUND_SIDE those too small for all their heirs, where some are left out. */
+enum { RM_BOUND_RULES = REMAT_BOUND_SINGLE | REMAT_BOUND_FAN_OUT | REMAT_BOUND_REGION | REMAT_BOUND_SIDE };
 
 typedef struct rm_gap {
     uint32_t store;
@@ -19,7 +19,7 @@ typedef struct rm_gap {
 } rm_gap;
 
 typedef struct rm_order_bound_options {
-    unsigned rules;          /* REMAT_RULE_CHAIN | ... */
+    unsigned rules;          /* REMAT_BOUND_SINGLE | ... */
     const int64_t *transfer; /* by storage: cost of one fetch, if plans may fetch; then no rule applies. NULL: they may not */
     bool charges;            /* say what each gap charges each op */
 } rm_order_bound_options;

@@ -31,15 +31,15 @@ typedef struct open_state {
 typedef struct prover {
     remat_ctx *ctx;
     const rm_normal *nm;
-    rm_cost_to_go future;
+    rm_cost_to_go to_go;
     int64_t budget_bytes, total_cost, step; /* total: every op once; re-runs cost multiples of step */
     int64_t below;
     const rm_proof_goal *asked;
     uint32_t n_words, stride;   /* of a set; of a state */
-    uint8_t *floats;            /* by op: a free view, which has no place in the order */
-    uint32_t *flag;             /* by op: the bit that says that it has run, for floats that nobody reads; else REMAT_NONE */
+    uint8_t *is_free_view;          /* by op: a free view, which has no place in the order */
+    uint32_t *flag;             /* by op: the bit that says that it has run, for free views that nobody reads; else REMAT_NONE */
     uint32_t n_bits;            /* of a set: storages, then flags */
-    rm_bits may_rerun;          /* by op: set of stages */
+    rm_bits may_rerun;          /* by op: set of turns */
     uint32_t *last_rerun;       /* by op: the last of them, or 0 */
     uint64_t *useful;           /* by t: set of storages that may still serve */
     uint64_t *in, *out, *stale; /* by op: sets */
@@ -158,7 +158,7 @@ static remat_status new_state(prover *p, uint32_t *place, uint32_t t, const uint
 /* Costs are whole, and re-runs cost multiples of `step`. rest: in cost units / unit. */
 static int64_t round_up(const prover *p, int64_t cost, int64_t rest)
 {
-    const int64_t unit = p->future.bound.unit, whole = cost + rest / unit + (rest % unit > 0);
+    const int64_t unit = p->to_go.bound.unit, whole = cost + rest / unit + (rest % unit > 0);
     if (whole <= p->total_cost) return p->total_cost;
     const int64_t more = whole - p->total_cost;
     return p->total_cost + (more + p->step - 1) / p->step * p->step;
@@ -167,9 +167,9 @@ static int64_t round_up(const prover *p, int64_t cost, int64_t rest)
 /* No plan through the state costs less. */
 static int64_t bound_of(prover *p, uint32_t t, const uint64_t *set, int64_t cost)
 {
-    const rm_cost_to_go *f = &p->future;
+    const rm_cost_to_go *f = &p->to_go;
     p->work += 1 + (f->wanted_begin[t + 1] - f->wanted_begin[t] + f->current_begin[t + 1] - f->current_begin[t]) / 64;
-    const int64_t rest = rm_cost_to_go_from(&p->future, t, set);
+    const int64_t rest = rm_cost_to_go_from(&p->to_go, t, set);
     return rest == RM_NO_WAY_ON ? RM_MAX_SUM : round_up(p, cost, rest);
 }
 
@@ -180,10 +180,10 @@ static bool is_subset(const prover *p, const uint64_t *a, const uint64_t *b)
     return true;
 }
 
-/* Floats may run at any time, so nobody waits for their first run. */
-static uint32_t pass_floats(const prover *p, uint32_t t)
+/* Free views may run at any time, so nobody waits for their first run. */
+static uint32_t pass_free_views(const prover *p, uint32_t t)
 {
-    while (t < p->nm->n_ops && p->floats[p->future.bound.order[t]]) t++;
+    while (t < p->nm->n_ops && p->is_free_view[p->to_go.bound.order[t]]) t++;
     return t;
 }
 
@@ -264,7 +264,7 @@ static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t 
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
         if (!rm_has_bit(p->from, nm->out[k])) excess += nm->bytes[nm->out[k]];
     p->op = op;
-    p->to_t = is_first_run ? pass_floats(p, p->from_t + 1) : p->from_t;
+    p->to_t = is_first_run ? pass_free_views(p, p->from_t + 1) : p->from_t;
     memcpy(p->part, p->from, p->n_words * sizeof *p->part);
     if (excess <= 0) return arrive(p);
     if (!is_hopeful(p)) return REMAT_OK;
@@ -281,14 +281,14 @@ static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t 
 static remat_status expand(prover *p)
 {
     const rm_normal *nm = p->nm;
-    const rm_order_bound *b = &p->future.bound;
+    const rm_order_bound *b = &p->to_go.bound;
     int64_t bytes = nm->resident_bytes;
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (rm_has_bit(p->from, s)) bytes += nm->bytes[s];
     const uint64_t *useful = p->useful + (size_t)p->from_t * p->n_words;
     for (uint32_t t = 0; t < nm->n_ops; t++) {
         const uint32_t op = b->order[t];
-        if (t >= p->from_t && !p->floats[op]) continue;
+        if (t >= p->from_t && !p->is_free_view[op]) continue;
         const uint64_t *out = p->out + (size_t)op * p->n_words;
         if (!rm_bit(&p->may_rerun, op, p->from_t) ||
             !is_subset(p, p->in + (size_t)op * p->n_words, p->from))
@@ -306,7 +306,7 @@ static remat_status expand(prover *p)
 
 static remat_status search(prover *p, rm_proved *out)
 {
-    const uint32_t t = pass_floats(p, 0);
+    const uint32_t t = pass_free_views(p, 0);
     p->began_ns = rm_clock_ns();
     p->bound = bound_of(p, t, p->from, 0);
     if (p->bound < p->below) {
@@ -333,15 +333,15 @@ static remat_status search(prover *p, rm_proved *out)
     return REMAT_OK;
 }
 
-/* Which ops can run again in which stages, in a plan that is cheaper than `below`? A re-run is a waste as far as no gap pays
+/* Which ops can run again in which turns, in a plan that is cheaper than `below`? A re-run is a waste as far as no gap pays
  * for it, and a gap pays only if it is lost, which may be dearer than keeping it would have been. docs/bound.md, "From a state
  * on". */
 static remat_status find_reruns(prover *p)
 {
-    const rm_order_bound *b = &p->future.bound;
+    const rm_order_bound *b = &p->to_go.bound;
     const uint32_t n = p->nm->n_ops;
-    int64_t *paid; /* by stage: differences between neighbours, then sums */
-    const int64_t root = rm_cost_to_go_from(&p->future, 0, p->from);
+    int64_t *paid; /* by turn: differences between neighbours, then sums */
+    const int64_t root = rm_cost_to_go_from(&p->to_go, 0, p->from);
     TRY(rm_bits_new(p->ctx, &p->may_rerun, n, (size_t)n + 1));
     TRY(RM_SCRATCH(p->ctx, p->last_rerun, n));
     TRY(RM_SCRATCH(p->ctx, paid, (size_t)n + 2));
@@ -349,7 +349,7 @@ static remat_status find_reruns(prover *p)
         memset(paid, 0, ((size_t)n + 2) * sizeof *paid);
         for (uint32_t i = b->charge_begin[op]; i < b->charge_begin[op + 1]; i++) {
             const uint32_t gap = b->charges[i].gap;
-            const int64_t pays = b->charges[i].amount - rm_cost_to_go_surcharge(&p->future, gap);
+            const int64_t pays = b->charges[i].amount - rm_cost_to_go_surcharge(&p->to_go, gap);
             if (pays <= 0) continue;
             paid[b->start[gap] + 1] += pays;
             paid[b->gaps[gap].to + 1] -= pays;
@@ -357,7 +357,7 @@ static remat_status find_reruns(prover *p)
         int64_t sum = 0;
         for (uint32_t t = 0; t <= n; t++) {
             sum += paid[t];
-            const bool may = (t > p->future.position[op] || p->floats[op]) && !p->nm->pinned[op] &&
+            const bool may = (t > p->to_go.position[op] || p->is_free_view[op]) && !p->nm->pinned[op] &&
                              round_up(p, p->nm->cost[op], root - sum) < p->below;
             if (!may) continue;
             rm_bit_set(&p->may_rerun, op, t);
@@ -375,13 +375,13 @@ static void find_useful(prover *p, uint32_t t)
     uint64_t *useful = p->useful + (size_t)t * p->n_words;
     memcpy(useful, p->goal_set, p->n_words * sizeof *useful);
     for (uint32_t i = nm->n_ops; i-- > 0;) {
-        const uint32_t op = p->future.bound.order[i];
+        const uint32_t op = p->to_go.bound.order[i];
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             const uint32_t s = nm->out[k];
             bool serves = false;
             for (uint32_t r = nm->reader_begin[s]; r < nm->reader_begin[s + 1] && !serves; r++) {
                 const uint32_t reader = nm->readers[r];
-                serves = p->floats[reader] ? p->flag[reader] != REMAT_NONE : p->future.position[reader] >= t;
+                serves = p->is_free_view[reader] ? p->flag[reader] != REMAT_NONE : p->to_go.position[reader] >= t;
                 for (uint32_t j = nm->out_begin[reader]; j < nm->out_begin[reader + 1] && p->last_rerun[reader] >= t; j++)
                     serves |= rm_has_bit(useful, nm->out[j]);
             }
@@ -395,20 +395,20 @@ static void set_bits(uint64_t *set, const uint32_t *items, uint32_t begin, uint3
     for (uint32_t k = begin; k < end; k++) rm_add_bit(set, items[k]);
 }
 
-/* A float that somebody reads runs anyway; one that nobody reads must run once all the same. */
-static remat_status find_floats(prover *p)
+/* A free view that somebody reads runs anyway; one that nobody reads must run once all the same. */
+static remat_status find_free_views(prover *p)
 {
     const rm_normal *nm = p->nm;
-    TRY(RM_SCRATCH(p->ctx, p->floats, nm->n_ops));
+    TRY(RM_SCRATCH(p->ctx, p->is_free_view, nm->n_ops));
     TRY(RM_SCRATCH(p->ctx, p->flag, nm->n_ops));
     p->n_bits = nm->n_stores;
     for (uint32_t op = 0; op < nm->n_ops; op++) {
         bool is_read = false;
         p->flag[op] = REMAT_NONE;
-        p->floats[op] = rm_is_free_view(nm, op);
+        p->is_free_view[op] = rm_is_free_view(nm, op);
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
             is_read |= nm->is_output[nm->out[k]] || nm->reader_begin[nm->out[k]] < nm->reader_begin[nm->out[k] + 1];
-        if (p->floats[op] && !is_read) p->flag[op] = p->n_bits++;
+        if (p->is_free_view[op] && !is_read) p->flag[op] = p->n_bits++;
     }
     p->n_words = p->n_bits / 64 + 1;
     p->stride = HEAD + p->n_words;
@@ -484,12 +484,12 @@ remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *
     *out = (rm_proved){.bound = goal->below, .cost = INT64_MAX};
     found->n = 0;
     /* Tables may take a quarter of the memory, those of n_ops by n_ops bits as well. */
-    remat_status status = rm_cost_to_go_new(ctx, nm, goal->budget_bytes, goal->order, p.most_bytes / 4, &p.future);
+    remat_status status = rm_cost_to_go_new(ctx, nm, goal->budget_bytes, goal->order, p.most_bytes / 4, &p.to_go);
     const int64_t squared = (int64_t)nm->n_ops * (nm->n_ops + nm->n_stores) / 8;
-    out->full = p.future.bound.feasible && (!p.future.base || squared > p.most_bytes / 4);
+    out->full = p.to_go.bound.feasible && (!p.to_go.base || squared > p.most_bytes / 4);
     if (status == REMAT_OK && out->full) out->bound = 0;
-    else if (status == REMAT_OK && p.future.bound.feasible && nm->n_ops) {
-        status = find_floats(&p);
+    else if (status == REMAT_OK && p.to_go.bound.feasible && nm->n_ops) {
+        status = find_free_views(&p);
         if (status == REMAT_OK) status = list_sets(&p);
         if (status == REMAT_OK && !(p.table = rm_alloc(ctx, p.table_size * sizeof *p.table))) status = REMAT_E_MEMORY;
         if (status == REMAT_OK) status = search(&p, out);

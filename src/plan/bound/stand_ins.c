@@ -108,10 +108,10 @@ static remat_status choose(chooser *c, uint32_t r)
             left -= c->candidates[i].bytes;
             picked[n++] = c->candidates[i].store;
         }
-    const unsigned wants = (n_readers == 1 ? REMAT_RULE_CHAIN
-                            : n == 1       ? REMAT_RULE_REGION
+    const unsigned wants = (n_readers == 1 ? REMAT_BOUND_SINGLE
+                            : n == 1       ? REMAT_BOUND_REGION
                                            : 0) |
-                           (n > 1 ? REMAT_RULE_FAN_OUT : 0) | (n < c->n_candidates ? REMAT_RULE_SIDE : 0);
+                           (n > 1 ? REMAT_BOUND_FAN_OUT : 0) | (n < c->n_candidates ? REMAT_BOUND_SIDE : 0);
     if (wants & ~c->rules) return REMAT_OK;
     for (uint32_t i = 0; i < n; i++) TRY(RM_PUSH(c->ctx, c->chosen, picked[i]));
     c->n[r] = n;

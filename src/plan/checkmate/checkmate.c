@@ -39,7 +39,7 @@ static remat_status offer_solution(milp *c, const double *values, bool *fits)
     TRY(rm_offer_codes(c->p, c->nm, &c->codes, c->best));
     *fits = rm_fits(c->p, c->best->offered_peak_bytes);
     if (c->program.any_order || c->program.splits > 1) return REMAT_OK;
-    return rm_offer_staged(c->p, c->nm, &c->codes, c->best); /* without runs that serve nobody */
+    return rm_offer_in_turns(c->p, c->nm, &c->codes, c->best); /* without runs that serve nobody */
 }
 
 static remat_status on_progress(void *user, const double *values, double bound)

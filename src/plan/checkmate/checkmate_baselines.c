@@ -5,7 +5,7 @@
  * reads, as if the forward ops were a chain. Both also with those alone that the backward pass reads. The rules of checkpoint_rules.c choose among them.
  *
  * The paper does not say which S follows from a set of checkpoints; with nothing else retained every gradient would run its whole segment again. Ours, for
- * the stage of op t:
+ * the turn of op t:
  *   retained: checkpoints; what backward ops made; outputs; for ap-* also storages that span a third of the forward pass;
  *   forward:  what the segment of op t made, and what a later forward op reads; without the latter where that does not fit; the last segment's storages
  *             stay;

@@ -65,8 +65,8 @@ static remat_status round_all(rounding *x)
 
 /* ---- repair ---- */
 
-/* The stage in which the order's memory is highest, and whether that is within the budget. */
-static remat_status find_peak(rounding *x, uint32_t *stage, bool *fits)
+/* The turn in which the order's memory is highest, and whether that is within the budget. */
+static remat_status find_peak(rounding *x, uint32_t *turn, bool *fits)
 {
     remat_ctx *ctx = x->p->ctx;
     rm_liveness l;
@@ -74,14 +74,14 @@ static remat_status find_peak(rounding *x, uint32_t *stage, bool *fits)
     TRY(rm_normal_expand(ctx, x->nm, x->codes.items, x->codes.n, &x->steps));
     const remat_status status = rm_liveness_of(ctx, x->nm->g, x->steps.items, x->steps.n, &l);
     *fits = false;
-    *stage = REMAT_NONE;
+    *turn = REMAT_NONE;
     if (status == REMAT_E_PLAN) return REMAT_OK;
     TRY(status);
     *fits = rm_fits(x->p, l.peak_bytes);
     uint32_t n_first = 0;
     for (uint32_t i = 0; i < l.peak_step && n_first + 1 < x->nm->n_ops; i++)
         n_first += x->steps.items[i].kind == REMAT_RUN && x->steps.items[i].index == x->nm->op[n_first];
-    *stage = n_first;
+    *turn = n_first;
     return REMAT_OK;
 }
 
@@ -92,14 +92,14 @@ static bool is_touched(const rm_normal *nm, uint32_t op, uint32_t store)
     return nm->producer[store] == op;
 }
 
-/* The kept storage across `stage` that is cheapest to lose, for its size. */
-static uint32_t cheapest(const rounding *x, uint32_t stage)
+/* The kept storage across `turn` that is cheapest to lose, for its size. */
+static uint32_t cheapest(const rounding *x, uint32_t turn)
 {
     const rm_normal *nm = x->nm;
     uint32_t found = REMAT_NONE;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         const uint32_t maker = nm->producer[s];
-        if (!rm_bit(&x->kept, stage, s) || nm->bytes[s] == 0 || nm->pinned[maker] || is_touched(nm, stage, s)) continue;
+        if (!rm_bit(&x->kept, turn, s) || nm->bytes[s] == 0 || nm->pinned[maker] || is_touched(nm, turn, s)) continue;
         if (found == REMAT_NONE ||
             (double)nm->cost[maker] * (double)nm->bytes[found] < (double)nm->cost[nm->producer[found]] * (double)nm->bytes[s])
             found = s;
@@ -107,12 +107,12 @@ static uint32_t cheapest(const rounding *x, uint32_t stage)
     return found;
 }
 
-static void lose(rounding *x, uint32_t stage, uint32_t store)
+static void lose(rounding *x, uint32_t turn, uint32_t store)
 {
-    for (uint32_t t = stage; t < x->nm->n_ops && rm_bit(&x->kept, t, store) && (t == stage || !is_touched(x->nm, t - 1, store));
+    for (uint32_t t = turn; t < x->nm->n_ops && rm_bit(&x->kept, t, store) && (t == turn || !is_touched(x->nm, t - 1, store));
          t++)
         rm_bit_clear(&x->kept, t, store);
-    for (uint32_t t = stage; t-- > 0 && rm_bit(&x->kept, t, store) && !is_touched(x->nm, t, store);)
+    for (uint32_t t = turn; t-- > 0 && rm_bit(&x->kept, t, store) && !is_touched(x->nm, t, store);)
         rm_bit_clear(&x->kept, t, store);
 }
 
@@ -123,15 +123,15 @@ static remat_status repair(rounding *x)
     memcpy(x->kept.words, x->lowest.words, x->nm->n_ops * x->kept.stride * sizeof *x->kept.words);
     for (uint32_t i = 0; i < REPAIRS_PER_OP * x->nm->n_ops && !rm_spend(ctx, 1); i++) {
         const rm_mark mark = rm_scratch_mark(ctx);
-        uint32_t stage;
+        uint32_t turn;
         bool fits;
         TRY(rm_optimal_r(ctx, x->nm, &x->kept, &x->codes));
-        TRY(find_peak(x, &stage, &fits));
+        TRY(find_peak(x, &turn, &fits));
         rm_scratch_release(ctx, mark);
         if (fits) return rm_offer_codes(x->p, x->nm, &x->codes, x->best);
-        const uint32_t store = stage == REMAT_NONE ? REMAT_NONE : cheapest(x, stage);
+        const uint32_t store = turn == REMAT_NONE ? REMAT_NONE : cheapest(x, turn);
         if (store == REMAT_NONE) return REMAT_OK;
-        lose(x, stage, store);
+        lose(x, turn, store);
     }
     return REMAT_OK;
 }
@@ -187,7 +187,7 @@ static remat_status last_resort(rounding *x)
 {
     remat_ctx *ctx = x->p->ctx;
     TRY(rm_codes_of_steps(ctx, x->nm, &x->best->steps, &x->codes));
-    return rm_climb_in_order(x->p, x->nm, &x->codes, LAST_EDITS, false, x->best);
+    return rm_anneal_in_order(x->p, x->nm, &x->codes, LAST_EDITS, false, x->best);
 }
 
 /* A fifth of the time, if that is limited, is for the last resort. */

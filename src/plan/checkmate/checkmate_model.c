@@ -1,23 +1,23 @@
 /* checkmate_model.c: the mixed integer program of Checkmate (8), in two forms with the same optimum.
  *
- * Stage t ends with the first run of op t, its frontier; in it every earlier op may run once more, in the graph's order. R_t_i: op i
- * runs in stage t; S_t_s: storage s is kept from stage t - 1. (splits = k: k stages for each op, the frontier is in the last. any_order: no
+ * Turn t ends with the first run of op t, its frontier; in it every earlier op may run once more, in the graph's order. R_t_i: op i
+ * runs in turn t; S_t_s: storage s is kept from turn t - 1. (splits = k: k turns for each op, the frontier is in the last. any_order: no
  * frontier, every op runs at least once somewhere.) Views are gone, one S for a storage, one R for an op; outputs are kept behind
- * the last stage; pinned ops run once.
+ * the last turn; pinned ops run once.
  *
  * As printed (plain): U_t_k memory at op k, FREE_t_s_k binary with (7b) and (7c), FREE_t_k_k dropped (4.6) where an op has one output.
  *
- * Ours. The memory that s takes in stage t changes only where its readers stand. Let P_t_s_j say that s is there from its j-th reader in
- * the stage to the next, P_t_s_0 from its own place on, and let the last of them be S_t+1_s itself. Then
+ * Ours. The memory that s takes in turn t changes only where its readers stand. Let P_t_s_j say that s is there from its j-th reader in
+ * the turn to the next, P_t_s_0 from its own place on, and let the last of them be S_t+1_s itself. Then
  *     P_j >= R of reader j + 1,  P_j >= P_j+1,  P_0 = R_t_p + S_t_s <= 1 for the op p that makes s (more than one output: P_0 <= R + S),
  * which implies (1b) and (1c), is tighter than (7), and needs no binary but R and S: given R, the least S and P are whole numbers. U follows by
  * differences. Why P_0 = R + S loses nothing: where p runs, what was kept of its outputs is of no use; who runs without being read or kept need
- * not run. Left out besides: R and S in stages behind the last one that can read s; re-runs that cost more than the best known
+ * not run. Left out besides: R and S in turns behind the last one that can read s; re-runs that cost more than the best known
  * plan does in excess (most_extra), whose storages then have to be kept; U where the next one is no smaller. The memory at the frontier, where
  * nearly all plans are tight, is written as a knapsack of its own, sum of M_s S_t+1_s <= budget - what op t touches, for the sake of cover cuts.
  *
- * Tokens (graph/normal.h) take no memory but go stale: who reads one, or keeps it, in a stage where its base is made again needs it made again.
- * Cost: O(stages * (storages + edges)) columns and rows. */
+ * Tokens (graph/normal.h) take no memory but go stale: who reads one, or keeps it, in a turn where its base is made again needs it made again.
+ * Cost: O(turns * (storages + edges)) columns and rows. */
 #include "plan/checkmate/checkmate_model.h"
 
 #include <string.h>
@@ -34,31 +34,31 @@ typedef struct build {
     const rm_normal *nm;
     rm_model *m;
     double size_scale, cap;
-    uint32_t *first;        /* by op: the stage of its first run */
-    uint32_t *op_last;      /* by op: the last stage in which it may run */
-    uint32_t *read_last;    /* by storage: the last stage in which somebody may read it; n_stages: an output */
-    uint32_t *must_last;    /* by storage: it is read at the frontier of that stage */
+    uint32_t *first;        /* by op: the turn of its first run */
+    uint32_t *op_last;      /* by op: the last turn in which it may run */
+    uint32_t *read_last;    /* by storage: the last turn in which somebody may read it; n_turns: an output */
+    uint32_t *must_last;    /* by storage: it is read at the frontier of that turn */
     uint8_t *again;         /* by op: it may run again */
-    uint32_t *left;         /* by storage: readers still to come in the stage at hand */
+    uint32_t *left;         /* by storage: readers still to come in the turn at hand */
     presence *now;          /* by storage */
     uint8_t *touched;       /* by storage */
     RM_VEC(rm_term) memory; /* since the last U */
 } build;
 
 static uint32_t n_outputs(const rm_normal *nm, uint32_t op) { return nm->out_begin[op + 1] - nm->out_begin[op]; }
-static uint32_t run_at(const build *b, uint32_t stage, uint32_t op) { return b->x->run[(size_t)stage * b->nm->n_ops + op]; }
-static uint32_t kept_at(const build *b, uint32_t stage, uint32_t s) { return b->x->kept[(size_t)stage * b->nm->n_stores + s]; }
+static uint32_t run_at(const build *b, uint32_t turn, uint32_t op) { return b->x->run[(size_t)turn * b->nm->n_ops + op]; }
+static uint32_t kept_at(const build *b, uint32_t turn, uint32_t s) { return b->x->kept[(size_t)turn * b->nm->n_stores + s]; }
 static double bytes_of(const build *b, uint32_t s) { return (double)b->nm->bytes[s] * b->size_scale; }
 
-/* The op whose first run ends the stage, or REMAT_NONE. */
-static uint32_t frontier_of(const rm_checkmate *x, uint32_t stage)
+/* The op whose first run ends the turn, or REMAT_NONE. */
+static uint32_t frontier_of(const rm_checkmate *x, uint32_t turn)
 {
-    return !x->any_order && stage % x->splits == x->splits - 1 ? stage / x->splits : REMAT_NONE;
+    return !x->any_order && turn % x->splits == x->splits - 1 ? turn / x->splits : REMAT_NONE;
 }
 
-static uint32_t op_limit(const rm_checkmate *x, uint32_t stage)
+static uint32_t op_limit(const rm_checkmate *x, uint32_t turn)
 {
-    return x->any_order ? x->nm->n_ops : stage / x->splits + (frontier_of(x, stage) != REMAT_NONE);
+    return x->any_order ? x->nm->n_ops : turn / x->splits + (frontier_of(x, turn) != REMAT_NONE);
 }
 
 /* ---- numbers ---- */
@@ -112,30 +112,30 @@ static void find_lives(build *b)
         uint32_t last = b->first[op];
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             const uint32_t s = nm->out[k];
-            b->read_last[s] = b->must_last[s] = nm->is_output[s] ? x->n_stages : 0;
+            b->read_last[s] = b->must_last[s] = nm->is_output[s] ? x->n_turns : 0;
             for (uint32_t j = nm->reader_begin[s]; j < nm->reader_begin[s + 1]; j++) {
                 const uint32_t reader = nm->readers[j];
                 if (b->op_last[reader] > b->read_last[s]) b->read_last[s] = b->op_last[reader];
                 if (b->first[reader] > b->must_last[s]) b->must_last[s] = b->first[reader];
             }
-            if (x->plain && b->read_last[s] < x->n_stages) b->read_last[s] = x->n_stages - 1;
+            if (x->plain && b->read_last[s] < x->n_turns) b->read_last[s] = x->n_turns - 1;
             if (b->read_last[s] > last) last = b->read_last[s];
         }
-        if (last >= x->n_stages) last = x->n_stages - 1;
-        b->op_last[op] = x->any_order || (x->plain && !nm->pinned[op]) ? x->n_stages - 1 : b->again[op] ? last : b->first[op];
+        if (last >= x->n_turns) last = x->n_turns - 1;
+        b->op_last[op] = x->any_order || (x->plain && !nm->pinned[op]) ? x->n_turns - 1 : b->again[op] ? last : b->first[op];
     }
     for (uint32_t s = 0; s < nm->n_stores && x->any_order; s++)
-        if (!nm->is_output[s]) b->read_last[s] = x->n_stages - 1;
+        if (!nm->is_output[s]) b->read_last[s] = x->n_turns - 1;
 }
 
 static remat_status add_columns(build *b)
 {
     const rm_normal *nm = b->nm;
     rm_checkmate *x = b->x;
-    for (uint32_t t = 0; t <= x->n_stages; t++) {
+    for (uint32_t t = 0; t <= x->n_turns; t++) {
         for (uint32_t op = 0; op < nm->n_ops; op++) {
-            uint32_t *at = t < x->n_stages ? &x->run[(size_t)t * nm->n_ops + op] : NULL;
-            const bool is_first = t < x->n_stages && frontier_of(x, t) == op;
+            uint32_t *at = t < x->n_turns ? &x->run[(size_t)t * nm->n_ops + op] : NULL;
+            const bool is_first = t < x->n_turns && frontier_of(x, t) == op;
             if (at) *at = REMAT_NONE;
             if (!at || (!is_first && !x->any_order && (t <= b->first[op] || t > b->op_last[op]))) continue;
             const rm_column c = {.cost = is_first ? 0 : (double)nm->cost[op] * x->cost_scale,
@@ -150,7 +150,7 @@ static remat_status add_columns(build *b)
             const uint32_t maker = nm->producer[s];
             *at = REMAT_NONE;
             if (t == 0 || t > b->read_last[s] || (!x->any_order && t <= b->first[maker])) continue;
-            const bool must = t == x->n_stages || (!x->any_order && !x->plain && !b->again[maker] && t <= b->must_last[s]);
+            const bool must = t == x->n_turns || (!x->any_order && !x->plain && !b->again[maker] && t <= b->must_last[s]);
             const rm_column c = {.lower = must, .upper = 1, .integer = true, .name = {'S', {t, s}, 2}};
             TRY(rm_model_column(b->ctx, b->m, &c, at));
         }
@@ -195,10 +195,10 @@ static remat_status any_order_rows(build *b)
     const rm_normal *nm = b->nm;
     uint32_t before = REMAT_NONE; /* the pinned op before */
     for (uint32_t op = 0; op < nm->n_ops; op++) {
-        for (uint32_t t = 0; t < b->x->n_stages; t++) TRY(term(b, run_at(b, t, op), 1));
+        for (uint32_t t = 0; t < b->x->n_turns; t++) TRY(term(b, run_at(b, t, op), 1));
         TRY(row(b, 1, nm->pinned[op] ? 1 : INFINITY));
         if (!nm->pinned[op]) continue;
-        for (uint32_t end = 1; end <= b->x->n_stages && before != REMAT_NONE; end++) {
+        for (uint32_t end = 1; end <= b->x->n_turns && before != REMAT_NONE; end++) {
             for (uint32_t t = 0; t < end; t++) {
                 TRY(term(b, run_at(b, t, before), 1));
                 TRY(term(b, run_at(b, t, op), -1));
@@ -211,15 +211,15 @@ static remat_status any_order_rows(build *b)
 }
 
 /* A token is stale behind a new run of its base's op. */
-static remat_status token_rows(build *b, uint32_t stage)
+static remat_status token_rows(build *b, uint32_t turn)
 {
     const rm_normal *nm = b->nm;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         if (nm->base[s] == REMAT_NONE || nm->producer[nm->base[s]] == nm->producer[s]) continue;
-        const uint32_t base = run_at(b, stage, nm->producer[nm->base[s]]), own = run_at(b, stage, nm->producer[s]);
+        const uint32_t base = run_at(b, turn, nm->producer[nm->base[s]]), own = run_at(b, turn, nm->producer[s]);
         if (base == REMAT_NONE) continue;
         for (uint32_t k = nm->reader_begin[s]; k <= nm->reader_begin[s + 1]; k++) {
-            const uint32_t who = k < nm->reader_begin[s + 1] ? run_at(b, stage, nm->readers[k]) : kept_at(b, stage + 1, s);
+            const uint32_t who = k < nm->reader_begin[s + 1] ? run_at(b, turn, nm->readers[k]) : kept_at(b, turn + 1, s);
             if (who == REMAT_NONE) continue;
             TRY(term(b, who, 1));
             TRY(term(b, base, 1));
@@ -232,17 +232,17 @@ static remat_status token_rows(build *b, uint32_t stage)
 
 /* ---- ours ---- */
 
-static remat_status new_presence(build *b, uint32_t stage, uint32_t s, uint32_t reader, presence *out)
+static remat_status new_presence(build *b, uint32_t turn, uint32_t s, uint32_t reader, presence *out)
 {
-    const rm_column c = {.upper = 1, .name = {'P', {stage, s, reader}, 3}};
+    const rm_column c = {.upper = 1, .name = {'P', {turn, s, reader}, 3}};
     out->b = REMAT_NONE;
     return rm_model_column(b->ctx, b->m, &c, &out->a);
 }
 
-static remat_status close_memory(build *b, uint32_t stage, uint32_t op, uint32_t *last)
+static remat_status close_memory(build *b, uint32_t turn, uint32_t op, uint32_t *last)
 {
     const double workspace = (double)b->nm->workspace[op] * b->size_scale;
-    const rm_column c = {.upper = b->cap, .name = {'U', {stage, op}, 2}};
+    const rm_column c = {.upper = b->cap, .name = {'U', {turn, op}, 2}};
     uint32_t u;
     TRY(rm_model_column(b->ctx, b->m, &c, &u));
     TRY(term(b, u, 1));
@@ -255,12 +255,12 @@ static remat_status close_memory(build *b, uint32_t stage, uint32_t op, uint32_t
     *last = u;
     if (workspace == 0) return REMAT_OK;
     TRY(term(b, u, 1));
-    TRY(term(b, run_at(b, stage, op), workspace));
+    TRY(term(b, run_at(b, turn, op), workspace));
     return row(b, -INFINITY, b->cap);
 }
 
 /* At the frontier everything that is kept is there, and what its op touches. */
-static remat_status frontier_row(build *b, uint32_t stage, uint32_t op)
+static remat_status frontier_row(build *b, uint32_t turn, uint32_t op)
 {
     const rm_normal *nm = b->nm;
     double room = b->cap - (double)nm->workspace[op] * b->size_scale;
@@ -269,23 +269,23 @@ static remat_status frontier_row(build *b, uint32_t stage, uint32_t op)
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) b->touched[nm->out[k]] = 1;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         if (b->touched[s]) room -= bytes_of(b, s);
-        else TRY(term(b, kept_at(b, stage + 1, s), bytes_of(b, s)));
+        else TRY(term(b, kept_at(b, turn + 1, s), bytes_of(b, s)));
     }
     return row(b, -INFINITY, room);
 }
 
-/* Storages that nobody reads in this stage: kept as they came, or let go. */
-static remat_status pass_on(build *b, uint32_t stage, uint32_t s, presence here, bool exact)
+/* Storages that nobody reads in this turn: kept as they came, or let go. */
+static remat_status pass_on(build *b, uint32_t turn, uint32_t s, presence here, bool exact)
 {
-    const presence next = {kept_at(b, stage + 1, s), REMAT_NONE};
+    const presence next = {kept_at(b, turn + 1, s), REMAT_NONE};
     TRY(add(b, here, 1));
     TRY(add(b, next, -1));
     return row(b, 0, exact ? 0 : INFINITY);
 }
 
-static remat_status make_output(build *b, uint32_t stage, uint32_t op, uint32_t s)
+static remat_status make_output(build *b, uint32_t turn, uint32_t op, uint32_t s)
 {
-    const presence here = {run_at(b, stage, op), kept_at(b, stage, s)};
+    const presence here = {run_at(b, turn, op), kept_at(b, turn, s)};
     b->now[s] = here;
     TRY(in_memory(b, here.a, bytes_of(b, s)));
     if (here.b == REMAT_NONE) return REMAT_OK;
@@ -301,27 +301,27 @@ static remat_status change(build *b, uint32_t s, presence to)
     return REMAT_OK;
 }
 
-/* Behind op: an output that nobody reads in this stage, or one of several, which may go while others stay. */
-static remat_status leave_output(build *b, uint32_t stage, uint32_t op, uint32_t s)
+/* Behind op: an output that nobody reads in this turn, or one of several, which may go while others stay. */
+static remat_status leave_output(build *b, uint32_t turn, uint32_t op, uint32_t s)
 {
     const presence here = b->now[s], old = {here.b, REMAT_NONE};
-    if (frontier_of(b->x, stage) == op) return REMAT_OK;
-    if (n_outputs(b->nm, op) == 1) return b->left[s] > 0 ? REMAT_OK : pass_on(b, stage, s, here, !b->x->any_order);
-    presence after = {kept_at(b, stage + 1, s), REMAT_NONE};
-    if (b->left[s] > 0) TRY(new_presence(b, stage, s, op, &after));
+    if (frontier_of(b->x, turn) == op) return REMAT_OK;
+    if (n_outputs(b->nm, op) == 1) return b->left[s] > 0 ? REMAT_OK : pass_on(b, turn, s, here, !b->x->any_order);
+    presence after = {kept_at(b, turn + 1, s), REMAT_NONE};
+    if (b->left[s] > 0) TRY(new_presence(b, turn, s, op, &after));
     TRY(at_most(b, after, here));
     if (!b->x->any_order) TRY(at_most(b, old, after));
     return change(b, s, after);
 }
 
-static remat_status leave_input(build *b, uint32_t stage, uint32_t op, uint32_t s)
+static remat_status leave_input(build *b, uint32_t turn, uint32_t op, uint32_t s)
 {
     const presence here = b->now[s];
-    presence next = {kept_at(b, stage + 1, s), REMAT_NONE};
-    if (--b->left[s] > 0) TRY(new_presence(b, stage, s, op, &next));
+    presence next = {kept_at(b, turn + 1, s), REMAT_NONE};
+    if (--b->left[s] > 0) TRY(new_presence(b, turn, s, op, &next));
     TRY(at_most(b, next, here));
     if (here.b == REMAT_NONE && here.a != REMAT_NONE && b->m->columns.items[here.a].name.letter == 'P') {
-        const rm_larger_of larger = {here.a, run_at(b, stage, op), next.a};
+        const rm_larger_of larger = {here.a, run_at(b, turn, op), next.a};
         TRY(RM_PUSH(b->ctx, b->x->larger, larger));
     }
     return change(b, s, next);
@@ -339,59 +339,59 @@ static bool may_free(const build *b, uint32_t op)
     return false;
 }
 
-static remat_status step_rows(build *b, uint32_t stage, uint32_t op, bool is_last, uint32_t *last_u)
+static remat_status step_rows(build *b, uint32_t turn, uint32_t op, bool is_last, uint32_t *last_u)
 {
     const rm_normal *nm = b->nm;
-    const presence self = {run_at(b, stage, op), REMAT_NONE};
+    const presence self = {run_at(b, turn, op), REMAT_NONE};
     for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(at_most(b, self, b->now[nm->in[k]]));
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(make_output(b, stage, op, nm->out[k]));
-    if (frontier_of(b->x, stage) == op) TRY(frontier_row(b, stage, op));
-    else if (is_last || may_free(b, op)) TRY(close_memory(b, stage, op, last_u));
-    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(leave_input(b, stage, op, nm->in[k]));
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(leave_output(b, stage, op, nm->out[k]));
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(make_output(b, turn, op, nm->out[k]));
+    if (frontier_of(b->x, turn) == op) TRY(frontier_row(b, turn, op));
+    else if (is_last || may_free(b, op)) TRY(close_memory(b, turn, op, last_u));
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(leave_input(b, turn, op, nm->in[k]));
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(leave_output(b, turn, op, nm->out[k]));
     return REMAT_OK;
 }
 
-static remat_status stage_rows(build *b, uint32_t stage)
+static remat_status turn_rows(build *b, uint32_t turn)
 {
     const rm_normal *nm = b->nm;
-    const uint32_t limit = op_limit(b->x, stage);
+    const uint32_t limit = op_limit(b->x, turn);
     uint32_t last_u = REMAT_NONE, last_op = REMAT_NONE;
     b->memory.n = 0;
     memset(b->left, 0, nm->n_stores * sizeof *b->left);
     for (uint32_t op = 0; op < limit; op++) {
-        if (run_at(b, stage, op) == REMAT_NONE) continue;
+        if (run_at(b, turn, op) == REMAT_NONE) continue;
         last_op = op;
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) b->left[nm->in[k]]++;
     }
     for (uint32_t s = 0; s < nm->n_stores; s++) {
-        b->now[s] = (presence){kept_at(b, stage, s), REMAT_NONE};
+        b->now[s] = (presence){kept_at(b, turn, s), REMAT_NONE};
         TRY(in_memory(b, b->now[s].a, bytes_of(b, s)));
-        if (b->now[s].a != REMAT_NONE && b->left[s] == 0 && run_at(b, stage, nm->producer[s]) == REMAT_NONE)
-            TRY(pass_on(b, stage, s, b->now[s], true));
+        if (b->now[s].a != REMAT_NONE && b->left[s] == 0 && run_at(b, turn, nm->producer[s]) == REMAT_NONE)
+            TRY(pass_on(b, turn, s, b->now[s], true));
     }
     for (uint32_t op = 0; op < limit; op++)
-        if (run_at(b, stage, op) != REMAT_NONE) TRY(step_rows(b, stage, op, op == last_op, &last_u));
-    return token_rows(b, stage);
+        if (run_at(b, turn, op) != REMAT_NONE) TRY(step_rows(b, turn, op, op == last_op, &last_u));
+    return token_rows(b, turn);
 }
 
 /* ---- as printed ---- */
 
 /* FREE_t_s_k of (5) to (7), where nobody else frees: s is an input of op k, or one of its several outputs. */
-static remat_status free_rows(build *b, uint32_t stage, uint32_t op, uint32_t s)
+static remat_status free_rows(build *b, uint32_t turn, uint32_t op, uint32_t s)
 {
     const rm_normal *nm = b->nm;
-    const rm_column c = {.upper = 1, .integer = true, .name = {'F', {stage, s, op}, 3}};
+    const rm_column c = {.upper = 1, .integer = true, .name = {'F', {turn, s, op}, 3}};
     uint32_t column, n_hazards = 1;
     TRY(rm_model_column(b->ctx, b->m, &c, &column));
     for (int part = 0; part < 2; part++) { /* 1 - FREE <= hazards; hazards <= kappa (1 - FREE) */
-        const uint32_t next = kept_at(b, stage + 1, s);
-        TRY(term(b, run_at(b, stage, op), -1));
+        const uint32_t next = kept_at(b, turn + 1, s);
+        TRY(term(b, run_at(b, turn, op), -1));
         TRY(term(b, next, 1));
         if (part == 0 && next != REMAT_NONE) n_hazards++;
         for (uint32_t k = nm->reader_begin[s]; k < nm->reader_begin[s + 1]; k++) {
-            if (nm->readers[k] <= op || nm->readers[k] >= op_limit(b->x, stage)) continue;
-            const uint32_t reader = run_at(b, stage, nm->readers[k]);
+            if (nm->readers[k] <= op || nm->readers[k] >= op_limit(b->x, turn)) continue;
+            const uint32_t reader = run_at(b, turn, nm->readers[k]);
             TRY(term(b, reader, 1));
             if (part == 0 && reader != REMAT_NONE) n_hazards++;
         }
@@ -401,30 +401,30 @@ static remat_status free_rows(build *b, uint32_t stage, uint32_t op, uint32_t s)
     return in_memory(b, column, -bytes_of(b, s));
 }
 
-static remat_status plain_stage_rows(build *b, uint32_t stage)
+static remat_status plain_turn_rows(build *b, uint32_t turn)
 {
     const rm_normal *nm = b->nm;
     uint32_t last_u = REMAT_NONE;
     b->memory.n = 0;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
-        const presence kept = {kept_at(b, stage + 1, s), REMAT_NONE};
-        const presence here = {run_at(b, stage, nm->producer[s]), kept_at(b, stage, s)};
+        const presence kept = {kept_at(b, turn + 1, s), REMAT_NONE};
+        const presence here = {run_at(b, turn, nm->producer[s]), kept_at(b, turn, s)};
         TRY(in_memory(b, here.b, bytes_of(b, s)));
         if (kept.a != REMAT_NONE) TRY(at_most(b, kept, here)); /* (1c) */
     }
-    for (uint32_t op = 0; op < op_limit(b->x, stage); op++) {
-        const presence self = {run_at(b, stage, op), REMAT_NONE};
+    for (uint32_t op = 0; op < op_limit(b->x, turn); op++) {
+        const presence self = {run_at(b, turn, op), REMAT_NONE};
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) { /* (1b) */
-            const presence here = {run_at(b, stage, nm->producer[nm->in[k]]), kept_at(b, stage, nm->in[k])};
+            const presence here = {run_at(b, turn, nm->producer[nm->in[k]]), kept_at(b, turn, nm->in[k])};
             TRY(at_most(b, self, here));
         }
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(in_memory(b, self.a, bytes_of(b, nm->out[k])));
-        TRY(close_memory(b, stage, op, &last_u));
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(free_rows(b, stage, op, nm->in[k]));
+        TRY(close_memory(b, turn, op, &last_u));
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(free_rows(b, turn, op, nm->in[k]));
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1] && n_outputs(nm, op) > 1; k++)
-            TRY(free_rows(b, stage, op, nm->out[k]));
+            TRY(free_rows(b, turn, op, nm->out[k]));
     }
-    return token_rows(b, stage);
+    return token_rows(b, turn);
 }
 
 /* ---- all of it ---- */
@@ -445,7 +445,7 @@ static remat_status build_model(build *b)
     set_scales(b);
     TRY(add_columns(b));
     if (x->any_order) TRY(any_order_rows(b));
-    for (uint32_t stage = 0; stage < x->n_stages; stage++) TRY(x->plain ? plain_stage_rows(b, stage) : stage_rows(b, stage));
+    for (uint32_t turn = 0; turn < x->n_turns; turn++) TRY(x->plain ? plain_turn_rows(b, turn) : turn_rows(b, turn));
     return REMAT_OK;
 }
 
@@ -458,12 +458,12 @@ size_t rm_checkmate_entries(const remat_ctx *ctx)
 remat_status rm_checkmate_build(remat_ctx *ctx, rm_checkmate *x)
 {
     build b = {.ctx = ctx, .x = x, .nm = x->nm, .m = &x->model};
-    const uint64_t n_stages = (uint64_t)x->nm->n_ops * x->splits;
-    if (n_stages * ((uint64_t)x->nm->n_ops + x->nm->n_stores) / 2 > rm_model_most_terms(&x->model)) /* not even tables for it */
+    const uint64_t n_turns = (uint64_t)x->nm->n_ops * x->splits;
+    if (n_turns * ((uint64_t)x->nm->n_ops + x->nm->n_stores) / 2 > rm_model_most_terms(&x->model)) /* not even tables for it */
         return rm_model_too_large(ctx, &x->model);
-    x->n_stages = (uint32_t)n_stages;
-    TRY(RM_SCRATCH(ctx, x->run, n_stages * x->nm->n_ops));
-    TRY(RM_SCRATCH(ctx, x->kept, (n_stages + 1) * x->nm->n_stores));
+    x->n_turns = (uint32_t)n_turns;
+    TRY(RM_SCRATCH(ctx, x->run, n_turns * x->nm->n_ops));
+    TRY(RM_SCRATCH(ctx, x->kept, (n_turns + 1) * x->nm->n_stores));
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = build_model(&b);
     RM_VEC_FREE(&ctx->heap, b.memory);
@@ -483,9 +483,9 @@ void rm_checkmate_free(remat_ctx *ctx, rm_checkmate *x)
 remat_status rm_checkmate_codes(remat_ctx *ctx, const rm_checkmate *x, const double *values, rm_codes *out)
 {
     out->n = 0;
-    for (uint32_t stage = 0; stage < x->n_stages; stage++)
+    for (uint32_t turn = 0; turn < x->n_turns; turn++)
         for (uint32_t op = 0; op < x->nm->n_ops; op++) {
-            const uint32_t column = x->run[(size_t)stage * x->nm->n_ops + op];
+            const uint32_t column = x->run[(size_t)turn * x->nm->n_ops + op];
             if (column != REMAT_NONE && values[column] > 0.5) TRY(RM_PUSH(ctx, *out, op));
         }
     return REMAT_OK;
@@ -511,24 +511,24 @@ remat_status rm_checkmate_start(remat_ctx *ctx, const rm_checkmate *x, const rm_
 {
     const rm_normal *nm = x->nm;
     rm_bits retained;
-    uint32_t group = 0; /* the op whose stages these are */
+    uint32_t group = 0; /* the op whose turns these are */
     bool all = true;    /* every run has its column */
     const rm_mark mark = rm_scratch_mark(ctx);
     *fits = false;
     if (x->plain) return REMAT_OK; /* U and FREE are not derived */
     memset(values, 0, x->model.columns.n * sizeof *values);
     for (size_t i = 0; i < codes->n; i++) {
-        const uint32_t stage = (group < nm->n_ops ? group : nm->n_ops - 1) * x->splits + x->splits - 1;
-        const uint32_t column = x->run[(size_t)stage * nm->n_ops + codes->items[i]];
+        const uint32_t turn = (group < nm->n_ops ? group : nm->n_ops - 1) * x->splits + x->splits - 1;
+        const uint32_t column = x->run[(size_t)turn * nm->n_ops + codes->items[i]];
         all = all && column != REMAT_NONE;
         if (column != REMAT_NONE) values[column] = 1;
         if (codes->items[i] == group) group++;
     }
     remat_status status = rm_retained_of(ctx, nm, codes->items, codes->n, &retained);
-    for (uint32_t stage = 1; stage <= x->n_stages && status == REMAT_OK; stage++)
+    for (uint32_t turn = 1; turn <= x->n_turns && status == REMAT_OK; turn++)
         for (uint32_t s = 0; s < nm->n_stores; s++) {
-            const uint32_t column = x->kept[(size_t)stage * nm->n_stores + s];
-            const bool kept = stage == x->n_stages ? nm->is_output[s] : rm_bit(&retained, stage / x->splits, s);
+            const uint32_t column = x->kept[(size_t)turn * nm->n_stores + s];
+            const bool kept = turn == x->n_turns ? nm->is_output[s] : rm_bit(&retained, turn / x->splits, s);
             if (column != REMAT_NONE && kept) values[column] = 1;
         }
     if (status == REMAT_OK) {

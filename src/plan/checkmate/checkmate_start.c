@@ -54,7 +54,7 @@ static remat_status gaps_kept(remat_ctx *ctx, const rm_normal *nm, const rm_code
     return REMAT_OK;
 }
 
-static remat_status offer_staged(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_codes *staged,
+static remat_status offer_in_turns(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_codes *in_turns,
                                  rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -62,16 +62,16 @@ static remat_status offer_staged(const rm_problem *p, const rm_normal *nm, const
     if (codes->n == 0) return REMAT_OK;
     if (is_in_order(nm, codes)) TRY(rm_retained_of(ctx, nm, codes->items, codes->n, &retained));
     else TRY(gaps_kept(ctx, nm, codes, &retained));
-    TRY(rm_optimal_r(ctx, nm, &retained, staged));
-    return rm_offer_codes(p, nm, staged, best);
+    TRY(rm_optimal_r(ctx, nm, &retained, in_turns));
+    return rm_offer_codes(p, nm, in_turns, best);
 }
 
-remat_status rm_offer_staged(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best)
+remat_status rm_offer_in_turns(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best)
 {
     const rm_mark mark = rm_scratch_mark(p->ctx);
-    rm_codes staged = {0};
-    const remat_status status = offer_staged(p, nm, codes, &staged, best);
-    RM_VEC_FREE(&p->ctx->heap, staged);
+    rm_codes in_turns = {0};
+    const remat_status status = offer_in_turns(p, nm, codes, &in_turns, best);
+    RM_VEC_FREE(&p->ctx->heap, in_turns);
     rm_scratch_release(p->ctx, mark);
     return status;
 }
@@ -79,10 +79,10 @@ remat_status rm_offer_staged(const rm_problem *p, const rm_normal *nm, const rm_
 static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_codes *codes, rm_incumbent *best)
 {
     for (int i = 0; i < 2 * RM_ROUNDING_BUDGETS && p->budget_bytes >= 0; i++) {
-        const unsigned rules = i < RM_ROUNDING_BUDGETS ? 0 : RM_RULES;
+        const unsigned rules = i < RM_ROUNDING_BUDGETS ? 0 : RM_BOUND_RULES;
         if (rules && rm_is_late(p->ctx)) break; /* without them it goes on: a plan there is, whatever the time */
         TRY(rm_round_order_bound(p->ctx, nm, rm_rounding_budget(p->budget_bytes, i % RM_ROUNDING_BUDGETS), rules, NULL, codes));
-        TRY(rm_offer_staged(p, nm, codes, best));
+        TRY(rm_offer_in_turns(p, nm, codes, best));
     }
     return REMAT_OK;
 }
@@ -121,7 +121,7 @@ static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out
 }
 
 /* auto's search. Its work is in units of its own. */
-static remat_status climb(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, rm_codes *found)
+static remat_status anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, rm_codes *found)
 {
     remat_ctx *ctx = p->ctx;
     rm_normal ordered;
@@ -136,14 +136,14 @@ static remat_status climb(const rm_problem *p, const rm_normal *nm, const rm_cod
     return status;
 }
 
-remat_status rm_climb_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, bool staged,
+remat_status rm_anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, bool in_turns,
                                rm_incumbent *best)
 {
     const rm_mark mark = rm_scratch_mark(p->ctx);
     rm_codes found = {0};
-    remat_status status = climb(p, nm, seed, edits, &found);
-    if (status == REMAT_OK) status = rm_offer_staged(p, nm, &found, best);
-    if (status == REMAT_OK && found.n && !staged && !rm_fits(p, best->peak_bytes)) status = rm_offer_codes(p, nm, &found, best);
+    remat_status status = anneal_in_order(p, nm, seed, edits, &found);
+    if (status == REMAT_OK) status = rm_offer_in_turns(p, nm, &found, best);
+    if (status == REMAT_OK && found.n && !in_turns && !rm_fits(p, best->peak_bytes)) status = rm_offer_codes(p, nm, &found, best);
     RM_VEC_FREE(&p->ctx->heap, found);
     rm_scratch_release(p->ctx, mark);
     return status;
@@ -159,7 +159,7 @@ remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incu
         if (tries > 1 && rm_fits(p, best->peak_bytes)) break; /* longer where nothing fits yet */
         status = rm_codes_of_steps(p->ctx, nm, &best->steps, &codes);
         if (status == REMAT_OK)
-            status = rm_climb_in_order(p, nm, &codes, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), true, best);
+            status = rm_anneal_in_order(p, nm, &codes, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), true, best);
     }
     rm_scratch_release(p->ctx, mark);
     RM_VEC_FREE(&p->ctx->heap, codes);

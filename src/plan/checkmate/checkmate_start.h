@@ -6,11 +6,11 @@
 #include "milp/backend.h"
 #include "plan/search/search.h"
 
-/* Brings an order into the graph's own order of first runs, each op at most once a stage, and offers it. */
-remat_status rm_offer_staged(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best);
+/* Brings an order into the graph's own order of first runs, each op at most once a turn, and offers it. */
+remat_status rm_offer_in_turns(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best);
 /* Searches in the graph's order from `seed` (which is longer than keep-all), half of the time and that many edits; offers what it finds, brought into
- * Checkmate's form. Not `staged`: as it is, too, if that does not fit. */
-remat_status rm_climb_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, bool staged,
+ * Checkmate's form. Not `in_turns`: as it is, too, if that does not fit. */
+remat_status rm_anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, bool in_turns,
                                rm_incumbent *best);
 /* The best of roundings of the bound's program, and of what auto finds in a short time. */
 remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incumbent *best);

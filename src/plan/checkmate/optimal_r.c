@@ -1,12 +1,12 @@
-/* optimal_r.c: the least recomputation for a given choice of what is retained, stage by stage (checkmate 5.1.1).
+/* optimal_r.c: the least recomputation for a given choice of what is retained, turn by turn (checkmate 5.1.1).
  *
- * From the last stage to the first, `wanted` holds the storages that later stages read out of memory. A stage runs its own op,
- * and from there down to op 0 every op that makes something wanted which is not retained into this stage; what such an op reads
- * is wanted in turn, and what it makes no longer is. What is still wanted at the stage's beginning is retained, so it is wanted
- * of the stage before. By induction each stage runs the fewest ops that any choice below `retained` allows.
+ * From the last turn to the first, `wanted` holds the storages that later turns read out of memory. A turn runs its own op,
+ * and from there down to op 0 every op that makes something wanted which is not retained into this turn; what such an op reads
+ * is wanted too, and what it makes no longer is. What is still wanted at the turn's beginning is retained, so it is wanted
+ * of the turn before. By induction each turn runs the fewest ops that any choice below `retained` allows.
  * A token is no longer good once the op of its base runs: then its op runs too, found by going over the row again.
  *
- * Cost: O(edges) a stage, times the number of tokens that lose their base, which is nearly always none. */
+ * Cost: O(edges) a turn, times the number of tokens that lose their base, which is nearly always none. */
 #include "plan/checkmate/optimal_r.h"
 
 #include <string.h>
@@ -14,29 +14,29 @@
 typedef struct backing {
     const rm_normal *nm;
     const rm_bits *retained;
-    rm_bits runs;           /* by stage, by op */
+    rm_bits runs;           /* by turn, by op */
     uint8_t *wanted;        /* by storage: by what comes later */
-    uint8_t *wanted_at_end; /* by storage: behind the stage at hand */
-    uint8_t *stale;         /* by storage: a token whose base is made again in this stage */
+    uint8_t *wanted_at_end; /* by storage: behind the turn at hand */
+    uint8_t *stale;         /* by storage: a token whose base is made again in this turn */
 } backing;
 
-static bool is_there(const backing *x, uint32_t stage, uint32_t store)
+static bool is_there(const backing *x, uint32_t turn, uint32_t store)
 {
     const uint32_t maker = x->nm->producer[store];
-    if (maker >= stage || x->stale[store]) return false;
-    return x->nm->pinned[maker] || rm_bit(x->retained, stage, store);
+    if (maker >= turn || x->stale[store]) return false;
+    return x->nm->pinned[maker] || rm_bit(x->retained, turn, store);
 }
 
-static bool has_to_run(const backing *x, uint32_t stage, uint32_t op)
+static bool has_to_run(const backing *x, uint32_t turn, uint32_t op)
 {
-    if (op == stage) return true;
+    if (op == turn) return true;
     for (uint32_t k = x->nm->out_begin[op]; k < x->nm->out_begin[op + 1]; k++)
-        if (x->wanted[x->nm->out[k]] && !is_there(x, stage, x->nm->out[k])) return true;
+        if (x->wanted[x->nm->out[k]] && !is_there(x, turn, x->nm->out[k])) return true;
     return false;
 }
 
 /* True: a wanted token that was taken from memory has lost its base. */
-static bool run(backing *x, uint32_t stage, uint32_t op)
+static bool run(backing *x, uint32_t turn, uint32_t op)
 {
     const rm_normal *nm = x->nm;
     bool lost = false;
@@ -45,17 +45,17 @@ static bool run(backing *x, uint32_t stage, uint32_t op)
         for (uint32_t j = nm->token_begin[nm->out[k]]; j < nm->token_begin[nm->out[k] + 1]; j++)
             if (x->wanted[nm->tokens[j]] && !nm->pinned[nm->producer[nm->tokens[j]]]) x->stale[nm->tokens[j]] = lost = true;
     for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) x->wanted[nm->in[k]] = 1;
-    rm_bit_set(&x->runs, stage, op);
+    rm_bit_set(&x->runs, turn, op);
     return lost;
 }
 
-static bool fill_row(backing *x, uint32_t stage)
+static bool fill_row(backing *x, uint32_t turn)
 {
     bool lost = false;
     memcpy(x->wanted, x->wanted_at_end, x->nm->n_stores);
-    memset(x->runs.words + stage * x->runs.stride, 0, x->runs.stride * sizeof *x->runs.words);
-    for (uint32_t op = stage + 1; op-- > 0;)
-        if (has_to_run(x, stage, op)) lost |= run(x, stage, op);
+    memset(x->runs.words + turn * x->runs.stride, 0, x->runs.stride * sizeof *x->runs.words);
+    for (uint32_t op = turn + 1; op-- > 0;)
+        if (has_to_run(x, turn, op)) lost |= run(x, turn, op);
     return !lost;
 }
 
@@ -67,19 +67,19 @@ static remat_status fill(remat_ctx *ctx, backing *x)
     TRY(RM_SCRATCH(ctx, x->wanted_at_end, nm->n_stores));
     TRY(RM_SCRATCH(ctx, x->stale, nm->n_stores));
     if (nm->n_stores) memcpy(x->wanted, nm->is_output, nm->n_stores);
-    for (uint32_t stage = nm->n_ops; stage-- > 0;) {
+    for (uint32_t turn = nm->n_ops; turn-- > 0;) {
         memcpy(x->wanted_at_end, x->wanted, nm->n_stores);
         memset(x->stale, 0, nm->n_stores);
-        while (!fill_row(x, stage)) {}
+        while (!fill_row(x, turn)) {}
     }
     return REMAT_OK;
 }
 
 static remat_status emit(remat_ctx *ctx, const backing *x, rm_codes *out)
 {
-    for (uint32_t stage = 0; stage < x->nm->n_ops; stage++)
-        for (uint32_t op = 0; op <= stage; op++)
-            if (rm_bit(&x->runs, stage, op)) TRY(RM_PUSH(ctx, *out, op));
+    for (uint32_t turn = 0; turn < x->nm->n_ops; turn++)
+        for (uint32_t op = 0; op <= turn; op++)
+            if (rm_bit(&x->runs, turn, op)) TRY(RM_PUSH(ctx, *out, op));
     return REMAT_OK;
 }
 
@@ -98,19 +98,19 @@ remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *re
 
 static remat_status find_retained(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n, rm_bits *retained)
 {
-    uint32_t *stages, *read_until; /* by step; by storage: the last stage that reads it out of memory, plus one */
-    uint32_t stage = 0;
-    TRY(RM_SCRATCH(ctx, stages, n));
+    uint32_t *turns, *read_until; /* by step; by storage: the last turn that reads it out of memory, plus one */
+    uint32_t turn = 0;
+    TRY(RM_SCRATCH(ctx, turns, n));
     TRY(RM_SCRATCH(ctx, read_until, nm->n_stores));
     for (size_t i = 0; i < n; i++) {
-        stages[i] = stage;
-        if (codes[i] == stage) stage++;
+        turns[i] = turn;
+        if (codes[i] == turn) turn++;
     }
     for (uint32_t s = 0; s < nm->n_stores; s++) read_until[s] = nm->is_output[s] ? nm->n_ops : 0;
     for (size_t i = n; i-- > 0;) {
         const rm_code op = codes[i];
         const uint32_t at =
-            stages[i] < nm->n_ops ? stages[i] : nm->n_ops - 1; /* what runs behind the last stage is part of it */
+            turns[i] < nm->n_ops ? turns[i] : nm->n_ops - 1; /* what runs behind the last turn is part of it */
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             for (uint32_t t = at + 1; t < read_until[nm->out[k]]; t++) rm_bit_set(retained, t, nm->out[k]);
             read_until[nm->out[k]] = 0;

@@ -1,8 +1,8 @@
-/* kernel_copies.c: recomputation between fusion groups (min-cut paper, section 3.7).
+/* kernel_copies.c: recomputation between kernels (min-cut paper, section 3.7).
  *
- * Problem: group A makes values that group B reads, and an op between them keeps the two from being one kernel. Some of these values may be
+ * Problem: kernel A makes values that kernel B reads, and an op between them keeps the two from being one kernel. Some of these values may be
  * cheaper to compute again inside B than to write and to read.
- * Method: for every touching pair of groups (A, B), the minimum cut of Algorithms 1 and 2 (saved_cut.c) with the ops of A as V_f and those of B
+ * Method: for every touching pair of kernels (A, B), the minimum cut of Algorithms 1 and 2 (saved_cut.c) with the ops of A as V_f and those of B
  * outside. Saving a storage costs B's read of it, and A's write unless somebody else reads it too ("in V_m", says the paper), or it
  * is an output. Where the cut is cheaper than what B reads now, the ops of A behind the cut are copied into B.
  *   - Only what B's reads depend on inside A is looked at: a pair costs what its own ops cost.
@@ -29,7 +29,7 @@ enum { ROUND_WORK = 16 }; /* what an op or an input costs in a round besides its
 typedef struct state {
     const remat_graph *g;
     rm_trace trace;
-    rm_kernels groups;
+    rm_kernels kernels;
     rm_kernel_traffic traffic;
 } state;
 
@@ -43,20 +43,20 @@ typedef struct round { /* arrays live in scratch */
     const remat_graph *g;
     rm_cut_space space;
     uint8_t *banned, *delivered; /* by op; by root value */
-    uint32_t *n_readers;         /* by root value: groups besides the maker's that read it */
+    uint32_t *n_readers;         /* by root value: kernels besides the maker's that read it */
     int64_t *price;              /* by root value, of the pair at hand */
-    uint32_t b;                  /* the group that reads */
+    uint32_t b;                  /* the kernel that reads */
     int64_t *reads_now;          /* by root value: bytes that b reads of it, or REMAT_ABSENT */
-    uint32_t *fixed;             /* by root value: 1 + the last group that reads it through a view from elsewhere */
-    uint32_t *head, *next;       /* by group: the first of b's inputs that it makes; by place in g->in: the next one */
+    uint32_t *fixed;             /* by root value: 1 + the last kernel that reads it through a view from elsewhere */
+    uint32_t *head, *next;       /* by kernel: the first of b's inputs that it makes; by place in g->in: the next one */
     uint32_t *reader;            /* by place in g->in: the op */
     uint8_t *in_cone, *is_saved; /* by op: in the cone, or to be copied; by root value. Both 0 between pairs */
     uint32_t *cone, *readers;    /* ops: inputs before users; ascending */
     uint32_t n_cone, n_pair_readers;
     frame *stack;
-    RM_VEC(uint32_t) copies;             /* ops, group after group */
-    uint32_t *copies_begin, *copies_end; /* by group */
-    uint8_t *copied;                     /* by op: some group has a copy */
+    RM_VEC(uint32_t) copies;             /* ops, kernel after kernel */
+    uint32_t *copies_begin, *copies_end; /* by kernel */
+    uint8_t *copied;                     /* by op: some kernel has a copy */
     size_t room;                         /* for more copies */
 } round;
 
@@ -69,11 +69,11 @@ static remat_status look_at(remat_ctx *ctx, const remat_graph *g, state *out)
     TRY(RM_SCRATCH(ctx, steps, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
     TRY(rm_trace_of(ctx, g, steps, g->n_ops, &out->trace));
-    TRY(rm_kernels_find(ctx, &out->trace, &out->groups));
-    return rm_kernel_traffic_of(ctx, &out->trace, &out->groups, &out->traffic);
+    TRY(rm_kernels_find(ctx, &out->trace, &out->kernels));
+    return rm_kernel_traffic_of(ctx, &out->trace, &out->kernels, &out->traffic);
 }
 
-/* As in the cut between the passes (recompute_rules.c): random ops, reductions; all ops of a group are fusible. */
+/* As in the cut between the passes (recompute_rules.c): random ops, reductions; all ops of a kernel are fusible. */
 static bool must_run_once(const remat_ctx *ctx, const remat_graph *g, uint32_t op)
 {
     const remat_class c = rm_op_class(ctx, g, op);
@@ -91,7 +91,7 @@ static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, rou
     TRY(RM_SCRATCH(ctx, r->price, g->n_values));
     TRY(RM_SCRATCH(ctx, r->reads_now, g->n_values));
     TRY(RM_SCRATCH(ctx, r->fixed, g->n_values));
-    TRY(RM_SCRATCH(ctx, r->head, s->groups.n));
+    TRY(RM_SCRATCH(ctx, r->head, s->kernels.n));
     TRY(RM_SCRATCH(ctx, r->next, g->n_in));
     TRY(RM_SCRATCH(ctx, r->reader, g->n_in));
     TRY(RM_SCRATCH(ctx, r->in_cone, g->n_ops));
@@ -99,11 +99,11 @@ static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, rou
     TRY(RM_SCRATCH(ctx, r->cone, g->n_ops));
     TRY(RM_SCRATCH(ctx, r->readers, g->n_in));
     TRY(RM_SCRATCH(ctx, r->stack, (size_t)g->n_ops + 1));
-    TRY(RM_SCRATCH(ctx, r->copies_begin, s->groups.n));
-    TRY(RM_SCRATCH(ctx, r->copies_end, s->groups.n));
+    TRY(RM_SCRATCH(ctx, r->copies_begin, s->kernels.n));
+    TRY(RM_SCRATCH(ctx, r->copies_end, s->kernels.n));
     TRY(RM_SCRATCH(ctx, r->copied, g->n_ops));
     for (uint32_t v = 0; v < g->n_values; v++) r->reads_now[v] = REMAT_ABSENT;
-    for (uint32_t k = 0; k < s->groups.n; k++) r->head[k] = REMAT_NONE;
+    for (uint32_t k = 0; k < s->kernels.n; k++) r->head[k] = REMAT_NONE;
     for (uint32_t i = 0; i < s->trace.n_made; i++) {
         r->n_readers[s->trace.root[i]] = s->traffic.n_readers[i];
         r->delivered[s->trace.root[i]] = s->trace.delivered[i];
@@ -117,12 +117,12 @@ static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, rou
 
 /* ---- one pair ---- */
 
-static bool is_made_in(const round *r, uint32_t value, uint32_t group)
+static bool is_made_in(const round *r, uint32_t value, uint32_t kernel)
 {
-    return r->g->producer[value] != REMAT_NONE && r->s->groups.of[r->g->producer[value]] == group;
+    return r->g->producer[value] != REMAT_NONE && r->s->kernels.of[r->g->producer[value]] == kernel;
 }
 
-/* The ops of group a that this op depends on, and itself, behind those that are in the cone already. */
+/* The ops of kernel a that this op depends on, and itself, behind those that are in the cone already. */
 static void add_to_cone(round *r, uint32_t a, uint32_t wanted)
 {
     const remat_graph *g = r->g;
@@ -173,7 +173,7 @@ static void set_prices(round *r)
         }
 }
 
-/* What b pays now for what it reads of group a; marks the storages in is_saved while it counts. */
+/* What b pays now for what it reads of kernel a; marks the storages in is_saved while it counts. */
 static int64_t price_now(round *r, uint32_t a)
 {
     int64_t sum = 0; /* distinct storages: below 2 * 2^62 */
@@ -262,11 +262,11 @@ static remat_status one_pair(round *r, uint32_t a)
 
 /* ---- one round ---- */
 
-/* b's reads, ascending, by the group that makes them. */
+/* b's reads, ascending, by the kernel that makes them. */
 static void list_reads(round *r, uint32_t b)
 {
     const remat_graph *g = r->g;
-    const rm_kernels *all = &r->s->groups;
+    const rm_kernels *all = &r->s->kernels;
     for (uint32_t i = all->begin[b + 1]; i-- > all->begin[b];)
         for (uint32_t op = all->steps[i], k = g->in_begin[op + 1]; k-- > g->in_begin[op];) {
             const uint32_t value = g->in[k], maker = g->producer[value], owner = g->producer[g->root[value]];
@@ -281,7 +281,7 @@ static void list_reads(round *r, uint32_t b)
 static remat_status take_from_one(round *r, uint32_t b)
 {
     const remat_graph *g = r->g;
-    const rm_kernels *all = &r->s->groups;
+    const rm_kernels *all = &r->s->kernels;
     const rm_kernel_traffic *traffic = &r->s->traffic;
     remat_status status = REMAT_OK;
     r->b = b;
@@ -295,7 +295,7 @@ static remat_status take_from_one(round *r, uint32_t b)
             const uint32_t a = all->of[maker];
             const bool open = a != b && r->head[a] != REMAT_NONE && r->copies_end[a] == r->copies_begin[a];
             if (open && r->copies_end[b] == 0 && status == REMAT_OK && !rm_spend(r->ctx, 1)) status = one_pair(r, a);
-            r->head[a] = REMAT_NONE; /* each group once */
+            r->head[a] = REMAT_NONE; /* each kernel once */
         }
     for (uint32_t i = traffic->begin[b]; i < traffic->begin[b + 1]; i++)
         r->reads_now[rm_instance_root(&r->s->trace, traffic->reads[i].instance)] = REMAT_ABSENT;
@@ -304,14 +304,14 @@ static remat_status take_from_one(round *r, uint32_t b)
 
 /* ---- the graph after a round ---- */
 
-/* Copied ops whose results nobody reads any more. A group that gives has taken nothing in this round, so its own reads are as they were. */
+/* Copied ops whose results nobody reads any more. A kernel that gives has taken nothing in this round, so its own reads are as they were. */
 static remat_status find_unread(const round *r, uint8_t *unread)
 {
     const remat_graph *g = r->g;
-    const rm_kernels *all = &r->s->groups;
+    const rm_kernels *all = &r->s->kernels;
     uint32_t *uses, *copied_into;
     TRY(RM_SCRATCH(r->ctx, uses, g->n_values));
-    TRY(RM_SCRATCH(r->ctx, copied_into, g->n_ops)); /* by op: 1 + the last group seen that has a copy of it */
+    TRY(RM_SCRATCH(r->ctx, copied_into, g->n_ops)); /* by op: 1 + the last kernel seen that has a copy of it */
     for (uint32_t b = 0; b < all->n; b++) {
         for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++) copied_into[r->copies.items[i]] = b + 1;
         const uint32_t n_copies = r->copies_end[b] - r->copies_begin[b], n = n_copies + all->begin[b + 1] - all->begin[b];
@@ -333,10 +333,10 @@ static remat_status find_unread(const round *r, uint8_t *unread)
     return REMAT_OK;
 }
 
-static remat_status write_group(round *r, rm_unroller *u, uint32_t b, const uint8_t *unread, uint32_t *outside)
+static remat_status write_kernel(round *r, rm_unroller *u, uint32_t b, const uint8_t *unread, uint32_t *outside)
 {
     const remat_graph *g = r->g;
-    const rm_kernels *all = &r->s->groups;
+    const rm_kernels *all = &r->s->kernels;
     const uint8_t phase = g->phase[all->steps[all->begin[b]]];
     for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
         for (uint32_t op = r->copies.items[i], k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
@@ -355,12 +355,12 @@ static remat_status write_round(round *r, remat_graph **out)
 {
     rm_unroller u = {0};
     uint8_t *unread;
-    uint32_t *outside; /* by value: what stands for it outside the group being written */
+    uint32_t *outside; /* by value: what stands for it outside the kernel being written */
     TRY(RM_SCRATCH(r->ctx, unread, r->g->n_ops));
     TRY(RM_SCRATCH(r->ctx, outside, r->g->n_values));
     TRY(find_unread(r, unread));
     remat_status status = rm_unroll_begin(r->ctx, r->g, &u);
-    for (uint32_t b = 0; b < r->s->groups.n && status == REMAT_OK; b++) status = write_group(r, &u, b, unread, outside);
+    for (uint32_t b = 0; b < r->s->kernels.n && status == REMAT_OK; b++) status = write_kernel(r, &u, b, unread, outside);
     if (status == REMAT_OK) status = rm_unroll_end(r->ctx, &u, out);
     remat_builder_free(u.to);
     return status;
@@ -375,8 +375,8 @@ static remat_status one_round(remat_ctx *ctx, const remat_graph *g, size_t *room
     TRY(look_at(ctx, g, &before));
     TRY(begin_round(ctx, &before, *room, &r));
     remat_status status = REMAT_OK;
-    for (uint32_t b = 0; b < before.groups.n && status == REMAT_OK; b++)
-        if (before.groups.fused[b]) status = take_from_one(&r, b);
+    for (uint32_t b = 0; b < before.kernels.n && status == REMAT_OK; b++)
+        if (before.kernels.fused[b]) status = take_from_one(&r, b);
     if (status == REMAT_OK && r.copies.n) status = write_round(&r, &next);
     const size_t n_copies = r.copies.n;
     RM_VEC_FREE(&ctx->heap, r.copies);
@@ -398,11 +398,11 @@ static remat_status tell(remat_ctx *ctx, const remat_graph *g, bool fused, remat
     state s;
     TRY(look_at(ctx, g, &s));
     if (!fused) {
-        TRY(rm_kernels_of_steps(ctx, &s.trace, &s.groups));
-        TRY(rm_kernel_traffic_of(ctx, &s.trace, &s.groups, &s.traffic));
+        TRY(rm_kernels_of_steps(ctx, &s.trace, &s.kernels));
+        TRY(rm_kernel_traffic_of(ctx, &s.trace, &s.kernels, &s.traffic));
     }
-    *out = (remat_traffic){.groups = s.traffic.groups, .others = s.traffic.others, .total_bytes = s.traffic.total};
-    for (uint32_t k = 0; k < s.groups.n; k++) out->n_groups += s.groups.fused[k];
+    *out = (remat_traffic){.kernels = s.traffic.kernels, .others = s.traffic.others, .total_bytes = s.traffic.total};
+    for (uint32_t k = 0; k < s.kernels.n; k++) out->n_kernels += s.kernels.fused[k];
     return REMAT_OK;
 }
 

@@ -28,7 +28,7 @@ typedef struct sweep {
     remat_ctx *ctx;
     const remat_graph *g;
     rm_incumbent *best;
-    rm_recompute_rules joint;
+    rm_recompute_rules rules;
     rm_cut_space space;
     uint8_t *saved;     /* by root value */
     uint8_t *runs_once; /* by op: whatever it costs */
@@ -43,7 +43,7 @@ typedef struct sweep {
 static remat_status begin(const rm_problem *p, rm_incumbent *best, sweep *s)
 {
     *s = (sweep){.p = p, .ctx = p->ctx, .g = p->graph, .best = best};
-    TRY(rm_recompute_rules_find(s->ctx, s->g, &s->joint));
+    TRY(rm_recompute_rules_find(s->ctx, s->g, &s->rules));
     TRY(rm_cut_space_new(s->ctx, s->g, &s->space));
     TRY(RM_SCRATCH(s->ctx, s->saved, s->g->n_values));
     return REMAT_OK;
@@ -52,7 +52,7 @@ static remat_status begin(const rm_problem *p, rm_incumbent *best, sweep *s)
 static remat_status try_hold(sweep *s, uint32_t hold, bool *fits)
 {
     s->steps.n = 0;
-    TRY(rm_saved_steps(s->ctx, s->g, &s->joint, s->saved, hold, &s->steps));
+    TRY(rm_saved_steps(s->ctx, s->g, &s->rules, s->saved, hold, &s->steps));
     rm_spend(s->ctx, (int64_t)(s->steps.n + s->g->n_in + s->g->n_values));
     if (s->steps.n == 0 && s->g->n_ops > 0) return REMAT_OK; /* too many steps */
     TRY(rm_offer(s->p, s->best, &s->steps));
@@ -65,10 +65,10 @@ static remat_status try_hold(sweep *s, uint32_t hold, bool *fits)
 static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again, const uint8_t *banned, bool *found)
 {
     rm_saved saved;
-    const rm_cut_problem problem = {.inside = s->joint.inside,
-                                    .outside = s->joint.outside,
-                                    .n_inside = s->joint.n_inside,
-                                    .n_outside = s->joint.n_outside,
+    const rm_cut_problem problem = {.inside = s->rules.inside,
+                                    .outside = s->rules.outside,
+                                    .n_inside = s->rules.n_inside,
+                                    .n_outside = s->rules.n_outside,
                                     .banned = banned,
                                     .price = price,
                                     .run_again = run_again};
@@ -82,7 +82,7 @@ static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again
 }
 
 /* The paper's own cut. */
-static remat_status plain(sweep *s, bool *found) { return cut(s, s->joint.weighed, NULL, s->joint.ban, found); }
+static remat_status plain(sweep *s, bool *found) { return cut(s, s->rules.weighed, NULL, s->rules.ban, found); }
 
 /* ---- with one ---- */
 
@@ -92,9 +92,9 @@ static remat_status price_bytes(sweep *s)
     TRY(RM_SCRATCH(s->ctx, s->price, g->n_values));
     TRY(RM_SCRATCH(s->ctx, s->run_again, g->n_ops));
     TRY(RM_SCRATCH(s->ctx, s->runs_once, g->n_ops));
-    for (uint32_t i = 0; i < s->joint.n_inside; i++) {
-        const uint32_t op = s->joint.inside[i];
-        s->runs_once[op] = rm_must_run_once(s->joint.ban[op]);
+    for (uint32_t i = 0; i < s->rules.n_inside; i++) {
+        const uint32_t op = s->rules.inside[i];
+        s->runs_once[op] = rm_must_run_once(s->rules.ban[op]);
         s->total_cost += g->cost[op]; /* total_cost of the graph is below 2^62 */
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             if (g->out_source[k] == REMAT_NONE) s->price[g->out[k]] = g->storage[g->out[k]];
@@ -109,12 +109,12 @@ static remat_status price_bytes(sweep *s)
  * first ones do, as their storages stay longest. */
 static void price_runs(sweep *s, int64_t level)
 {
-    for (uint32_t i = 0; i < s->joint.n_inside; i++) {
-        const uint32_t op = s->joint.inside[i];
+    for (uint32_t i = 0; i < s->rules.n_inside; i++) {
+        const uint32_t op = s->rules.inside[i];
         rm_uint128 price = (rm_uint128)s->g->cost[op] * (rm_uint128)level >> UNIT_BITS;
         if (price > (rm_uint128)s->total_bytes) price = (rm_uint128)s->total_bytes + 1;
-        if (s->slanted) price += price * i / s->joint.n_inside;
-        const bool late = s->g->phase[op] == REMAT_BACKWARD || op > s->joint.boundary;
+        if (s->slanted) price += price * i / s->rules.n_inside;
+        const bool late = s->g->phase[op] == REMAT_BACKWARD || op > s->rules.boundary;
         s->run_again[op] = late ? 0 : (int64_t)price;
     }
 }
@@ -137,7 +137,7 @@ static remat_status try_saved(sweep *s, bool *fits)
     TRY(is_new(s, &fresh));
     if (!fresh) return REMAT_OK;
     TRY(try_hold(s, RM_HOLD_ALL, fits));
-    for (uint32_t hold = s->joint.n_outside / 2; s->ctx->stopped == REMAT_DONE; hold /= 4) {
+    for (uint32_t hold = s->rules.n_outside / 2; s->ctx->stopped == REMAT_DONE; hold /= 4) {
         TRY(try_hold(s, hold, fits));
         if (hold == 0) break;
     }

@@ -19,7 +19,7 @@ enum { BACKWARD = 1, FORWARD = 2 };
 typedef struct expander {
     remat_ctx *ctx;
     const remat_graph *g;
-    const rm_recompute_rules *joint;
+    const rm_recompute_rules *rules;
     const uint8_t *saved;
     uint8_t *again;     /* by op of V_f: the backward pass runs it, when it asks for it */
     uint8_t *early;     /* by op: the forward pass runs it; a few are both */
@@ -33,14 +33,14 @@ typedef struct expander {
 
 static bool is_late(const expander *x, uint32_t op)
 { /* traced in the backward pass */
-    return x->g->phase[op] == REMAT_BACKWARD || op > x->joint->boundary;
+    return x->g->phase[op] == REMAT_BACKWARD || op > x->rules->boundary;
 }
 
 /* Reads of this value by the backward pass mean that its op runs again: it is of V_f, and its storage is not saved. */
 static bool comes_again(const expander *x, uint32_t value)
 {
     const uint32_t maker = x->g->producer[value];
-    return maker != REMAT_NONE && x->joint->in_forward[maker] && !x->g->pinned[maker] && !x->saved[x->g->root[value]] &&
+    return maker != REMAT_NONE && x->rules->in_forward[maker] && !x->g->pinned[maker] && !x->saved[x->g->root[value]] &&
            !rm_is_resident(x->g, value);
 }
 
@@ -49,12 +49,12 @@ static void find_demand(expander *x)
 {
     const remat_graph *g = x->g;
     for (uint32_t op = g->n_ops; op-- > 0;) {
-        const bool inside = x->joint->in_forward[op];
+        const bool inside = x->rules->in_forward[op];
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1] && inside; k++) {
             x->again[op] |= (x->wanted[g->out[k]] & BACKWARD) != 0;
             x->early[op] |= (x->wanted[g->out[k]] & FORWARD) != 0;
         }
-        if (op == x->joint->boundary || (inside && (!is_late(x, op) || !x->again[op]))) x->early[op] = 1;
+        if (op == x->rules->boundary || (inside && (!is_late(x, op) || !x->again[op]))) x->early[op] = 1;
         const bool backward = !x->early[op] || x->again[op];
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const bool again = comes_again(x, g->in[k]);
@@ -68,13 +68,13 @@ static void find_demand(expander *x)
 static uint32_t place(const expander *x, const uint32_t *places, uint32_t op, uint32_t last_pinned)
 {
     const remat_graph *g = x->g;
-    if (!x->early[op] || !is_late(x, op) || op == x->joint->boundary) return op;
+    if (!x->early[op] || !is_late(x, op) || op == x->rules->boundary) return op;
     uint32_t latest = REMAT_NONE;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
         const uint32_t maker = g->producer[g->in[k]];
         if (maker != REMAT_NONE && (latest == REMAT_NONE || places[maker] > latest)) latest = places[maker];
     }
-    if (latest == REMAT_NONE) latest = x->joint->boundary ? x->joint->boundary - 1 : 0;
+    if (latest == REMAT_NONE) latest = x->rules->boundary ? x->rules->boundary - 1 : 0;
     return g->pinned[op] && last_pinned > latest ? last_pinned : latest;
 }
 
@@ -132,11 +132,11 @@ static remat_status expand(expander *x)
     return REMAT_OK;
 }
 
-remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *joint, const uint8_t *saved, uint32_t hold,
+remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *rules, const uint8_t *saved, uint32_t hold,
                             rm_schedule *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    expander x = {.ctx = ctx, .g = g, .joint = joint, .saved = saved, .hold = hold, .out = out};
+    expander x = {.ctx = ctx, .g = g, .rules = rules, .saved = saved, .hold = hold, .out = out};
     x.demand = (rm_demand){.in_begin = g->in_begin, .in = g->in, .ask = due_maker, .run = run_op, .user = &x};
     remat_status status = RM_SCRATCH(ctx, x.again, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.early, g->n_ops);
@@ -153,7 +153,7 @@ remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recom
 
 /* ---- and back ---- */
 
-static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *joint, const remat_step *steps,
+static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *rules, const remat_step *steps,
                                    size_t n_steps, int64_t *out)
 {
     uint8_t *counts;   /* by root value: made or read by V_f, and not counted yet */
@@ -161,8 +161,8 @@ static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g, const r
     bool crossed = false;
     TRY(RM_SCRATCH(ctx, counts, g->n_values));
     TRY(RM_SCRATCH(ctx, crossing, g->n_values));
-    for (uint32_t i = 0; i < joint->n_inside; i++) {
-        const uint32_t op = joint->inside[i];
+    for (uint32_t i = 0; i < rules->n_inside; i++) {
+        const uint32_t op = rules->inside[i];
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) counts[g->root[g->in[k]]] = 1;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) counts[g->root[g->out[k]]] = 1;
     }
@@ -175,21 +175,21 @@ static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g, const r
             const uint32_t root = g->root[g->in[k]];
             if (!counts[root] || !(crossing[g->in[k]] || rm_is_resident(g, root))) continue;
             counts[root] = 0;
-            if (rm_add_overflows(*out, joint->price[root], out)) return rm_fail(ctx, REMAT_E_APPLIES, "prices pass 2^62");
+            if (rm_add_overflows(*out, rules->price[root], out)) return rm_fail(ctx, REMAT_E_APPLIES, "prices pass 2^62");
         }
-        crossed = crossed || op == joint->boundary;
+        crossed = crossed || op == rules->boundary;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             crossing[g->out[k]] =
-                op != joint->boundary && (g->out_source[k] == REMAT_NONE ? !crossed : crossing[g->out_source[k]]);
+                op != rules->boundary && (g->out_source[k] == REMAT_NONE ? !crossed : crossing[g->out_source[k]]);
     }
     return REMAT_OK;
 }
 
-remat_status rm_crossing_price(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *joint, const remat_step *steps,
+remat_status rm_crossing_price(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *rules, const remat_step *steps,
                                size_t n_steps, int64_t *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = crossing_price(ctx, g, joint, steps, n_steps, out);
+    const remat_status status = crossing_price(ctx, g, rules, steps, n_steps, out);
     rm_scratch_release(ctx, mark);
     return status;
 }

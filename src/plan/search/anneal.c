@@ -28,7 +28,7 @@ enum {
     ROUNDS = 16, /* parts of a search; the starts together take half of them */
 };
 
-typedef struct climb { /* what walkers share */
+typedef struct annealing { /* what walkers share */
     const rm_problem *p;
     rm_normal nm;
     int64_t limit;       /* of the profile: budget less resident */
@@ -40,22 +40,22 @@ typedef struct climb { /* what walkers share */
     int64_t best_peak, best_cost; /* of the best state of all rounds so far */
     uint32_t *order;              /* of first runs, that the bound's program was last solved for */
     rm_codes rounded;             /* its rounding; empty: there is none of use */
-} climb;
+} annealing;
 
-typedef struct schedule {
-    double first_lambda;          /* times the climb's */
+typedef struct cooling {
+    double first_lambda;          /* times the search's */
     double first_heat, last_heat; /* in units */
     double ramp;                  /* the share of the run in which lambda grows thirtyfold */
-} schedule;
+} cooling;
 
 typedef struct task {
     const rm_codes *start;
-    schedule plan;
+    cooling cooling;
     int64_t edits, time_ns; /* the most it may take */
 } task;
 
 typedef struct walker {
-    climb *c;
+    annealing *c;
     rm_search search;
     double lambda, heat;
     double cost_now; /* of the state, with its steps */
@@ -129,17 +129,17 @@ static void report(walker *w, int64_t edits)
 
 static void run_task(walker *w, const task *t)
 {
-    const climb *c = w->c;
+    const annealing *c = w->c;
     const int64_t begun_ns = rm_clock_ns();
     int64_t next_respacing = RESPACE;
     rm_search_load(&w->search, t->start->items, t->start->n);
-    const double first_lambda = w->lambda = t->plan.first_lambda > 0 ? t->plan.first_lambda * c->first_lambda : w->lambda;
+    const double first_lambda = w->lambda = t->cooling.first_lambda > 0 ? t->cooling.first_lambda * c->first_lambda : w->lambda;
     w->edits = 0;
     take_stock(w);
     for (double share = 0; share < 1; share = share_done(w, t, begun_ns)) {
         const int64_t before = w->edits;
-        w->heat = c->unit * t->plan.first_heat * rm_exp(share * rm_log(t->plan.last_heat / t->plan.first_heat));
-        if (share < t->plan.ramp) w->lambda = first_lambda * rm_exp(share / t->plan.ramp * 3.4011973816621555); /* ln 30 */
+        w->heat = c->unit * t->cooling.first_heat * rm_exp(share * rm_log(t->cooling.last_heat / t->cooling.first_heat));
+        if (share < t->cooling.ramp) w->lambda = first_lambda * rm_exp(share / t->cooling.ramp * 3.4011973816621555); /* ln 30 */
         else w->lambda *= w->excess_now <= 0 ? 0.98 : w->lambda < 1e100 ? 1.02 : 1; /* never infinite */
         for (int i = 0; i < BATCH; i++) mutate(w);
         if (w->edits >= next_respacing || w->search.q.crowded) {
@@ -164,7 +164,7 @@ static int by_cost(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static remat_status set_scales(climb *c)
+static remat_status set_scales(annealing *c)
 {
     remat_ctx *ctx = c->p->ctx;
     int64_t *costs;
@@ -181,7 +181,7 @@ static remat_status set_scales(climb *c)
 /* ---- the search ---- */
 
 /* The best state of all walkers, if it is a new one, goes to `best`, polished in the slots of a walker that then knows it too. */
-static remat_status take_best(climb *c, walker *walkers, rm_codes *best)
+static remat_status take_best(annealing *c, walker *walkers, rm_codes *best)
 {
     const rm_search *first = &walkers[0].search;
     for (uint32_t i = 1; i < WALKERS; i++)
@@ -196,7 +196,7 @@ static remat_status take_best(climb *c, walker *walkers, rm_codes *best)
 }
 
 /* One round: task i goes to walker i mod WALKERS. */
-static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint32_t n_tasks, rm_codes *best)
+static remat_status run_round(annealing *c, walker *walkers, const task *tasks, uint32_t n_tasks, rm_codes *best)
 {
     remat_ctx *ctx = c->p->ctx;
     const uint32_t n_threads = (uint32_t)ctx->options.threads;
@@ -208,7 +208,7 @@ static remat_status run_round(climb *c, walker *walkers, const task *tasks, uint
 }
 
 /* The bound's program for the order of a state's first runs, if that is another than the last time, and there is time. */
-static remat_status round_in_order_of(climb *c, const rm_codes *state)
+static remat_status round_in_order_of(annealing *c, const rm_codes *state)
 {
     remat_ctx *ctx = c->p->ctx;
     const rm_mark mark = rm_scratch_mark(ctx);
@@ -218,28 +218,28 @@ static remat_status round_in_order_of(climb *c, const rm_codes *state)
     if (!same) memcpy(c->order, order, c->nm.n_ops * sizeof *order);
     rm_scratch_release(ctx, mark);
     if (same || rm_is_late(ctx)) return REMAT_OK;
-    TRY(rm_round_order_bound(ctx, &c->nm, c->p->budget_bytes, RM_RULES, c->order, &c->rounded));
+    TRY(rm_round_order_bound(ctx, &c->nm, c->p->budget_bytes, RM_BOUND_RULES, c->order, &c->rounded));
     if (c->rounded.n > 4 * (size_t)c->nm.n_ops) c->rounded.n = 0; /* long sequences are slow */
     return c->rounded.n ? rm_polish(ctx, &c->nm, NULL, c->p->budget_bytes, &c->rounded) : REMAT_OK;
 }
 
-static task start_of(const climb *c, uint32_t i, bool seeded, const rm_codes *seed, const rm_codes *keep_all)
+static task start_of(const annealing *c, uint32_t i, bool seeded, const rm_codes *seed, const rm_codes *keep_all)
 {
     static const double dear[] = {0.3, 3, 1}; /* starts differ in what memory is worth */
     const bool rounds = c->rounded.n > 0;
     const rm_codes *third = rounds && i < 4 ? &c->rounded : keep_all, *fourth = rounds ? &c->rounded : seed;
     const rm_codes *from = i % 4 == 0 ? seed : i % 4 == 1 ? keep_all : i % 4 == 2 ? third : fourth;
-    if (from == keep_all || (from == seed && !seeded)) return (task){.start = keep_all, .plan = {dear[i % 3], 0.5, 0.02, 0.4}};
-    return (task){.start = from, .plan = {30 * dear[i % 3], 0.5, 0.02, 0}}; /* it fits, or nearly: no ramp */
+    if (from == keep_all || (from == seed && !seeded)) return (task){.start = keep_all, .cooling = {dear[i % 3], 0.5, 0.02, 0.4}};
+    return (task){.start = from, .cooling = {30 * dear[i % 3], 0.5, 0.02, 0}}; /* it fits, or nearly: no ramp */
 }
 
 /* One walker looks near the state, the other farther. */
 static task reheat_of(uint32_t i, const rm_codes *state)
 {
-    return (task){.start = state, .plan = {0, i % 2 ? 0.06 : 0.3, 0.02, 0}};
+    return (task){.start = state, .cooling = {0, i % 2 ? 0.06 : 0.3, 0.02, 0}};
 }
 
-static remat_status begin_walkers(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *longest)
+static remat_status begin_walkers(annealing *c, walker *walkers, const rm_codes *keep_all, const rm_codes *longest)
 {
     remat_ctx *ctx = c->p->ctx;
     for (uint32_t i = 0; i < WALKERS; i++) {
@@ -258,7 +258,7 @@ static remat_status begin_walkers(climb *c, walker *walkers, const rm_codes *kee
 }
 
 /* A first look around the seed; starts, for half of the work; then reheats of the best, and in every other round of a new rounding. */
-static remat_status search(climb *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
+static remat_status search(annealing *c, walker *walkers, const rm_codes *keep_all, const rm_codes *seed, rm_codes *best)
 {
     remat_ctx *ctx = c->p->ctx;
     const bool seeded = seed->n > keep_all->n;
@@ -310,7 +310,7 @@ static remat_status check_seed(remat_ctx *ctx, const rm_normal *nm, const rm_cod
 remat_status rm_anneal(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, rm_codes *found)
 {
     remat_ctx *ctx = p->ctx;
-    climb c = {.p = p, .nm = *nm, .limit = p->budget_bytes - nm->resident_bytes};
+    annealing c = {.p = p, .nm = *nm, .limit = p->budget_bytes - nm->resident_bytes};
     walker walkers[WALKERS] = {0};
     rm_codes keep_all = {0};
     TRY(set_scales(&c));

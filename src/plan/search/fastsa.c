@@ -8,20 +8,20 @@
  * small budgets are not met. Equation (1), footnote 2's strict objective and memory alone are there too. A mutation is kept by
  * Metropolis' rule at a temperature that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
  *
- * A chain that has not met the budget half way goes by what is over the budget alone until it has, summed over blocks of slots,
+ * A walker that has not met the budget half way goes by what is over the budget alone until it has, summed over blocks of slots,
  * and adds whole recomputations (plan/search/moves.c): no single op leads out of a state where several large values must go at once.
  *
- * Chains: even ones anneal over groups (plan/search/node_groups.c) until the budget is met, then over the ops they are made of; odd ones over
+ * Walkers: even ones anneal over groups (plan/search/node_groups.c) until the budget is met, then over the ops they are made of; odd ones over
  * ops from the start. Each has its own seed and its own share of the work, so the answer does not depend on the number of
- * threads. Every chain gives its best state: the cheapest within the budget, else the one of lowest peak; it is polished (plan/search/polish.c),
+ * threads. Every walker gives its best state: the cheapest within the budget, else the one of lowest peak; it is polished (plan/search/polish.c),
  * expanded into steps and measured exactly. With offload on, recomputation alone and offload alone come first, and then both
  * together from the better of the two.
  *
  * Departures. Times are drawn from the slots where a mutation can be valid instead of from all slots, which only leaves out
  * refusals. There are 3 slots per step, spread again evenly 64 times a run, instead of 2^20: memory stays small and in cache.
  * The acceptance test draws its random number first: a mutation whose cost alone is too much is refused before memory is
- * looked at. Second stages start at the first stage's last planned temperature, as the paper; what it leaves open is settled as
- * follows: add, remove and rotate are equally likely (flip-fetch joins as a fourth). Every other pair of chains starts five
+ * looked at. Second legs start at the first leg's last planned temperature, as the paper; what it leaves open is settled as
+ * follows: add, remove and rotate are equally likely (flip-fetch joins as a fourth). Every other pair of walkers starts five
  * times as hot, and memory alone fifty times: where the order is free, 0.1 % of the objective is too cold.
  *
  * Work is counted in mutations proposed. Memory: O(slots + events). */
@@ -35,9 +35,9 @@
 #include "plan/search/search.h"
 #include "plan/search/soft_peak.h"
 
-enum { BATCH = 1024, RESPACINGS = 64, SPREAD = 3, EXPONENTIALS = 1024, MAX_CHAINS = 64, LONGEST = 32 };
+enum { BATCH = 1024, RESPACINGS = 64, SPREAD = 3, EXPONENTIALS = 1024, MAX_WALKERS = 64, LONGEST = 32 };
 #define LN_10000 9.210340371976182
-#define STAGE_1 (20.0 / 22) /* of a chain's share: D.4's 20 and 2 million */
+#define FIRST_LEG (20.0 / 22) /* of a walker's share: D.4's 20 and 2 million */
 
 /* Kinds of mutations, in this order: add, remove, slide, flip a fetch. */
 typedef struct moves {
@@ -47,7 +47,7 @@ static const moves recompute = {0, 3}, order_only = {2, 1}, offload_only = {2, 2
 
 typedef enum objective { POWER, TIMES_COST, STRICT, MEMORY } objective; /* the first three as the option counts them */
 
-/* What all chains share. */
+/* What all walkers share. */
 typedef struct setting {
     const rm_problem *p;
     const char *name;
@@ -55,27 +55,27 @@ typedef struct setting {
     int64_t *transfer; /* by storage; NULL: no offload */
     objective objective;
     moves allowed;
-    const rm_schedule *from[2]; /* plans that even and odd chains start from, without grouping; NULL: keep-all */
-    int64_t work, time_ns;      /* of a chain; time: INT64_MAX: no limit */
+    const rm_schedule *from[2]; /* plans that even and odd walkers start from, without grouping; NULL: keep-all */
+    int64_t work, time_ns;      /* of a walker; time: INT64_MAX: no limit */
     int64_t begun_ns;
-    _Atomic int64_t *tally;          /* mutations of all chains, for progress: all that changes */
+    _Atomic int64_t *tally;          /* mutations of all walkers, for progress: all that changes */
     float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
 } setting;
 
-typedef struct chain {
+typedef struct walker {
     const setting *set;
     rm_search search;
     int64_t spent, elapsed_ns;
     remat_stopped stopped;
-    double end;        /* the share of work and time at which the stage ends */
+    double end;        /* the share of work and time at which the leg ends */
     bool warm;         /* starts five times as hot */
-    bool until_met;    /* the stage also ends once the budget is met */
-    bool desperate;    /* half the stage is over and the budget is not met: what is over it is all that counts until it is */
+    bool until_met;    /* the leg also ends once the budget is met */
+    bool desperate;    /* half the leg is over and the budget is not met: what is over it is all that counts until it is */
     bool reports;      /* it is in the calling thread */
     rm_soft_peak soft; /* if asked for */
     double weight;     /* the objective of the state */
     double first_heat, heat; /* temperature */
-} chain;
+} walker;
 
 /* ---- the objective ---- */
 
@@ -89,7 +89,7 @@ double rm_fastsa_strict(double budget, double memory, double cost)
     return budget * (1 + (x < 0 ? rm_exp(x) - 1 : x) / 100) * rm_exp(0.6 * rm_log(cost));
 }
 
-static double weigh(const chain *x, double memory, int64_t cost)
+static double weigh(const walker *x, double memory, int64_t cost)
 {
     const setting *set = x->set;
     const objective by = x->desperate ? MEMORY : set->objective;
@@ -104,14 +104,14 @@ static double weigh(const chain *x, double memory, int64_t cost)
 /* ---- one mutation ---- */
 
 /* What is over the budget, summed over blocks of slots. */
-static double excess(const chain *c)
+static double excess(const walker *c)
 {
     const rm_seq *q = &c->search.q;
     return (double)rm_profile_excess(&q->memory, c->set->p->budget_bytes - q->nm->resident_bytes);
 }
 
 /* Memory with the move, as the objective sees it. */
-static double look(chain *c, int64_t peak)
+static double look(walker *c, int64_t peak)
 {
     rm_seq *q = &c->search.q;
     if (c->desperate) return rm_seq_flush(q), excess(c);
@@ -119,7 +119,7 @@ static double look(chain *c, int64_t peak)
 }
 
 /* Keeps the move if it is good enough. */
-static void decide(chain *c, float exponential)
+static void decide(walker *c, float exponential)
 {
     rm_seq *q = &c->search.q;
     const double limit = c->weight + c->heat * (double)exponential;
@@ -163,7 +163,7 @@ static bool propose_flip(rm_search *s)
     return q->at[before] == RM_EMPTY && rm_seq_insert(q, before, nm->n_ops + store);
 }
 
-static void mutate(chain *c)
+static void mutate(walker *c)
 {
     rm_search *s = &c->search;
     const uint64_t bits = rm_random_next(&s->random);
@@ -177,10 +177,10 @@ static void mutate(chain *c)
     if (made) decide(c, c->set->exponential[bits >> 16 & (EXPONENTIALS - 1)]);
 }
 
-/* ---- one stage of one chain ---- */
+/* ---- one leg of one walker ---- */
 
-/* How much of its share the chain has used, by work or by its own time; 1 and more: stop. */
-static double share_used(chain *c, int64_t begun_ns)
+/* How much of its share the walker has used, by work or by its own time; 1 and more: stop. */
+static double share_used(walker *c, int64_t begun_ns)
 {
     const setting *set = c->set;
     double used = (double)c->spent / (double)set->work;
@@ -197,7 +197,7 @@ static double share_used(chain *c, int64_t begun_ns)
     return used;
 }
 
-static void take_stock(chain *c)
+static void take_stock(walker *c)
 {
     rm_seq *q = &c->search.q;
     if (c->soft.sums) rm_soft_peak_load(&c->soft, q);
@@ -206,7 +206,7 @@ static void take_stock(chain *c)
 }
 
 /* Temperatures go with the scale of the objective. */
-static void set_desperate(chain *c, bool desperate)
+static void set_desperate(walker *c, bool desperate)
 {
     const double before = c->weight;
     c->desperate = desperate;
@@ -216,7 +216,7 @@ static void set_desperate(chain *c, bool desperate)
 
 double rm_fastsa_heat(double first, double share) { return first * rm_exp(-LN_10000 * share); }
 
-static void report(chain *c, int64_t mutations)
+static void report(walker *c, int64_t mutations)
 {
     const setting *set = c->set;
     remat_ctx *ctx = set->p->ctx;
@@ -226,8 +226,8 @@ static void report(chain *c, int64_t mutations)
     rm_report(ctx, set->name, rm_permille_used(ctx, set->begun_ns), c->search.best_cost, c->search.best_peak);
 }
 
-/* From where the chain stands to the end of the stage. */
-static void anneal(chain *c)
+/* From where the walker stands to the end of the leg. */
+static void anneal(walker *c)
 {
     const setting *set = c->set;
     const int64_t begun_ns = rm_clock_ns();
@@ -252,17 +252,17 @@ static void anneal(chain *c)
     if (c->search.q.ranges) rm_search_save(&c->search);
 }
 
-/* ---- all chains ---- */
+/* ---- all walkers ---- */
 
-static void anneal_one(void *user, uint32_t i) { anneal(&((chain *)user)[i]); }
+static void anneal_one(void *user, uint32_t i) { anneal(&((walker *)user)[i]); }
 
-static void anneal_all(chain *chains, uint32_t n_chains, uint32_t n_threads)
+static void anneal_all(walker *walkers, uint32_t n_walkers, uint32_t n_threads)
 {
-    for (uint32_t i = 0; i < n_chains; i++) chains[i].reports = i % n_threads == 0;
-    rm_threads_run(n_threads, n_chains, anneal_one, chains);
+    for (uint32_t i = 0; i < n_walkers; i++) walkers[i].reports = i % n_threads == 0;
+    rm_threads_run(n_threads, n_walkers, anneal_one, walkers);
 }
 
-static remat_status begin_stage(remat_ctx *ctx, chain *c, const rm_normal *nm, const rm_codes *start, double share)
+static remat_status begin_leg(remat_ctx *ctx, walker *c, const rm_normal *nm, const rm_codes *start, double share)
 {
     c->search.floor_bytes = floor_bytes(c->set);
     TRY(rm_search_begin(ctx, &c->search, nm, c->set->transfer, start, SPREAD));
@@ -277,7 +277,7 @@ static remat_status begin_stage(remat_ctx *ctx, chain *c, const rm_normal *nm, c
     return REMAT_OK;
 }
 
-static void end_stage(const remat_alloc *heap, chain *c)
+static void end_leg(const remat_alloc *heap, walker *c)
 {
     rm_soft_peak_free(heap, &c->soft);
     rm_search_end(&c->search);
@@ -311,69 +311,69 @@ static bool can_group(const setting *set)
            set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
 }
 
-/* The first stage: chains 0, 2, ... over groups. Their ops are left in starts[i]. */
-static remat_status anneal_groups(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+/* The first leg: walkers 0, 2, ... over groups. Their ops are left in starts[i]. */
+static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_codes *starts, rm_incumbent *best)
 {
     remat_ctx *ctx = set->p->ctx;
     rm_codes codes = {0};
     remat_status status = rm_codes_keep_all(ctx, &set->groups, &codes);
-    chain grouped[MAX_CHAINS];
+    walker grouped[MAX_WALKERS];
     uint32_t n_grouped = 0;
     for (uint32_t i = 0; i < n && status == REMAT_OK; i += 2) {
-        grouped[n_grouped] = chains[i];
+        grouped[n_grouped] = walkers[i];
         grouped[n_grouped].until_met = true;
-        status = begin_stage(ctx, &grouped[n_grouped++], &set->groups, &codes, STAGE_1);
+        status = begin_leg(ctx, &grouped[n_grouped++], &set->groups, &codes, FIRST_LEG);
     }
     if (status == REMAT_OK) anneal_all(grouped, n_grouped, (uint32_t)ctx->options.threads);
     for (uint32_t i = 0; i < n_grouped; i++) {
-        chain *c = &grouped[i];
+        walker *c = &grouped[i];
         starts[2 * i].n = 0;
         if (status == REMAT_OK) status = rm_ungroup_nodes(ctx, &set->groups, c->search.best, c->search.n_best, &starts[2 * i]);
         if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[2 * i], best);
-        end_stage(&ctx->heap, c);
-        chains[2 * i].spent = c->spent;
-        chains[2 * i].elapsed_ns = c->elapsed_ns;
-        chains[2 * i].search.random = c->search.random;
-        chains[2 * i].first_heat = c->first_heat * 1e-4;
+        end_leg(&ctx->heap, c);
+        walkers[2 * i].spent = c->spent;
+        walkers[2 * i].elapsed_ns = c->elapsed_ns;
+        walkers[2 * i].search.random = c->search.random;
+        walkers[2 * i].first_heat = c->first_heat * 1e-4;
     }
     RM_VEC_FREE(&ctx->heap, codes);
     return status;
 }
 
-/* The second stage of grouped chains, and the only one of the others. */
-static remat_status anneal_ops(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+/* The second leg of grouped walkers, and the only one of the others. */
+static remat_status anneal_ops(setting *set, walker *walkers, uint32_t n, rm_codes *starts, rm_incumbent *best)
 {
     remat_ctx *ctx = set->p->ctx;
     remat_status status = REMAT_OK;
-    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) status = begin_stage(ctx, &chains[i], &set->nm, &starts[i], 1);
-    if (status == REMAT_OK) anneal_all(chains, n, (uint32_t)ctx->options.threads);
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) status = begin_leg(ctx, &walkers[i], &set->nm, &starts[i], 1);
+    if (status == REMAT_OK) anneal_all(walkers, n, (uint32_t)ctx->options.threads);
     for (uint32_t i = 0; i < n; i++) {
-        if (status == REMAT_OK && chains[i].search.q.ranges) {
-            status = rm_search_best(ctx, &chains[i].search, &starts[i]);
+        if (status == REMAT_OK && walkers[i].search.q.ranges) {
+            status = rm_search_best(ctx, &walkers[i].search, &starts[i]);
             if (status == REMAT_OK) status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
             if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[i], best);
         }
-        if (ctx->stopped == REMAT_DONE) ctx->stopped = chains[i].stopped;
-        end_stage(&ctx->heap, &chains[i]);
+        if (ctx->stopped == REMAT_DONE) ctx->stopped = walkers[i].stopped;
+        end_leg(&ctx->heap, &walkers[i]);
     }
     return status;
 }
 
-static remat_status anneal_chains(setting *set, chain *chains, uint32_t n, rm_codes *starts, rm_incumbent *best)
+static remat_status anneal_walkers(setting *set, walker *walkers, uint32_t n, rm_codes *starts, rm_incumbent *best)
 {
     remat_ctx *ctx = set->p->ctx;
     if (set->nm.n_ops == 0) return REMAT_OK; /* nothing but views */
     for (uint32_t i = 0; i < n; i++)
         TRY(set->from[i % 2] ? rm_codes_of_steps(ctx, &set->nm, set->from[i % 2], &starts[i])
                              : rm_codes_keep_all(ctx, &set->nm, &starts[i]));
-    if (can_group(set)) TRY(anneal_groups(set, chains, n, starts, best));
-    return anneal_ops(set, chains, n, starts, best);
+    if (can_group(set)) TRY(anneal_groups(set, walkers, n, starts, best));
+    return anneal_ops(set, walkers, n, starts, best);
 }
 
 /* Small graphs are annealed soon: there, more starts find more. */
-static uint32_t count_chains(const setting *set)
+static uint32_t count_walkers(const setting *set)
 {
-    const uint32_t asked = (uint32_t)set->p->ctx->options.chains, by_size = 2 * (1500 / (set->nm.n_ops + 1));
+    const uint32_t asked = (uint32_t)set->p->ctx->options.walkers, by_size = 2 * (1500 / (set->nm.n_ops + 1));
     return asked ? asked : by_size < 2 ? 2 : by_size > 8 ? 8 : by_size;
 }
 
@@ -383,20 +383,20 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
     const rm_problem *p = set.p;
     remat_ctx *ctx = p->ctx;
     TRY(make_setting(p, allowed, &set));
-    const uint32_t n = count_chains(&set);
+    const uint32_t n = count_walkers(&set);
     const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
     const double work = (double)ctx->work_limit * share / n, left_ns = (double)(ctx->deadline_ns - rm_clock_ns()) * share / n;
     set.work = work < 1 ? 1 : work > 9e18 ? INT64_MAX : (int64_t)work;
     set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : left_ns < 1 ? 1 : (int64_t)left_ns * n_threads;
     _Atomic int64_t tally = ctx->work;
     set.tally = &tally;
-    chain chains[MAX_CHAINS];
-    rm_codes starts[MAX_CHAINS] = {0};
+    walker walkers[MAX_WALKERS];
+    rm_codes starts[MAX_WALKERS] = {0};
     for (uint32_t i = 0; i < n; i++)
-        chains[i] = (chain){.set = &set,
+        walkers[i] = (walker){.set = &set,
                             .warm = i / 2 % 2 == 1 && !set.from[0],
-                            .search.random = {(uint64_t)ctx->options.seed * MAX_CHAINS + i}};
-    const remat_status status = anneal_chains(&set, chains, n, starts, best);
+                            .search.random = {(uint64_t)ctx->options.seed * MAX_WALKERS + i}};
+    const remat_status status = anneal_walkers(&set, walkers, n, starts, best);
     ctx->work = tally;
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
     if (ctx->stopped == REMAT_WORK && share < 1) ctx->stopped = REMAT_DONE;
