@@ -1,5 +1,6 @@
 /* bench_verify.c: how fast are reading, info and verify? Usage: bench_verify GRAPH [SECONDS]
- * Prints one line: the time of load and info, and the steps that remat_verify judges per second on the keep-all schedule. */
+ * Prints one line: the time of load and info, and the steps that remat_verify judges per second on
+ * the keep-all schedule. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,10 @@ int main(int argc, char **argv)
         if (status != REMAT_OK || !verdict.valid || verdict.peak_bytes != info.keep_all_peak_bytes)
             return fail(ctx, REMAT_E_BUG);
     }
-    printf("%-24.24s %7" PRIu32 " ops  load %8.2f ms  info %8.2f ms  verify %6.1f million steps/s\n", remat_graph_name(graph),
-           info.ops, (loaded - start) * 1e3, (informed - loaded) * 1e3, (double)rounds * (double)n / (end - begin) / 1e6);
+    printf("%-24.24s %7" PRIu32
+           " ops  load %8.2f ms  info %8.2f ms  verify %6.1f million steps/s\n",
+           remat_graph_name(graph), info.ops, (loaded - start) * 1e3, (informed - loaded) * 1e3,
+           (double)rounds * (double)n / (end - begin) / 1e6);
     remat_plan_free(plan), remat_graph_free(graph), remat_ctx_free(ctx);
     return 0;
 }

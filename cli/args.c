@@ -1,9 +1,11 @@
 /* args.c: the flag table and the parser.
  *
- * Problem: GNU style flags (`--flag value`, `--flag=value`, `-o value`, `--` ends them), each valid for some commands, with
- * mistakes answered by one line and the nearest right word. Method: one table; the library's own options that no row sets
- * are flags too (`--max-input-bytes=N`), found by name. Invariants: a value is the next word whatever it looks like, unless it starts
- * with "--"; a repeated flag: the last one counts; nothing is read or written before the whole line is understood. */
+ * Problem: GNU style flags (`--flag value`, `--flag=value`, `-o value`, `--` ends them), each valid
+ * for some commands, with mistakes answered by one line and the nearest right word. Method: one
+ * table; the library's own options that no row sets are flags too (`--max-input-bytes=N`), found by
+ * name. Invariants: a value is the next word whatever it looks like, unless it starts with "--"; a
+ * repeated flag: the last one counts; nothing is read or written before the whole line is
+ * understood. */
 #include "args.h"
 
 #include <errno.h>
@@ -13,39 +15,48 @@
 
 #define ON(name) (1u << CMD_##name)
 #define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE) | ON(MAXBATCH))
-#define FILES (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) | ON(IMPORT)) /* commands that read one */
+#define FILES                                                                                      \
+    (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) |                            \
+     ON(IMPORT)) /* commands that read one */
 #define GRAPHS (FILES | ON(GEN))
 #define ALL ((1u << CMD_COUNT) - 1)
 
 const flag flags[FLAG_COUNT] = {
-    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET,
-                     ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(MAXBATCH) | ON(IMPORT),
-                     "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
+    [FLAG_BUDGET] =
+        {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET,
+         ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(MAXBATCH) | ON(IMPORT),
+         "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
     [FLAG_LIMIT] = {"budget", 0, TEXT, "B", NULL, COMPLETE_NONE, ON(VERIFY),
                     "a peak above this is invalid: 12GiB, 900MB, 50% (of keep-all), 4096"},
-    [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY), "the plan's bound must be proved too"},
+    [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY),
+                     "the plan's bound must be proved too"},
     [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS,
                        "how to plan; compare and maxbatch take a list: a,b,c"},
     [FLAG_SAVED] = {"saved", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE),
-                    "show what is saved and its traffic; without --strategy: keep-all, save-inputs, save-layers, mincut"},
+                    "show what is saved and its traffic; without --strategy: keep-all, "
+                    "save-inputs, save-layers, mincut"},
     [FLAG_CLASSES] = {"classes", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO),
                       "show the class of every op, and which ops mincut never runs again, and why"},
     [FLAG_CLASS] = {"class", 0, TEXT, "LIST", NULL, COMPLETE_NONE, PLANS | ON(INFO),
                     "classes of ops by name, above the file's, as a list: aten.cat=fusible"},
-    [FLAG_MAX_OVERHEAD] =
-        {"max-overhead", 0, TEXT, "X", NULL, COMPLETE_OVERHEAD, ON(MAXBATCH),
-         "most that recomputation may add to keep-all's cost: 20 or 20%, or one-extra-forward (default: no limit)"},
+    [FLAG_MAX_OVERHEAD] = {"max-overhead", 0, TEXT, "X", NULL, COMPLETE_OVERHEAD, ON(MAXBATCH),
+                           "most that recomputation may add to keep-all's cost: 20 or 20%, or "
+                           "one-extra-forward (default: no limit)"},
     [FLAG_CERTIFY] = {"certify", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(MAXBATCH),
                       "find the least batch that the bound refuses, too"},
     [FLAG_MPS] = {"mps", 0, TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN),
-                  "do not plan: write the program that checkmate solves to FILE, for any solver; - is standard output"},
+                  "do not plan: write the program that checkmate solves to FILE, for any solver; - "
+                  "is standard output"},
     [FLAG_MPS_SOLUTION] = {"mps-solution", 0, TEXT, "FILE", NULL, COMPLETE_FILE, ON(IMPORT),
                            "make the plan that another solver's solution of that program means"},
-    [FLAG_MIP_GAP] = {"mip-gap", 0, SHARE, "X", "mip_gap", COMPLETE_NONE, PLANS,
-                      "checkmate: stop within that share of the optimum, 0.001 (default 0: proved optimal)"},
-    [FLAG_PLAIN] = {"checkmate-plain", 0, SWITCH, NULL, "checkmate_plain", COMPLETE_NONE, PLANS | ON(IMPORT),
-                    "checkmate: the program as it was published, not presolved, and without a start"},
-    [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE), "how many budgets, 2 to 1000 (default 12)"},
+    [FLAG_MIP_GAP] =
+        {"mip-gap", 0, SHARE, "X", "mip_gap", COMPLETE_NONE, PLANS,
+         "checkmate: stop within that share of the optimum, 0.001 (default 0: proved optimal)"},
+    [FLAG_PLAIN] =
+        {"checkmate-plain", 0, SWITCH, NULL, "checkmate_plain", COMPLETE_NONE, PLANS | ON(IMPORT),
+         "checkmate: the program as it was published, not presolved, and without a start"},
+    [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE),
+                     "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                    "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},
     [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
@@ -54,32 +65,42 @@ const flag flags[FLAG_COUNT] = {
                    "stop planning after T seconds (decimals allowed)"},
     [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS | ON(FUSE),
                    "work limit: reproducible, unlike --time (default: about a second's worth)"},
-    [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS, "seed of random choices (default 0)"},
-    [FLAG_OFFLOAD] =
-        {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS & ~ON(MAXBATCH),
-         "fastsa may offload values and fetch them back, at RATE: 50GB/s (costs in ns), or 50GB per 1e9 cost units"},
+    [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS,
+                   "seed of random choices (default 0)"},
+    [FLAG_OFFLOAD] = {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS & ~ON(MAXBATCH),
+                      "fastsa may offload values and fetch them back, at RATE: 50GB/s (costs in "
+                      "ns), or 50GB per 1e9 cost units"},
     [FLAG_ORDER_ONLY] = {"order-only", 0, SWITCH, NULL, "order_only", COMPLETE_NONE, PLANS,
                          "fastsa: nothing is recomputed, only the order changes"},
-    [FLAG_LIST] = {"list", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(GEN), "list the models and their parameters"},
+    [FLAG_LIST] = {"list", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(GEN),
+                   "list the models and their parameters"},
     [FLAG_CHAIN] = {"chain", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO) | ON(IMPORT),
                     "cut a training graph into its chain of stages first"},
     [FLAG_FORMAT] = {"format", 0, TEXT, "F", NULL, COMPLETE_FORMAT, ON(GEN) | ON(IMPORT),
                      "json or dot (default: by the ending of FILE, else json)"},
-    [FLAG_PROGRAM] = {"format", 0, TEXT, "F", NULL, COMPLETE_PROGRAM, ON(LOWER),
-                      "plan: statements (default); graph: a graph with a node for every step; c: a C function"},
-    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE, ON(PLAN) | ON(FUSE) | ON(LOWER) | ON(GEN) | ON(IMPORT),
+    [FLAG_PROGRAM] =
+        {"format", 0, TEXT, "F", NULL, COMPLETE_PROGRAM, ON(LOWER),
+         "plan: statements (default); graph: a graph with a node for every step; c: a C function"},
+    [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE,
+                     ON(PLAN) | ON(FUSE) | ON(LOWER) | ON(GEN) | ON(IMPORT),
                      "write the result to FILE, gzip if it ends in .gz; - is standard output"},
     [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS & ~ON(LOWER),
-                         "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat help " COST_MODELS_TOPIC},
-    [FLAG_DCE] = {"dce", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "drop ops that reach no output"},
-    [FLAG_FOLD_IDENTITY] = {"fold-identity", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "fold detach, alias and lift_fresh"},
-    [FLAG_NO_ALIAS] = {"no-alias", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS, "give every view a storage of its own"},
+                         "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat "
+                         "help " COST_MODELS_TOPIC},
+    [FLAG_DCE] = {"dce", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
+                  "drop ops that reach no output"},
+    [FLAG_FOLD_IDENTITY] = {"fold-identity", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
+                            "fold detach, alias and lift_fresh"},
+    [FLAG_NO_ALIAS] = {"no-alias", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
+                       "give every view a storage of its own"},
     [FLAG_REPLAY_RANDOM] = {"replay-random", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
                             "random ops may run again: their generator is replayed"},
     [FLAG_FUSE] = {"fuse", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS & ~ON(FUSE),
                    "kernels of fused ops become the ops: what stays inside one takes no memory"},
-    [FLAG_CSV] = {"csv", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE) | ON(CURVE), "print comma separated values"},
-    [FLAG_JSON] = {"json", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL & ~(ON(COMPLETION) | ON(HELP)), "print JSON, errors too"},
+    [FLAG_CSV] = {"csv", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE) | ON(CURVE),
+                  "print comma separated values"},
+    [FLAG_JSON] = {"json", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL & ~(ON(COMPLETION) | ON(HELP)),
+                   "print JSON, errors too"},
     [FLAG_HELP] = {"help", 'h', SWITCH, NULL, NULL, COMPLETE_NONE, ALL, "print this help"},
 };
 
@@ -99,7 +120,8 @@ static unsigned edit_distance(const char *a, const char *b)
             unsigned best = before[k - 1] + (a[i - 1] != b[k - 1]);
             if (before[k] + 1 < best) best = before[k] + 1;
             if (now[k - 1] + 1 < best) best = now[k - 1] + 1;
-            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && two_before[k - 2] + 1 < best)
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
+                two_before[k - 2] + 1 < best)
                 best = two_before[k - 2] + 1;
             now[k] = best;
         }
@@ -111,7 +133,8 @@ void guess_offer(guess *g, const char *candidate)
 {
     const size_t length = strlen(g->word);
     if (length < 2 || length > LONGEST_GUESS || strlen(candidate) > LONGEST_GUESS) return;
-    const unsigned distance = strncmp(g->word, candidate, length) == 0 ? 1 : edit_distance(g->word, candidate);
+    const unsigned distance =
+        strncmp(g->word, candidate, length) == 0 ? 1 : edit_distance(g->word, candidate);
     if (distance > 1 + length / 4 || (g->best && distance >= g->distance)) return;
     g->best = candidate, g->distance = distance;
 }
@@ -119,7 +142,8 @@ void guess_offer(guess *g, const char *candidate)
 label guess_hint(const guess *g, const char *prefix)
 {
     label result = {""};
-    if (g->best) snprintf(result.text, sizeof result.text, ": did you mean '%s%s'?", prefix, g->best);
+    if (g->best)
+        snprintf(result.text, sizeof result.text, ": did you mean '%s%s'?", prefix, g->best);
     return result;
 }
 
@@ -128,7 +152,8 @@ label guess_hint(const guess *g, const char *prefix)
 bool args_number(const char *text, int64_t *result)
 {
     char *end;
-    if (!((*text >= '0' && *text <= '9') || (*text == '-' && text[1] >= '0' && text[1] <= '9'))) return false;
+    if (!((*text >= '0' && *text <= '9') || (*text == '-' && text[1] >= '0' && text[1] <= '9')))
+        return false;
     errno = 0;
     const intmax_t x = strtoimax(text, &end, 10);
     if (errno || *end || x > INT64_MAX || x < INT64_MIN) return false;
@@ -168,7 +193,8 @@ static bool parse_share(const char *text, int64_t *millionths)
 
 static int usage(out *o, const args *a, const char *place, const char *reason)
 {
-    return out_fail(o, REMAT_E_USAGE, a->command < CMD_COUNT ? commands[a->command].name : "", place, "%s", reason);
+    return out_fail(o, REMAT_E_USAGE, a->command < CMD_COUNT ? commands[a->command].name : "",
+                    place, "%s", reason);
 }
 
 unsigned option_commands(const remat_option *option)
@@ -176,7 +202,8 @@ unsigned option_commands(const remat_option *option)
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].option && strcmp(flags[i].option, option->name) == 0) return 0;
     if (strcmp(option->name, "max_input_bytes") == 0) return FILES | ON(MAXFLOW);
-    if (strcmp(option->name, "offload") == 0) return 0; /* FLAG_OFFLOAD sets it together with the bandwidth */
+    if (strcmp(option->name, "offload") == 0)
+        return 0; /* FLAG_OFFLOAD sets it together with the bandwidth */
     if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);
     if (strncmp(option->name, "checkmate_", 10) == 0) return PLANS | ON(IMPORT);
     if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN) | ON(VERIFY);
@@ -193,12 +220,13 @@ amount option_flag(const remat_option *option)
     return result;
 }
 
-static int set_option(args *a, out *o, const char *flag_name, const remat_option *option, const char *name, int64_t value)
+static int set_option(args *a, out *o, const char *flag_name, const remat_option *option,
+                      const char *name, int64_t value)
 {
     char reason[200];
     if (option && (value < option->low || value > option->high)) {
-        snprintf(reason, sizeof reason, "%" PRId64 " is not between %" PRId64 " and %" PRId64, value, option->low,
-                 option->high);
+        snprintf(reason, sizeof reason, "%" PRId64 " is not between %" PRId64 " and %" PRId64,
+                 value, option->low, option->high);
         return usage(o, a, flag_name, reason);
     }
     for (int i = 0; i < a->n_options; i++)
@@ -206,7 +234,8 @@ static int set_option(args *a, out *o, const char *flag_name, const remat_option
             a->options[i].value = value;
             return REMAT_OK;
         }
-    if (a->n_options == (int)(sizeof a->options / sizeof *a->options)) return usage(o, a, flag_name, "too many options");
+    if (a->n_options == (int)(sizeof a->options / sizeof *a->options))
+        return usage(o, a, flag_name, "too many options");
     a->options[a->n_options].name = name;
     a->options[a->n_options++].value = value;
     return REMAT_OK;
@@ -264,7 +293,8 @@ static int unknown_flag(const args *a, out *o, const char *shown, const char *na
     }
     size_t used = (size_t)snprintf(reason, sizeof reason, "not a flag of this command, but of");
     for (int c = 0; c < CMD_COUNT; c++)
-        if (where >> c & 1) used += (size_t)snprintf(reason + used, sizeof reason - used, " %s", commands[c].name);
+        if (where >> c & 1)
+            used += (size_t)snprintf(reason + used, sizeof reason - used, " %s", commands[c].name);
     if (!where) snprintf(reason, sizeof reason, "unknown flag%s", guess_hint(&g, "--").text);
     return usage(o, a, shown, reason);
 }
@@ -280,17 +310,20 @@ static int parse_flag(args *a, out *o, int *i, int argc, char **argv)
     if (word[dashes + length]) value = word + dashes + length + (is_long ? 1 : 0);
 
     int id = 0;
-    while (id < FLAG_COUNT && !((flags[id].commands >> a->command & 1) &&
-                                (is_long ? strcmp(flags[id].name, name) == 0 : flags[id].letter == *name)))
+    while (id < FLAG_COUNT &&
+           !((flags[id].commands >> a->command & 1) &&
+             (is_long ? strcmp(flags[id].name, name) == 0 : flags[id].letter == *name)))
         id++;
     const remat_option *option = id == FLAG_COUNT && is_long ? option_of_flag(name) : NULL;
-    if (id == FLAG_COUNT && !(option && option_commands(option) >> a->command & 1)) return unknown_flag(a, o, shown, name);
+    if (id == FLAG_COUNT && !(option && option_commands(option) >> a->command & 1))
+        return unknown_flag(a, o, shown, name);
     if (!option && flags[id].kind == SWITCH) {
         if (value) return usage(o, a, shown, "takes no value");
         return set_flag(a, o, (flag_id)id, shown, NULL);
     }
     if (!value) {
-        if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) return usage(o, a, shown, "needs a value");
+        if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0)
+            return usage(o, a, shown, "needs a value");
         value = argv[++*i];
     }
     if (!*value) return usage(o, a, shown, "needs a value");
@@ -320,7 +353,8 @@ int args_parse(args *a, out *o, int argc, char **argv)
     int status;
     *a = (args){.command = CMD_COUNT};
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0) o->json = true; /* before the first mistake can be reported */
+        if (strcmp(argv[i], "--json") == 0)
+            o->json = true; /* before the first mistake can be reported */
     if ((status = args_command(o, argv[1], &a->command))) return status;
     const command *c = &commands[a->command];
     for (int i = 2; i < argc; i++) {
@@ -340,5 +374,6 @@ int args_parse(args *a, out *o, int argc, char **argv)
     }
     if (a->text[FLAG_LIST] && a->n_operands > 0) return usage(o, a, "--list", "takes no model");
     if (a->text[FLAG_HELP] || a->text[FLAG_LIST] || a->n_operands >= c->least) return REMAT_OK;
-    return out_fail(o, REMAT_E_USAGE, c->name, "", "needs %s; see remat %s --help", c->operands, c->name);
+    return out_fail(o, REMAT_E_USAGE, c->name, "", "needs %s; see remat %s --help", c->operands,
+                    c->name);
 }

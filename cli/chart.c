@@ -1,7 +1,9 @@
-/* chart.c: column charts in block characters, eight levels a row; ASCII where the locale is not UTF-8.
+/* chart.c: column charts in block characters, eight levels a row; ASCII where the locale is not
+ * UTF-8.
  *
- * Each column shows the maximum of its samples, so a peak of one step among thousands is seen. A row stands for
- * top / rows; a column that is not empty shows at least one eighth. Doubles are for drawing only. */
+ * Each column shows the maximum of its samples, so a peak of one step among thousands is seen. A
+ * row stands for top / rows; a column that is not empty shows at least one eighth. Doubles are for
+ * drawing only. */
 #include "chart.h"
 
 #include <stdlib.h>
@@ -56,10 +58,14 @@ void chart_draw(out *o, const chart *c)
                         : "  (= resident)");
     for (int x = 0; x < columns; x++) height[x] = eighths(c, column_value(c, x, columns));
     for (int r = c->rows - 1; r >= 0; r--) {
-        const bool labelled = r == line || r == c->rows - 1 || (r == c->rows / 2 - 1 && r + 1 != line && r - 1 != line);
+        const bool labelled = r == line || r == c->rows - 1 ||
+                              (r == c->rows / 2 - 1 && r + 1 != line && r - 1 != line);
         const int64_t value = r == line ? c->limit : (int64_t)((double)c->top * (r + 1) / c->rows);
-        const amount text = labelled ? c->show(o, r == c->rows - 1 && r != line ? c->top : value) : (amount){""};
-        const char *tick = !labelled ? (o->utf8 ? "│" : "|") : r == line ? (o->utf8 ? "╞" : "+") : (o->utf8 ? "┤" : "+");
+        const amount text =
+            labelled ? c->show(o, r == c->rows - 1 && r != line ? c->top : value) : (amount){""};
+        const char *tick = !labelled   ? (o->utf8 ? "│" : "|")
+                           : r == line ? (o->utf8 ? "╞" : "+")
+                                       : (o->utf8 ? "┤" : "+");
         out_print(o, "%s%*s %s%s", r == line ? out_style(o, LIMIT) : "", AXIS, text.text, tick,
                   r == line ? out_style(o, PLAIN) : "");
         style now = PLAIN;
@@ -67,7 +73,8 @@ void chart_draw(out *o, const chart *c)
         for (int x = 0; x < columns; x++) {
             const int above = height[x] - 8 * r, level = above < 0 ? 0 : above > 8 ? 8 : above;
             const style want = level == 0 ? (r == line ? LIMIT : PLAIN) : r < base ? DIM : BAR;
-            if (level == 0 && r != line) { /* blanks are printed only before something, so no line ends in them */
+            if (level == 0 &&
+                r != line) { /* blanks are printed only before something, so no line ends in them */
                 blanks++;
                 continue;
             }
@@ -92,12 +99,14 @@ void chart_mark(out *o, const chart *c, size_t sample, const char *text)
     while (x + 1 < columns && (size_t)((double)(x + 1) * (double)span / columns) <= sample) x++;
     const char *mark = o->utf8 ? "▲" : "^";
     if (x + 2 + length <= columns) out_print(o, "%*s%s %s\n", MARGIN + x, "", mark, text);
-    else if (length + 1 <= MARGIN + x) out_print(o, "%*s%s %s\n", MARGIN + x - length - 1, "", text, mark);
+    else if (length + 1 <= MARGIN + x)
+        out_print(o, "%*s%s %s\n", MARGIN + x - length - 1, "", text, mark);
     else out_print(o, "%*s%s\n%s\n", MARGIN + x, "", mark, out_clean(o, text, o->width).text);
 }
 
 /* Rotor's operations on the bytes stored (docs/model.md); the plan is valid. */
-static void play_chain(const remat_chain *chain, const remat_step *steps, size_t n_steps, int64_t *bytes)
+static void play_chain(const remat_chain *chain, const remat_step *steps, size_t n_steps,
+                       int64_t *bytes)
 {
     typedef struct shelf {
         bool plain, all, seen; /* is a^l, is abar^l stored; was the stage forwarded before? */
@@ -109,7 +118,8 @@ static void play_chain(const remat_chain *chain, const remat_step *steps, size_t
     int64_t stored = remat_chain_stage(chain, 0)->a;
     for (size_t t = 0; t < n_steps; t++) {
         const uint32_t l = steps[t].index, kind = steps[t].kind;
-        const remat_stage *stage = remat_chain_stage(chain, l), *before = remat_chain_stage(chain, l - 1);
+        const remat_stage *stage = remat_chain_stage(chain, l),
+                          *before = remat_chain_stage(chain, l - 1);
         const bool all = kind == REMAT_F_ALL, eats = kind == REMAT_B || kind == REMAT_F_NONE;
         bool *place = all ? &shelves[l].all : &shelves[l].plain;
         const int64_t size = all ? stage->abar : stage->a;
@@ -135,7 +145,9 @@ int timeline_make(session *s, const remat_plan *plan, timeline *t)
     const remat_step *steps = remat_plan_steps(plan, &n_steps);
     remat_program *program = NULL;
     if (!s->chain) CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
-    *t = (timeline){.bytes = out_resize(NULL, n_steps + 1, sizeof *t->bytes), .n_steps = n_steps, .program = program};
+    *t = (timeline){.bytes = out_resize(NULL, n_steps + 1, sizeof *t->bytes),
+                    .n_steps = n_steps,
+                    .program = program};
     memset(t->bytes, 0, (n_steps + 1) * sizeof *t->bytes);
     if (s->chain) {
         play_chain(s->chain, steps, n_steps, t->bytes);

@@ -1,4 +1,5 @@
-/* cmd_bound.c: `remat bound`: how cheap can a plan within this budget be? A number that no plan undercuts, and what it rests on. */
+/* cmd_bound.c: `remat bound`: how cheap can a plan within this budget be? A number that no plan
+ * undercuts, and what it rests on. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +18,8 @@ static double seconds_now(void)
 
 static double overhead_of(const remat_bound *b)
 {
-    return b->keep_all_cost > 0 ? (double)(b->cost - b->keep_all_cost) / (double)b->keep_all_cost : 0;
+    return b->keep_all_cost > 0 ? (double)(b->cost - b->keep_all_cost) / (double)b->keep_all_cost
+                                : 0;
 }
 
 static void bound_json(session *s, const remat_bound *b, double seconds)
@@ -51,12 +53,14 @@ static void bound_table(session *s, const remat_bound *b, double seconds)
     out *o = s->out;
     char after[80], rules[80] = "";
     size_t used = 0;
-    snprintf(after, sizeof after, "  budget %s  bounded in %.2f s", out_exact(o, b->budget_bytes).text, seconds);
+    snprintf(after, sizeof after, "  budget %s  bounded in %.2f s",
+             out_exact(o, b->budget_bytes).text, seconds);
     out_title(o, session_name(s), after);
     out_print(o, "\n");
     for (unsigned i = 0; i < 4; i++)
         if (b->rules >> i & 1)
-            used += (size_t)snprintf(rules + used, sizeof rules - used, "%s%s", used ? ", " : "; ", rule_names[i]);
+            used += (size_t)snprintf(rules + used, sizeof rules - used, "%s%s", used ? ", " : "; ",
+                                     rule_names[i]);
     table t = {.out = o, .align = "lrL"};
     table_cell(&t, PLAIN, "keep-all cost");
     table_cell(&t, PLAIN, "%s", out_cost(o, b->keep_all_cost, session_cost_unit(s)).text);
@@ -67,13 +71,14 @@ static void bound_table(session *s, const remat_bound *b, double seconds)
     table_cell(&t, PLAIN, "overhead at least");
     table_cell(&t, BOLD, "%s", b->cost < 0 ? "-" : human_percent(overhead_of(b)).text);
     table_cell(&t, PLAIN, "%s",
-               b->cost < 0 ? "nothing fits" : out_number(o, b->cost - b->keep_all_cost, session_cost_unit(s)).text);
+               b->cost < 0 ? "nothing fits"
+                           : out_number(o, b->cost - b->keep_all_cost, session_cost_unit(s)).text);
     table_cell(&t, PLAIN, "needed at least");
     table_cell(&t, PLAIN, "%s", out_size(o, b->need_bytes).text);
     amount buffer;
     const char *op = session_op(s, b->need_op, &buffer);
-    table_cell(&t, PLAIN, "%s%s%s", out_number(o, b->need_bytes, "bytes").text, op ? ", forced by " : "",
-               op ? out_clean(o, op, 40).text : "");
+    table_cell(&t, PLAIN, "%s%s%s", out_number(o, b->need_bytes, "bytes").text,
+               op ? ", forced by " : "", op ? out_clean(o, op, 40).text : "");
     table_print(&t);
 }
 
@@ -86,11 +91,14 @@ static void say_why(session *s, const remat_bound *b)
     const bool any_order = strcmp(b->scope, "any-order") == 0;
     if (any_order) report_need_parts(s, b->need_bytes, parts, sizeof parts);
     for (uint32_t i = 0; i < b->n_need_values && !any_order && used < sizeof parts; i++)
-        used +=
-            (size_t)snprintf(parts + used, sizeof parts - used, "%s %s %s", used ? "," : ":",
-                             out_clean(s->out, session_value(s, b->need_values[i], &buffer), 24).text,
-                             out_size(s->out, remat_graph_value_get(s->original, b->need_values[i], REMAT_VALUE_STORAGE)).text);
-    out_message(s->out, "no plan %sfits %s: %s needs %s%s", any_order ? "" : "in this order of first runs ",
+        used += (size_t)snprintf(
+            parts + used, sizeof parts - used, "%s %s %s", used ? "," : ":",
+            out_clean(s->out, session_value(s, b->need_values[i], &buffer), 24).text,
+            out_size(s->out,
+                     remat_graph_value_get(s->original, b->need_values[i], REMAT_VALUE_STORAGE))
+                .text);
+    out_message(s->out, "no plan %sfits %s: %s needs %s%s",
+                any_order ? "" : "in this order of first runs ",
                 out_exact(s->out, b->budget_bytes).text, session_op_phrase(s, b->need_op).text,
                 out_exact(s->out, b->need_bytes).text, parts);
 }
@@ -102,14 +110,16 @@ int cmd_bound(session *s)
     int64_t budget;
     int status;
     if (!a->text[FLAG_BUDGET])
-        return out_fail(s->out, REMAT_E_USAGE, "bound", "--budget", "is missing: a bound is for a budget");
+        return out_fail(s->out, REMAT_E_USAGE, "bound", "--budget",
+                        "is missing: a bound is for a budget");
     if (strcmp(a->text[FLAG_BUDGET], "min") == 0)
         return out_fail(s->out, REMAT_E_USAGE, "bound", "--budget",
                         "'min' is what a strategy finds: give bytes or a percentage");
     if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
     if (s->chain)
-        return out_fail(s->out, REMAT_E_APPLIES, "bound", "",
-                        "a chain has no bound of its own: plan it with rotor, which is optimal in its model");
+        return out_fail(
+            s->out, REMAT_E_APPLIES, "bound", "",
+            "a chain has no bound of its own: plan it with rotor, which is optimal in its model");
     if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
     const double begin = seconds_now();
     CHECK(s, remat_bound_find(s->ctx, s->graph, budget, &bound));

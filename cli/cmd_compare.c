@@ -1,10 +1,11 @@
 /* cmd_compare.c: `remat compare` and `remat curve`: many plans of one graph or chain, side by side.
  *
- * compare runs strategies at one budget; one that does not apply gets a row with its reason. curve runs one strategy over
- * rising budgets. A plan of a smaller budget is valid at a larger one, so curve carries the cheapest forward where a
- * planner does worse with more room; the bound, the work and the stop stay those of the point. Invariant: among the points
- * that fit, cost never rises with the budget. Ctrl-C ends both after the current plan, prints what there is, and is exit
- * code 130. */
+ * compare runs strategies at one budget; one that does not apply gets a row with its reason. curve
+ * runs one strategy over rising budgets. A plan of a smaller budget is valid at a larger one, so
+ * curve carries the cheapest forward where a planner does worse with more room; the bound, the work
+ * and the stop stay those of the point. Invariant: among the points that fit, cost never rises with
+ * the budget. Ctrl-C ends both after the current plan, prints what there is, and is exit code 130.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static bool for_machines(const session *s) { return s->out->json || s->args->tex
 
 static void heads(table *t, const char *first, const char *second, const char *third)
 {
-    const char *const names[] = {first, second, third, "overhead", "fits", "outcome", "gap", "seconds"};
+    const char *const names[] = {first,  second,    third, "overhead",
+                                 "fits", "outcome", "gap", "seconds"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(t, BOLD, "%s", names[i]);
 }
 
@@ -66,7 +68,8 @@ static void compare_table(session *s, const reports *r)
         if (!r->items[i].plan) continue;
         table_cell(&t, PLAIN, "%s", m->strategy);
         table_cell(&t, PLAIN, "%s", out_size(o, m->peak_bytes).text);
-        table_cell(&t, PLAIN, "%s", human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes)).text);
+        table_cell(&t, PLAIN, "%s",
+                   human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes)).text);
         judged(&t, &r->items[i]);
     }
     table_print(&t);
@@ -81,7 +84,8 @@ static void size_cell(table *t, int64_t bytes)
 /* --saved: what crosses from the forward to the backward pass. */
 static void saved_table(session *s, const reports *r)
 {
-    static const char *const names[] = {"strategy", "saved", "crossing", "traffic", "peak", "run again", "overhead", "seconds"};
+    static const char *const names[] = {"strategy", "saved",     "crossing", "traffic",
+                                        "peak",     "run again", "overhead", "seconds"};
     table t = {.out = s->out, .align = "lrrrrrrr"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(&t, BOLD, "%s", names[i]);
     for (size_t i = 0; i < r->n; i++) {
@@ -107,7 +111,8 @@ static void refused(session *s, const reports *r)
     if (n) out_print(o, "\n%sdo not apply%s\n", out_style(o, BOLD), out_style(o, PLAIN));
     for (size_t i = 0; i < r->n; i++)
         if (!r->items[i].plan)
-            out_print(o, "  %-12s  %s\n", r->items[i].summary.strategy, out_clean(o, r->items[i].reason, o->width - 16).text);
+            out_print(o, "  %-12s  %s\n", r->items[i].summary.strategy,
+                      out_clean(o, r->items[i].reason, o->width - 16).text);
 }
 
 /* One that fits is enough; else the proof, else the least peak. */
@@ -120,10 +125,13 @@ static int compare_status(session *s, const reports *r)
         if (one->plan && status == REMAT_OK) return REMAT_OK;
         if (!one->plan) continue;
         const bool proof = why && remat_plan_status(why->plan) == REMAT_E_INFEASIBLE;
-        if (!why || (!proof && (status == REMAT_E_INFEASIBLE || one->summary.peak_bytes < why->summary.peak_bytes))) why = one;
+        if (!why || (!proof && (status == REMAT_E_INFEASIBLE ||
+                                one->summary.peak_bytes < why->summary.peak_bytes)))
+            why = one;
     }
     if (why) return report_status(s, why, s->out);
-    out_message(s->out, "none of the strategies applies%s%s", r->n == 1 ? ": " : "", r->n == 1 ? r->items[0].reason : "");
+    out_message(s->out, "none of the strategies applies%s%s", r->n == 1 ? ": " : "",
+                r->n == 1 ? r->items[0].reason : "");
     return REMAT_E_APPLIES;
 }
 
@@ -133,12 +141,15 @@ static int compare_all(session *s, char *list, int64_t budget, reports *r)
     int status = REMAT_OK;
     s->bar.parts = 0;
     if (list)
-        for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) s->bar.parts++;
+        for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+            s->bar.parts++;
     else
         while (remat_strategy_at(s->bar.parts)) s->bar.parts++;
-    for (; !list && !status && !session_interrupted() && (entry = remat_strategy_at(s->bar.part)); s->bar.part++)
+    for (; !list && !status && !session_interrupted() && (entry = remat_strategy_at(s->bar.part));
+         s->bar.part++)
         status = report_make(s, entry->name, &budget, 1, r);
-    for (char *name = list, *next; name && !status && !session_interrupted(); name = next, s->bar.part++) {
+    for (char *name = list, *next; name && !status && !session_interrupted();
+         name = next, s->bar.part++) {
         next = strchr(name, ',');
         if (next) *next++ = '\0';
         status = report_make(s, name, &budget, 1, r);
@@ -156,7 +167,8 @@ int cmd_compare(session *s)
     reports r = {0};
     if (saved && !list) list = "keep-all,save-inputs,save-layers,mincut";
     if (!a->text[FLAG_BUDGET] && !saved)
-        return out_fail(s->out, REMAT_E_USAGE, "compare", "--budget", "is needed, for example --budget 50%%");
+        return out_fail(s->out, REMAT_E_USAGE, "compare", "--budget",
+                        "is needed, for example --budget 50%%");
     if (list && (status = session_strategies(s, list))) return status;
     if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
     if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
@@ -169,7 +181,8 @@ int cmd_compare(session *s)
         print_machine(s, &r);
     } else if (!status) {
         char after[160];
-        snprintf(after, sizeof after, "  keep-all peak %s  budget%s%s", out_size(s->out, s->info.keep_all_peak_bytes).text,
+        snprintf(after, sizeof after, "  keep-all peak %s  budget%s%s",
+                 out_size(s->out, s->info.keep_all_peak_bytes).text,
                  budget >= 0                  ? " "
                  : budget == REMAT_BUDGET_MIN ? ": the least of each"
                                               : ": none",
@@ -192,7 +205,8 @@ static int percent_budget(session *s, const char *place, const char *text, int64
 { /* a bare number is a percentage here */
     char percent[64];
     const size_t length = strlen(text);
-    if (length + 2 > sizeof percent || strspn(text, "0123456789.") != length) return session_budget(s, place, text, budget);
+    if (length + 2 > sizeof percent || strspn(text, "0123456789.") != length)
+        return session_budget(s, place, text, budget);
     snprintf(percent, sizeof percent, "%s%%", text);
     return session_budget(s, place, percent, budget);
 }
@@ -209,8 +223,10 @@ static void curve_plot(session *s, const reports *r)
     const int columns = chart_columns(o);
     int64_t *values = out_resize(NULL, (size_t)columns, sizeof *values), top = 0;
     const report *best = NULL, *next = r->items;
-    const int64_t from = r->items[0].summary.budget_bytes, to = r->items[r->n - 1].summary.budget_bytes;
-    for (int x = 0; x < columns; x++) { /* the best plan at each budget: a staircase, its last step at the right edge */
+    const int64_t from = r->items[0].summary.budget_bytes,
+                  to = r->items[r->n - 1].summary.budget_bytes;
+    for (int x = 0; x < columns;
+         x++) { /* the best plan at each budget: a staircase, its last step at the right edge */
         const int64_t budget = between(from, to, x, columns - 1);
         for (; next < r->items + r->n && next->summary.budget_bytes <= budget; next++)
             if (next->summary.within_budget) best = next;
@@ -229,7 +245,8 @@ static void curve_plot(session *s, const reports *r)
                          .show = out_percent};
         chart_draw(o, &c);
         const amount left = out_size(o, from), right = out_size(o, to);
-        out_print(o, "%*s%s%*s\n", 11, "", left.text, o->width - 12 - (int)strlen(left.text), right.text);
+        out_print(o, "%*s%s%*s\n", 11, "", left.text, o->width - 12 - (int)strlen(left.text),
+                  right.text);
     }
     free(values);
 }
@@ -241,7 +258,8 @@ static void curve_table(session *s, const reports *r)
     for (size_t i = 0; i < r->n; i++) {
         const remat_summary *m = &r->items[i].summary;
         table_cell(&t, PLAIN, "%s", out_size(s->out, m->budget_bytes).text);
-        table_cell(&t, PLAIN, "%s", human_percent(share_of(m->budget_bytes, m->keep_all_peak_bytes)).text);
+        table_cell(&t, PLAIN, "%s",
+                   human_percent(share_of(m->budget_bytes, m->keep_all_peak_bytes)).text);
         table_cell(&t, PLAIN, "%s", out_size(s->out, m->peak_bytes).text);
         judged(&t, &r->items[i]);
     }
@@ -260,7 +278,8 @@ static void carry(report *point, const report *best)
     m->bound_scope = own.summary.bound_scope;
     m->bound_method = own.summary.bound_method;
     if (strcmp(m->bound_scope, "fixed-order") == 0)
-        m->bound_cost = m->keep_all_cost, m->bound_scope = "any-order", m->bound_method = "first-runs";
+        m->bound_cost = m->keep_all_cost, m->bound_scope = "any-order",
+        m->bound_method = "first-runs";
     m->work = own.summary.work;
     m->stopped = own.summary.stopped;
     m->within_budget = true;
@@ -272,18 +291,21 @@ static void carry_all(const report *least, reports *r)
     const report *best = least;
     for (report *point = r->items; point < r->items + r->n; point++) {
         const bool fits = best && best->summary.peak_bytes <= point->summary.budget_bytes;
-        if (fits && (!point->summary.within_budget || point->summary.cost > best->summary.cost)) carry(point, best);
+        if (fits && (!point->summary.within_budget || point->summary.cost > best->summary.cost))
+            carry(point, best);
         if (point->summary.within_budget) best = point;
     }
 }
 
-static int curve_points(session *s, const char *strategy, int64_t from, int64_t to, uint32_t n, reports *r)
+static int curve_points(session *s, const char *strategy, int64_t from, int64_t to, uint32_t n,
+                        reports *r)
 {
     int64_t *budgets = out_resize(NULL, n, sizeof *budgets);
     uint32_t n_budgets = 0;
     for (uint32_t i = 0; i < n; i++) {
         const int64_t budget = between(from, to, i, n - 1);
-        if (n_budgets == 0 || budget > budgets[n_budgets - 1]) budgets[n_budgets++] = budget; /* more points than bytes */
+        if (n_budgets == 0 || budget > budgets[n_budgets - 1])
+            budgets[n_budgets++] = budget; /* more points than bytes */
     }
     const int status = report_make(s, strategy, budgets, n_budgets, r);
     free(budgets);
@@ -293,11 +315,13 @@ static int curve_points(session *s, const char *strategy, int64_t from, int64_t 
 static int refuse(session *s, const char *strategy, const reports *r)
 { /* a strategy that was asked for does not apply */
     if (r->n == 0 || r->items[0].plan) return REMAT_OK;
-    return out_fail(s->out, r->items[0].status, "", "", "strategy '%s' does not apply: %s", strategy, r->items[0].reason);
+    return out_fail(s->out, r->items[0].status, "", "", "strategy '%s' does not apply: %s",
+                    strategy, r->items[0].reason);
 }
 
 /* Finds the least budget if `from` asks for it, then plans. */
-static int curve_all(session *s, const char *strategy, int64_t from, int64_t to, uint32_t n, reports *least, reports *r)
+static int curve_all(session *s, const char *strategy, int64_t from, int64_t to, uint32_t n,
+                     reports *least, reports *r)
 {
     int status = REMAT_OK;
     if (from == REMAT_BUDGET_MIN) {
@@ -309,8 +333,9 @@ static int curve_all(session *s, const char *strategy, int64_t from, int64_t to,
         from = m->peak_bytes < to ? m->peak_bytes : to;
     }
     if (from > to)
-        return out_fail(s->out, REMAT_E_USAGE, "curve", "--from", "the first budget, %s, is above the last, %s",
-                        out_exact(s->out, from).text, out_exact(s->out, to).text);
+        return out_fail(s->out, REMAT_E_USAGE, "curve", "--from",
+                        "the first budget, %s, is above the last, %s", out_exact(s->out, from).text,
+                        out_exact(s->out, to).text);
     if (session_interrupted()) { /* what there is */
         *r = *least;
         *least = (reports){0};
@@ -330,14 +355,17 @@ int cmd_curve(session *s)
     int64_t from = REMAT_BUDGET_MIN, to;
     int status;
     if (n_points < 2 || n_points > MOST_POINTS)
-        return out_fail(s->out, REMAT_E_USAGE, "curve", "--points", "%" PRId64 " is not between 2 and %d", n_points,
-                        (int)MOST_POINTS);
+        return out_fail(s->out, REMAT_E_USAGE, "curve", "--points",
+                        "%" PRId64 " is not between 2 and %d", n_points, (int)MOST_POINTS);
     if (strategy && (status = session_strategy(s, strategy))) return status;
     if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
     to = s->info.keep_all_peak_bytes;
-    if (a->text[FLAG_FROM] && (status = percent_budget(s, "--from", a->text[FLAG_FROM], &from))) return status;
-    if (a->text[FLAG_TO] && (status = percent_budget(s, "--to", a->text[FLAG_TO], &to))) return status;
-    if (to < 0) return out_fail(s->out, REMAT_E_USAGE, "curve", "--to", "must be a percentage or a size");
+    if (a->text[FLAG_FROM] && (status = percent_budget(s, "--from", a->text[FLAG_FROM], &from)))
+        return status;
+    if (a->text[FLAG_TO] && (status = percent_budget(s, "--to", a->text[FLAG_TO], &to)))
+        return status;
+    if (to < 0)
+        return out_fail(s->out, REMAT_E_USAGE, "curve", "--to", "must be a percentage or a size");
     reports least = {0}, r = {0};
     session_catch(s);
     status = curve_all(s, strategy, from, to, (uint32_t)n_points, &least, &r);

@@ -1,5 +1,6 @@
-/* cmd_completion.c: `remat completion bash|zsh|fish` prints a completion script made from the command and flag tables and
- * from the library's strategies, models and devices. The build installs its output; there is no second list to keep. */
+/* cmd_completion.c: `remat completion bash|zsh|fish` prints a completion script made from the
+ * command and flag tables and from the library's strategies, models and devices. The build installs
+ * its output; there is no second list to keep. */
 #include <string.h>
 
 #include "commands.h"
@@ -7,16 +8,20 @@
 static void put_words(out *o, const char *prefix, const remat_entry *(*at)(size_t))
 {
     const remat_entry *entry;
-    for (size_t i = 0; (entry = at(i)); i++) out_print(o, "%s%s%s", i ? " " : "", prefix, entry->name);
+    for (size_t i = 0; (entry = at(i)); i++)
+        out_print(o, "%s%s%s", i ? " " : "", prefix, entry->name);
 }
 
-/* Embedded models and chains; `colon` as the shell wants it. A name with a colon is a whole source. */
+/* Embedded models and chains; `colon` as the shell wants it. A name with a colon is a whole source.
+ */
 static void put_models(out *o, const char *colon)
 {
     const remat_entry *entry;
     for (size_t i = 0; (entry = remat_zoo_at(i)); i++) {
         const char *name = strchr(entry->name, ':');
-        if (name) out_print(o, "%s%.*s%s%s", i ? " " : "", (int)(name - entry->name), entry->name, colon, name + 1);
+        if (name)
+            out_print(o, "%s%.*s%s%s", i ? " " : "", (int)(name - entry->name), entry->name, colon,
+                      name + 1);
         else out_print(o, "%szoo%s%s", i ? " " : "", colon, entry->name);
     }
 }
@@ -34,17 +39,22 @@ static bool flag_at(int c, size_t i, flag *f, amount *name)
     for (size_t k = 0; (option = remat_option_at(k)); k++)
         if (option_commands(option) >> c & 1 && n++ == i) {
             *name = option_flag(option);
-            *f = (flag){
-                .name = name->text, .kind = INTEGER, .value = "N", .commands = option_commands(option), .help = option->help};
+            *f = (flag){.name = name->text,
+                        .kind = INTEGER,
+                        .value = "N",
+                        .commands = option_commands(option),
+                        .help = option->help};
             return true;
         }
     return false;
 }
 
-/* Words to choose from, nothing for files and free text. `roofline`: the prefix with its colon as the shell wants it. */
+/* Words to choose from, nothing for files and free text. `roofline`: the prefix with its colon as
+ * the shell wants it. */
 static void put_values(out *o, complete kind, const char *roofline)
 {
-    if (kind == COMPLETE_COST) out_print(o, "given unit node flops "), put_words(o, roofline, remat_device_at);
+    if (kind == COMPLETE_COST)
+        out_print(o, "given unit node flops "), put_words(o, roofline, remat_device_at);
     if (kind == COMPLETE_FORMAT) out_print(o, "json dot");
     if (kind == COMPLETE_PROGRAM) out_print(o, "plan graph c");
     if (kind == COMPLETE_OVERHEAD) out_print(o, "one-extra-forward 10%% 20%% 50%%");
@@ -72,14 +82,16 @@ static void put_operand_words(out *o, int c)
     else put_models(o, ":");
 }
 
-/* Readline breaks words at : and =, so the script takes the word from the line itself and gives back what follows the colon. */
+/* Readline breaks words at : and =, so the script takes the word from the line itself and gives
+ * back what follows the colon. */
 static void bash_script(out *o)
 {
     flag f;
     amount name;
     out_print(o, "# bash completion for remat, printed by: remat completion bash\n"
                  "_remat() {\n"
-                 "    local line=${COMP_LINE:0:COMP_POINT} cmd=${COMP_WORDS[1]} cur prev words= files= list=\n"
+                 "    local line=${COMP_LINE:0:COMP_POINT} cmd=${COMP_WORDS[1]} cur prev words= "
+                 "files= list=\n"
                  "    cur=${line##*[[:space:]]} line=${line%%\"$cur\"}\n"
                  "    line=${line%%\"${line##*[![:space:]]}\"} prev=${line##*[[:space:]]}\n"
                  "    if [[ $cur == --*=* ]]; then prev=${cur%%%%=*} cur=${cur#*=}; fi\n"
@@ -87,18 +99,22 @@ static void bash_script(out *o)
     for (int i = 0; i < FLAG_COUNT; i++) {
         if (flags[i].kind == SWITCH) continue;
         bool any = false;
-        for (int c = 0; c < CMD_COUNT; c++) { /* the same flag may mean something else to another command */
+        for (int c = 0; c < CMD_COUNT;
+             c++) { /* the same flag may mean something else to another command */
             if (!(flags[i].commands >> c & 1)) continue;
             out_print(o, "%s%s:--%s", any ? "|" : "    ", commands[c].name, flags[i].name);
             if (flags[i].letter) out_print(o, "|%s:-%c", commands[c].name, flags[i].letter);
             any = true;
         }
         if (flags[i].complete == COMPLETE_FILE) out_print(o, ") files=1 ;;\n");
-        else if (flags[i].complete == COMPLETE_STRATEGY) { /* of a list only the last word is completed */
+        else if (flags[i].complete ==
+                 COMPLETE_STRATEGY) { /* of a list only the last word is completed */
             out_print(o, ") [[ $cur == *,* ]] && list=${cur%%,*},; words='");
             put_words(o, "", remat_strategy_at);
             out_print(o, "' ;;\n");
-        } else out_print(o, ") words='"), put_values(o, flags[i].complete, "roofline:"), out_print(o, "' ;;\n");
+        } else
+            out_print(o, ") words='"), put_values(o, flags[i].complete, "roofline:"),
+                out_print(o, "' ;;\n");
     }
     const remat_option *option;
     for (size_t i = 0; (option = remat_option_at(i)); i++)
@@ -118,14 +134,15 @@ static void bash_script(out *o)
     }
     out_print(o, "        *) files=1 words='");
     put_operand_words(o, CMD_INFO);
-    out_print(o, "' ;;\n        esac ;;\n    esac\n"
-                 "    COMPREPLY=($(compgen -P \"$list\" -W \"$words\" -- \"${cur#\"$list\"}\"))\n"
-                 "    local IFS=$'\\n'\n"
-                 "    [[ $files ]] && COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
-                 "    [[ $cur == *:* ]] && COMPREPLY=(\"${COMPREPLY[@]#\"${cur%%\"${cur##*:}\"}\"}\")\n"
-                 "    return 0\n"
-                 "}\n"
-                 "complete -o filenames -F _remat remat\n");
+    out_print(
+        o, "' ;;\n        esac ;;\n    esac\n"
+           "    COMPREPLY=($(compgen -P \"$list\" -W \"$words\" -- \"${cur#\"$list\"}\"))\n"
+           "    local IFS=$'\\n'\n"
+           "    [[ $files ]] && COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
+           "    [[ $cur == *:* ]] && COMPREPLY=(\"${COMPREPLY[@]#\"${cur%%\"${cur##*:}\"}\"}\")\n"
+           "    return 0\n"
+           "}\n"
+           "complete -o filenames -F _remat remat\n");
 }
 
 static void zsh_script(out *o)
@@ -136,15 +153,18 @@ static void zsh_script(out *o)
                  "_remat_graph() {\n    _alternative 'files:file:_files' 'models:model:(");
     put_models(o, "\\:");
     out_print(o, ")'\n}\n"
-                 "_remat() {\n    local context state state_descr line\n    typeset -A opt_args\n    local -a cmds=(\n");
+                 "_remat() {\n    local context state state_descr line\n    typeset -A opt_args\n  "
+                 "  local -a cmds=(\n");
     for (int c = 0; c < CMD_COUNT; c++) {
         out_print(o, "        '%s:", commands[c].name);
         put_quoted(o, commands[c].help, ":");
         out_print(o, "'\n");
     }
-    out_print(o, "    )\n    _arguments -C '(- *)--help[print help]' '(- *)--version[print the version]' \\\n"
+    out_print(o, "    )\n    _arguments -C '(- *)--help[print help]' '(- *)--version[print the "
+                 "version]' \\\n"
                  "        '1:command:->cmd' '*::arg:->args'\n"
-                 "    case $state in\n    cmd) _describe command cmds ;;\n    args)\n        case $line[1] in\n");
+                 "    case $state in\n    cmd) _describe command cmds ;;\n    args)\n        case "
+                 "$line[1] in\n");
     for (int c = 0; c < CMD_COUNT; c++) {
         out_print(o, "        %s) _arguments", commands[c].name);
         for (size_t i = 0; flag_at(c, i, &f, &name); i++) {
@@ -193,7 +213,8 @@ static void fish_script(out *o)
                  "complete -c remat -n __fish_use_subcommand -l version -d 'print the version'\n");
     for (int c = 0; c < CMD_COUNT; c++)
         for (size_t i = 0; flag_at(c, i, &f, &name); i++) {
-            out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' -l %s", commands[c].name, f.name);
+            out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' -l %s",
+                      commands[c].name, f.name);
             if (f.letter) out_print(o, " -s %c", f.letter);
             if (f.kind != SWITCH) out_print(o, f.complete == COMPLETE_FILE ? " -r" : " -x");
             if (f.complete == COMPLETE_STRATEGY) {
@@ -209,8 +230,8 @@ static void fish_script(out *o)
         }
     for (int c = 0; c < CMD_COUNT; c++) {
         const bool words_only = c == CMD_HELP || c == CMD_COMPLETION;
-        out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' %s -a '", commands[c].name,
-                  words_only ? "-f" : "-F");
+        out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' %s -a '",
+                  commands[c].name, words_only ? "-f" : "-F");
         put_operand_words(o, c);
         out_print(o, "'\n");
     }
@@ -222,6 +243,8 @@ int cmd_completion(session *s)
     if (strcmp(shell, "bash") == 0) bash_script(s->out);
     else if (strcmp(shell, "zsh") == 0) zsh_script(s->out);
     else if (strcmp(shell, "fish") == 0) fish_script(s->out);
-    else return out_fail(s->out, REMAT_E_USAGE, "completion", "", "'%.40s' is none of bash, zsh, fish", shell);
+    else
+        return out_fail(s->out, REMAT_E_USAGE, "completion", "",
+                        "'%.40s' is none of bash, zsh, fish", shell);
     return REMAT_OK;
 }

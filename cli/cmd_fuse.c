@@ -1,6 +1,7 @@
-/* cmd_fuse.c: `remat fuse`: a graph, or a plan for it, as the kernels of a fusing compiler: what they read and write, before and after values are
- * computed again inside the kernels that read them ("Transcending Runtime-Memory Tradeoffs in Checkpointing by being Fusion Aware", section 3.7).
- * -o writes the resulting program: a graph of its own, with repeated nodes. */
+/* cmd_fuse.c: `remat fuse`: a graph, or a plan for it, as the kernels of a fusing compiler: what
+ * they read and write, before and after values are computed again inside the kernels that read them
+ * ("Transcending Runtime-Memory Tradeoffs in Checkpointing by being Fusion Aware", section 3.7). -o
+ * writes the resulting program: a graph of its own, with repeated nodes. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static int64_t total_of(const remat_moved *m) { return m->read_bytes + m->writte
 static int find_kernels(session *s, const remat_graph *graph, kernels *k)
 {
     const size_t n = (size_t)remat_graph_n_ops(graph) + 1;
-    *k = (kernels){.of = out_resize(NULL, n, sizeof *k->of), .n_ops = out_resize(NULL, n, sizeof *k->n_ops)};
+    *k = (kernels){.of = out_resize(NULL, n, sizeof *k->of),
+                   .n_ops = out_resize(NULL, n, sizeof *k->n_ops)};
     k->moved = out_resize(NULL, n, sizeof *k->moved);
     memset(k->n_ops, 0, n * sizeof *k->n_ops);
     CHECK(s, remat_graph_kernels(s->ctx, graph, k->of, k->moved, &k->n));
@@ -73,7 +75,8 @@ static void json_kernels(emitter *j, const remat_graph *graph, const kernels *k)
     free(by_kernel);
 }
 
-static void print_json(session *s, out *o, const remat_graph *graph, const remat_fusion *f, const kernels *k, double seconds)
+static void print_json(session *s, out *o, const remat_graph *graph, const remat_fusion *f,
+                       const kernels *k, double seconds)
 {
     static const char *const stopped[] = {"done", "work", "time", "signal"};
     emitter j = {.out = o};
@@ -100,15 +103,20 @@ static void traffic_row(table *t, const char *name, const remat_traffic *x, cons
     table_cell(t, PLAIN, "%s", name);
     if (x->n_kernels) table_cell(t, PLAIN, "%" PRIu32, x->n_kernels);
     else table_cell(t, PLAIN, "-");
-    const int64_t bytes[] = {x->kernels.read_bytes, x->kernels.written_bytes, total_of(&x->others), x->total_bytes};
+    const int64_t bytes[] = {x->kernels.read_bytes, x->kernels.written_bytes, total_of(&x->others),
+                             x->total_bytes};
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
-        table_cell(t, PLAIN, "%s", x->total_bytes < 0 ? "?" : i < 2 && !x->n_kernels ? "-" : out_size(o, bytes[i]).text);
+        table_cell(t, PLAIN, "%s",
+                   x->total_bytes < 0       ? "?"
+                   : i < 2 && !x->n_kernels ? "-"
+                                            : out_size(o, bytes[i]).text);
     table_cell(t, DIM, "%s", note);
 }
 
 static void print_traffic(out *o, const remat_fusion *f)
 {
-    static const char *const head[] = {"", "kernels", "they read", "they write", "other ops", "total", ""};
+    static const char *const head[] = {"",          "kernels", "they read", "they write",
+                                       "other ops", "total",   ""};
     table t = {.out = o, .align = "lrrrrrL"};
     char note[80] = "";
     for (size_t i = 0; i < sizeof head / sizeof *head; i++) table_cell(&t, BOLD, "%s", head[i]);
@@ -138,14 +146,16 @@ static void print_kernels(out *o, const remat_graph *graph, const kernels *k)
     if (n) out_print(o, "\nkernels of several ops that move most\n");
     table t = {.out = o, .align = "rrrL"};
     static const char *const head[] = {"ops", "reads", "writes", ""};
-    for (size_t i = 0; i < sizeof head / sizeof *head && n; i++) table_cell(&t, BOLD, "%s", head[i]);
+    for (size_t i = 0; i < sizeof head / sizeof *head && n; i++)
+        table_cell(&t, BOLD, "%s", head[i]);
     for (uint32_t i = 0; i < n && i < LARGEST; i++) {
         char names[4 * NAMES_SHOWN] = "";
         size_t used = 0;
         for (uint32_t op = 0; op < remat_graph_n_ops(graph) && used < NAMES_SHOWN; op++)
             if (k->of[op] == fused[i])
-                used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", used ? " " : "",
-                                         out_clean(o, remat_graph_op_name(graph, op), 24).text);
+                used +=
+                    (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", used ? " " : "",
+                                     out_clean(o, remat_graph_op_name(graph, op), 24).text);
         table_cell(&t, PLAIN, "%" PRIu32, k->n_ops[fused[i]]);
         table_cell(&t, PLAIN, "%s", out_size(o, k->moved[fused[i]].read_bytes).text);
         table_cell(&t, PLAIN, "%s", out_size(o, k->moved[fused[i]].written_bytes).text);
@@ -175,13 +185,15 @@ static int show(session *s, const remat_graph *graph, const remat_fusion *f, dou
     status = find_kernels(s, graph, &k);
     if (!status && o->json) print_json(s, o, graph, f, &k, seconds);
     else if (!status) {
-        snprintf(after, sizeof after, "  %" PRIu32 " ops  fused in %.2f s%s", remat_graph_n_ops(graph), seconds,
+        snprintf(after, sizeof after, "  %" PRIu32 " ops  fused in %.2f s%s",
+                 remat_graph_n_ops(graph), seconds,
                  f->stopped == REMAT_DONE ? "" : ", stopped early");
         out_title(o, session_name(s), after);
         out_print(o, "\n");
         print_traffic(o, f);
         print_kernels(o, graph, &k);
-        if (path && !to_stdout) out_print(o, "\ngraph written to %s\n", out_clean(o, path, 64).text);
+        if (path && !to_stdout)
+            out_print(o, "\ngraph written to %s\n", out_clean(o, path, 64).text);
     }
     free_kernels(&k);
     return status;
@@ -209,7 +221,8 @@ int cmd_fuse(session *s)
     session_release(s);
     const double seconds = seconds_now() - begin;
     if (fused == REMAT_E_APPLIES)
-        return out_fail(s->out, fused, s->args->operands[1], "", "%s", remat_ctx_error_reason(s->ctx));
+        return out_fail(s->out, fused, s->args->operands[1], "", "%s",
+                        remat_ctx_error_reason(s->ctx));
     CHECK(s, fused);
     status = show(s, program, &fusion, seconds);
     remat_graph_free(program);

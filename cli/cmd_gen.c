@@ -1,7 +1,9 @@
-/* cmd_gen.c: `remat gen` writes an embedded model as a file, `remat import` any readable file as one of ours.
+/* cmd_gen.c: `remat gen` writes an embedded model as a file, `remat import` any readable file as
+ * one of ours.
  *
- * Both end in one writer. The graph is written as read unless a graph flag asks for a prepared copy, so that importing and
- * exporting without flags changes nothing but the spelling. Chains are written as chains. */
+ * Both end in one writer. The graph is written as read unless a graph flag asks for a prepared
+ * copy, so that importing and exporting without flags changes nothing but the spelling. Chains are
+ * written as chains. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,14 +30,17 @@ static bool ends_in(const char *path, const char *ending)
 
 static int choose_format(session *s, remat_format *format)
 {
-    const char *path = s->args->text[FLAG_OUTPUT] ? s->args->text[FLAG_OUTPUT] : "", *name = s->args->text[FLAG_FORMAT];
+    const char *path = s->args->text[FLAG_OUTPUT] ? s->args->text[FLAG_OUTPUT] : "",
+               *name = s->args->text[FLAG_FORMAT];
     const char *command_name = commands[s->args->command].name;
     if (!name) name = ends_in(path, ".dot") || ends_in(path, ".dot.gz") ? "dot" : "json";
     if (strcmp(name, "json") != 0 && strcmp(name, "dot") != 0)
-        return out_fail(s->out, REMAT_E_USAGE, command_name, "--format", "'%.40s' is neither json nor dot", name);
+        return out_fail(s->out, REMAT_E_USAGE, command_name, "--format",
+                        "'%.40s' is neither json nor dot", name);
     *format = strcmp(name, "dot") == 0 ? REMAT_DOT : session_format(path, REMAT_JSON);
     if (*format == REMAT_DOT && ends_in(path, ".gz"))
-        return out_fail(s->out, REMAT_E_USAGE, command_name, "-o", "DOT is not compressed: choose a name without .gz");
+        return out_fail(s->out, REMAT_E_USAGE, command_name, "-o",
+                        "DOT is not compressed: choose a name without .gz");
     return REMAT_OK;
 }
 
@@ -83,7 +88,8 @@ static int convert(session *s, const char *source)
 int cmd_import(session *s)
 {
     if (s->args->text[FLAG_MPS_SOLUTION]) return cmd_plan_of_solution(s);
-    if (s->args->text[FLAG_BUDGET]) return out_fail(s->out, REMAT_E_USAGE, "import", "--budget", "goes with --mps-solution");
+    if (s->args->text[FLAG_BUDGET])
+        return out_fail(s->out, REMAT_E_USAGE, "import", "--budget", "goes with --mps-solution");
     return convert(s, s->args->operands[0]);
 }
 
@@ -101,7 +107,8 @@ static void list_models(session *s)
         } else {
             const int length = (int)strlen(entry->name), indent = s->out->width < 50 ? 4 : 20;
             const int column = length + 2 < indent ? indent : length + 2;
-            out_print(s->out, "%s%s%s%*s", out_style(s->out, BOLD), entry->name, out_style(s->out, PLAIN), column - length, "");
+            out_print(s->out, "%s%s%s%*s", out_style(s->out, BOLD), entry->name,
+                      out_style(s->out, PLAIN), column - length, "");
             out_wrap(s->out, indent, column, entry->help);
         }
     }

@@ -1,8 +1,9 @@
-/* cmd_info.c: `remat info`: the first look at a file. For a graph: counts, the memory of keep-all over its steps, and what
- * is in memory at the peak; for a chain its stages; for a plan its summary.
+/* cmd_info.c: `remat info`: the first look at a file. For a graph: counts, the memory of keep-all
+ * over its steps, and what is in memory at the peak; for a chain its stages; for a plan its
+ * summary.
  *
- * What is live at the peak comes from the lowered keep-all schedule: registers are allocated and freed up to the peak's
- * compute statement; those left are the storages in memory there. */
+ * What is live at the peak comes from the lowered keep-all schedule: registers are allocated and
+ * freed up to the peak's compute statement; those left are the storages in memory there. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,10 @@ static void info_json(session *s, emitter *j)
     const struct {
         const char *key;
         uint32_t count;
-    } counts[] = {{"values", i->values}, {"storages", i->storages}, {"views", i->views}, {"multi_output", i->multi_output},
-                  {"pinned", i->pinned}, {"dead", i->dead}}; /* what a chain does not have is null */
+    } counts[] = {
+        {"values", i->values}, {"storages", i->storages},
+        {"views", i->views},   {"multi_output", i->multi_output},
+        {"pinned", i->pinned}, {"dead", i->dead}}; /* what a chain does not have is null */
     emit_open(j, NULL, '{');
     emit_int(j, "ops", i->ops);
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
@@ -49,7 +52,8 @@ static void info_json(session *s, emitter *j)
 static void info_title(out *o, const char *name, const char *digest)
 {
     label after = out_clean(o, digest, 24);
-    if (*digest) memmove(after.text + 2, after.text, strlen(after.text) + 1), memcpy(after.text, "  ", 2);
+    if (*digest)
+        memmove(after.text + 2, after.text, strlen(after.text) + 1), memcpy(after.text, "  ", 2);
     out_title(o, name, after.text);
     out_print(o, "\n");
 }
@@ -61,16 +65,17 @@ static void size_rows(session *s, table *t)
     out *o = s->out;
     const char *unit = o->size_unit ? o->size_unit : "bytes";
     amount buffer;
-    const char *need_op = s->chain                   ? session_op(s, i->need_op, &buffer)
-                          : i->need_op == REMAT_NONE ? NULL
-                                                     : session_op(s, remat_plan_summary(s->keep_all)->need_op, &buffer);
+    const char *need_op = s->chain ? session_op(s, i->need_op, &buffer)
+                          : i->need_op == REMAT_NONE
+                              ? NULL
+                              : session_op(s, remat_plan_summary(s->keep_all)->need_op, &buffer);
     table_cell(t, PLAIN, "keep-all peak");
     table_cell(t, BOLD, "%s", out_size(o, i->keep_all_peak_bytes).text);
     table_cell(t, PLAIN, "%s", out_number(o, i->keep_all_peak_bytes, unit).text);
     table_cell(t, PLAIN, "needed at least");
     table_cell(t, PLAIN, "%s", out_size(o, i->need_bytes).text);
-    table_cell(t, PLAIN, "%s%s%s", out_number(o, i->need_bytes, unit).text, need_op ? ", forced by " : "",
-               need_op ? out_clean(o, need_op, 40).text : "");
+    table_cell(t, PLAIN, "%s%s%s", out_number(o, i->need_bytes, unit).text,
+               need_op ? ", forced by " : "", need_op ? out_clean(o, need_op, 40).text : "");
     table_cell(t, PLAIN, "keep-all cost");
     table_cell(t, PLAIN, "%s", out_cost(o, i->keep_all_cost, session_cost_unit(s)).text);
     table_cell(t, PLAIN, "costs: %s", out_clean(o, session_cost_model(s), 40).text);
@@ -84,11 +89,13 @@ static void info_counts(session *s)
     info_title(o, session_name(s), session_digest(s));
     table_cell(&t, PLAIN, "ops");
     table_cell(&t, PLAIN, "%" PRIu32, i->ops);
-    table_cell(&t, PLAIN, "%" PRIu32 " views, %" PRIu32 " multi-output, %" PRIu32 " pinned, %" PRIu32 " dead", i->views,
-               i->multi_output, i->pinned, i->dead);
+    table_cell(&t, PLAIN,
+               "%" PRIu32 " views, %" PRIu32 " multi-output, %" PRIu32 " pinned, %" PRIu32 " dead",
+               i->views, i->multi_output, i->pinned, i->dead);
     table_cell(&t, PLAIN, "values");
     table_cell(&t, PLAIN, "%" PRIu32, i->values);
-    table_cell(&t, PLAIN, "in %" PRIu32 " storages; %" PRIu32 " cut values", i->storages, i->cut_values);
+    table_cell(&t, PLAIN, "in %" PRIu32 " storages; %" PRIu32 " cut values", i->storages,
+               i->cut_values);
     table_cell(&t, PLAIN, "resident");
     table_cell(&t, PLAIN, "%s", out_size(o, i->resident_bytes).text);
     table_cell(&t, PLAIN, "%" PRId64 " bytes that are always there", i->resident_bytes);
@@ -113,7 +120,8 @@ static void largest_at_peak(session *s, const timeline *line)
     amount buffer;
     const remat_statement *statement = remat_program_statements(line->program, &n_statements);
     for (size_t i = 0; i < n_statements; i++)
-        if (statement[i].kind == REMAT_ALLOCATE && statement[i].reg >= n_regs) n_regs = (size_t)statement[i].reg + 1;
+        if (statement[i].kind == REMAT_ALLOCATE && statement[i].reg >= n_regs)
+            n_regs = (size_t)statement[i].reg + 1;
     held *live = out_resize(NULL, n_regs + 1, sizeof *live);
     for (size_t i = 0; i < n_regs; i++) live[i] = (held){0, -1};
     for (size_t i = 0; i < n_statements; i++) {
@@ -137,8 +145,9 @@ static void largest_at_peak(session *s, const timeline *line)
     if (workspace > 0) peak_row(&t, "(workspace)", "", workspace, peak_bytes);
     for (size_t i = 0; i < n && i < LARGEST; i++) {
         const int64_t op = remat_graph_value_get(s->original, live[i].value, REMAT_VALUE_PRODUCER);
-        peak_row(&t, session_value(s, live[i].value, &buffer), op < 0 ? "" : remat_graph_op_target(s->original, (uint32_t)op),
-                 live[i].bytes, peak_bytes);
+        peak_row(&t, session_value(s, live[i].value, &buffer),
+                 op < 0 ? "" : remat_graph_op_target(s->original, (uint32_t)op), live[i].bytes,
+                 peak_bytes);
     }
     for (size_t i = LARGEST; i < n; i++) rest += live[i].bytes;
     if (n > LARGEST) {
@@ -171,7 +180,8 @@ static int draw_keep_all(session *s)
     char mark[400];
     const remat_step *at = &remat_plan_steps(s->keep_all, &n_steps)[t.peak_step];
     snprintf(mark, sizeof mark, "peak at step %zu of %zu: %s%s", t.peak_step, n_steps,
-             at->kind == REMAT_B ? "backward of " : "", out_clean(s->out, session_op(s, at->index, &buffer), 30).text);
+             at->kind == REMAT_B ? "backward of " : "",
+             out_clean(s->out, session_op(s, at->index, &buffer), 30).text);
     chart_draw(s->out, &c);
     chart_mark(s->out, &c, t.peak_step, mark);
     if (!s->chain) largest_at_peak(s, &t);
@@ -193,7 +203,8 @@ static void rules_json(session *s, const remat_recompute_rule *rules)
         emit_text(&j, "class", remat_class_name(rules[op].op_class));
         emit_bool(&j, "in_forward", rules[op].in_forward);
         emit_bool(&j, "banned", rules[op].ban != REMAT_BAN_NONE);
-        emit_text(&j, "reason", rules[op].ban == REMAT_BAN_NONE ? NULL : remat_ban_reason(rules[op].ban));
+        emit_text(&j, "reason",
+                  rules[op].ban == REMAT_BAN_NONE ? NULL : remat_ban_reason(rules[op].ban));
         emit_close(&j, '}');
     }
     emit_close(&j, ']');
@@ -228,12 +239,14 @@ static void rules_table(session *s, const remat_recompute_rule *rules)
     const uint32_t n = remat_graph_n_ops(s->graph);
     kind_of_op *kinds = out_resize(NULL, (size_t)n + 1, sizeof *kinds);
     size_t n_kinds = 0;
-    for (uint32_t op = 0; op < n; op++) kinds[op] = (kind_of_op){remat_graph_op_target(s->graph, op), rules[op], op, 1};
+    for (uint32_t op = 0; op < n; op++)
+        kinds[op] = (kind_of_op){remat_graph_op_target(s->graph, op), rules[op], op, 1};
     qsort(kinds, n, sizeof *kinds, by_kind);
     for (uint32_t i = 0; i < n; i++) {
         if (n_kinds && by_kind(&kinds[n_kinds - 1], &kinds[i]) == 0) {
             kinds[n_kinds - 1].n++;
-            if (kinds[i].first < kinds[n_kinds - 1].first) kinds[n_kinds - 1].first = kinds[i].first;
+            if (kinds[i].first < kinds[n_kinds - 1].first)
+                kinds[n_kinds - 1].first = kinds[i].first;
         } else kinds[n_kinds++] = kinds[i];
     }
     qsort(kinds, n_kinds, sizeof *kinds, by_place);
@@ -246,8 +259,11 @@ static void rules_table(session *s, const remat_recompute_rule *rules)
         table_cell(&t, PLAIN, "%" PRIu32, kinds[i].n);
         table_cell(&t, PLAIN, "%s", remat_class_name(rule->op_class));
         if (!rule->in_forward) table_cell(&t, DIM, "-");
-        else table_cell(&t, rule->ban == REMAT_BAN_NONE ? GOOD : PLAIN, "%s", rule->ban == REMAT_BAN_NONE ? "yes" : "no");
-        table_cell(&t, PLAIN, "%s", rule->in_forward ? remat_ban_reason(rule->ban) : "backward pass");
+        else
+            table_cell(&t, rule->ban == REMAT_BAN_NONE ? GOOD : PLAIN, "%s",
+                       rule->ban == REMAT_BAN_NONE ? "yes" : "no");
+        table_cell(&t, PLAIN, "%s",
+                   rule->in_forward ? remat_ban_reason(rule->ban) : "backward pass");
     }
     table_print(&t);
     free(kinds);
@@ -255,7 +271,8 @@ static void rules_table(session *s, const remat_recompute_rule *rules)
 
 static int info_classes(session *s)
 {
-    remat_recompute_rule *rules = out_resize(NULL, (size_t)remat_graph_n_ops(s->graph) + 1, sizeof *rules);
+    remat_recompute_rule *rules =
+        out_resize(NULL, (size_t)remat_graph_n_ops(s->graph) + 1, sizeof *rules);
     const remat_status status = remat_graph_recompute_rules(s->ctx, s->graph, rules);
     if (status == REMAT_OK && s->out->json) rules_json(s, rules);
     else if (status == REMAT_OK) rules_table(s, rules);
@@ -278,12 +295,14 @@ static int info_graph(session *s)
     return draw_keep_all(s);
 }
 
-static const char *const stage_columns[] = {"stage", "name", "a", "abar", "delta", "keep", "of", "ob", "tf", "tb"};
+static const char *const stage_columns[] = {"stage", "name", "a",  "abar", "delta",
+                                            "keep",  "of",   "ob", "tf",   "tb"};
 enum { STAGE_NUMBERS = 8 };
 
 static void stage_numbers(const remat_stage *x, int64_t numbers[STAGE_NUMBERS])
 {
-    const int64_t all[STAGE_NUMBERS] = {x->a, x->abar, x->delta, x->keep, x->of, x->ob, x->tf, x->tb};
+    const int64_t all[STAGE_NUMBERS] = {x->a,  x->abar, x->delta, x->keep,
+                                        x->of, x->ob,   x->tf,    x->tb};
     memcpy(numbers, all, sizeof all);
 }
 
@@ -327,9 +346,13 @@ static int info_chain(session *s)
     const int status = draw_keep_all(s);
     if (status) return status;
     out_print(s->out, "\n");
-    for (size_t i = 0; i < sizeof stage_columns / sizeof *stage_columns; i++) table_cell(&t, BOLD, "%s", stage_columns[i]);
+    for (size_t i = 0; i < sizeof stage_columns / sizeof *stage_columns; i++)
+        table_cell(&t, BOLD, "%s", stage_columns[i]);
     for (uint32_t l = 0; (stage = remat_chain_stage(s->chain, l)); l++) {
-        const char *name = *stage->name ? stage->name : l == 0 ? "(input)" : l == last ? "(loss)" : "";
+        const char *name = *stage->name ? stage->name
+                           : l == 0     ? "(input)"
+                           : l == last  ? "(loss)"
+                                        : "";
         stage_numbers(stage, numbers);
         table_cell(&t, PLAIN, "%" PRIu32, l);
         table_cell(&t, PLAIN, "%s", out_clean(s->out, name, 40).text);
@@ -343,7 +366,8 @@ static int info_plan(session *s, const remat_plan *plan)
 {
     const char *source = s->args->operands[0];
     out *o = s->out;
-    const report r = {.summary = *remat_plan_summary(plan), .plan = plan, .seconds = -1, .path = source};
+    const report r = {
+        .summary = *remat_plan_summary(plan), .plan = plan, .seconds = -1, .path = source};
     if (r.summary.kind == REMAT_KIND_CHAIN) o->size_unit = ""; /* the plan does not say */
     if (o->json) {
         emitter j = {.out = o};
@@ -353,13 +377,15 @@ static int info_plan(session *s, const remat_plan *plan)
     char name[300];
     snprintf(name, sizeof name, "a plan for %.250s", r.summary.graph);
     info_title(o, name, r.summary.digest);
-    static const flag_id names[] = {FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS, FLAG_REPLAY_RANDOM};
+    static const flag_id names[] = {FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
+                                    FLAG_REPLAY_RANDOM};
     if (r.summary.flags) out_print(o, "made with");
     for (unsigned i = 0; i < 4; i++)
         if (r.summary.flags >> i & 1) out_print(o, " --%s", flags[names[i]].name);
     out_print(o, "%s", r.summary.flags ? "\n\n" : "");
     report_table(o, &r);
-    out_print(o, "\nThese are the file's own numbers: remat verify GRAPH %s checks them.\n", out_clean(o, source, 40).text);
+    out_print(o, "\nThese are the file's own numbers: remat verify GRAPH %s checks them.\n",
+              out_clean(o, source, 40).text);
     return REMAT_OK;
 }
 
@@ -376,7 +402,8 @@ int cmd_info(session *s)
     if (status) return status;
     if (plan) return info_plan(s, plan);
     if (s->chain && s->args->text[FLAG_CLASSES])
-        return out_fail(s->out, REMAT_E_USAGE, "info", "--classes", "is for graphs: a chain has no ops");
+        return out_fail(s->out, REMAT_E_USAGE, "info", "--classes",
+                        "is for graphs: a chain has no ops");
     if ((status = session_measure(s))) return status;
     return s->chain ? info_chain(s) : info_graph(s);
 }

@@ -1,7 +1,8 @@
-/* cmd_lower.c: `remat lower`: a schedule as allocate, compute and deallocate statements with the memory in use at each
- * (Checkmate, Jain et al. 2020, Algorithm 1), as a graph with a node for every step (4.8), or as a C function. Without a plan it is keep-all. A plan is
- * verified first: an invalid one is exit code 5.
- * Invariant: the allocations of a step come directly before its compute statement, so its registers are found there. */
+/* cmd_lower.c: `remat lower`: a schedule as allocate, compute and deallocate statements with the
+ * memory in use at each (Checkmate, Jain et al. 2020, Algorithm 1), as a graph with a node for
+ * every step (4.8), or as a C function. Without a plan it is keep-all. A plan is verified first: an
+ * invalid one is exit code 5. Invariant: the allocations of a step come directly before its compute
+ * statement, so its registers are found there. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 
 static const char *step_name(const session *s, const remat_step *step, amount *buffer)
 {
-    return step->kind == REMAT_RUN ? session_op(s, step->index, buffer) : session_value(s, step->index, buffer);
+    return step->kind == REMAT_RUN ? session_op(s, step->index, buffer)
+                                   : session_value(s, step->index, buffer);
 }
 
 static const char *step_verb(const remat_step *step)
@@ -23,7 +25,9 @@ static size_t first_allocation(const remat_statement *statement, size_t compute)
 {
     size_t first = compute;
     const uint32_t step = statement[compute].step_index;
-    while (first > 0 && statement[first - 1].kind == REMAT_ALLOCATE && statement[first - 1].step_index == step) first--;
+    while (first > 0 && statement[first - 1].kind == REMAT_ALLOCATE &&
+           statement[first - 1].step_index == step)
+        first--;
     return first;
 }
 
@@ -38,7 +42,8 @@ static void print_statement(session *s, out *o, const remat_statement *statement
     } else if (at->kind == REMAT_DEALLOCATE) {
         out_print(o, "deallocate %%r%" PRIu32 "\n", at->reg);
     } else {
-        out_print(o, "%s %s", step_verb(&at->step), out_clean(o, step_name(s, &at->step, &buffer), 64).text);
+        out_print(o, "%s %s", step_verb(&at->step),
+                  out_clean(o, step_name(s, &at->step, &buffer), 64).text);
         for (size_t k = first_allocation(statement, i), first = k; k < i; k++)
             out_print(o, "%s%%r%" PRIu32, k == first ? " -> " : ", ", statement[k].reg);
         out_print(o, "\n");
@@ -48,11 +53,13 @@ static void print_statement(session *s, out *o, const remat_statement *statement
 static void json_operands(emitter *j, const char *key, const remat_operand *x, uint32_t n)
 { /* null: resident */
     emit_open(j, key, '[');
-    for (uint32_t k = 0; k < n; k++) emit_int_or_null(j, NULL, x[k].reg == REMAT_NONE ? REMAT_ABSENT : (int64_t)x[k].reg);
+    for (uint32_t k = 0; k < n; k++)
+        emit_int_or_null(j, NULL, x[k].reg == REMAT_NONE ? REMAT_ABSENT : (int64_t)x[k].reg);
     emit_close(j, ']');
 }
 
-static void json_statement(session *s, emitter *j, const remat_program *program, const remat_statement *statement, size_t i)
+static void json_statement(session *s, emitter *j, const remat_program *program,
+                           const remat_statement *statement, size_t i)
 {
     const remat_statement *at = &statement[i];
     amount buffer;
@@ -66,7 +73,8 @@ static void json_statement(session *s, emitter *j, const remat_program *program,
         emit_int(j, "index", at->step.index);
         emit_text(j, "name", step_name(s, &at->step, &buffer));
         emit_open(j, "regs", '[');
-        for (size_t k = first_allocation(statement, i); k < i; k++) emit_int(j, NULL, statement[k].reg);
+        for (size_t k = first_allocation(statement, i); k < i; k++)
+            emit_int(j, NULL, statement[k].reg);
         emit_close(j, ']');
         uint32_t n;
         const remat_operand *x = remat_program_step_in(program, at->step_index, &n);
@@ -96,7 +104,9 @@ static remat_status write_plan(session *s, const void *object, remat_format form
     const remat_statement *statement = remat_program_statements(program, &n);
     emitter j = {.out = to};
     if (s->out->json) emit_open(&j, NULL, '[');
-    else out_print(to, "%s%16s  statement%s\n", out_style(to, BOLD), "memory in bytes", out_style(to, PLAIN));
+    else
+        out_print(to, "%s%16s  statement%s\n", out_style(to, BOLD), "memory in bytes",
+                  out_style(to, PLAIN));
     for (size_t i = 0; i < n; i++) {
         if (s->out->json) json_statement(s, &j, program, statement, i);
         else print_statement(s, to, statement, i);
@@ -135,11 +145,16 @@ static session_writer *choose_writer(session *s)
     session_writer *write = NULL;
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
         if (strcmp(writers[i].name, name) == 0) write = writers[i].write;
-    if (!write) out_fail(s->out, REMAT_E_USAGE, "lower", "--format", "'%.40s' is none of plan, graph, c", name);
+    if (!write)
+        out_fail(s->out, REMAT_E_USAGE, "lower", "--format", "'%.40s' is none of plan, graph, c",
+                 name);
     else if (write == write_c && s->out->json)
-        out_fail(s->out, REMAT_E_USAGE, "lower", "--json", "and --format c exclude each other"), write = NULL;
+        out_fail(s->out, REMAT_E_USAGE, "lower", "--json", "and --format c exclude each other"),
+            write = NULL;
     else if (write != write_graph && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
-        out_fail(s->out, REMAT_E_USAGE, "lower", "-o", "only graphs are compressed: choose a name without .gz"), write = NULL;
+        out_fail(s->out, REMAT_E_USAGE, "lower", "-o",
+                 "only graphs are compressed: choose a name without .gz"),
+            write = NULL;
     return write;
 }
 

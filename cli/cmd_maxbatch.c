@@ -1,11 +1,15 @@
-/* cmd_maxbatch.c: `remat maxbatch`: the largest batch that each strategy fits into a budget, at a bounded cost (Checkmate, eq. 9 and 10, Fig. 6).
+/* cmd_maxbatch.c: `remat maxbatch`: the largest batch that each strategy fits into a budget, at a
+ * bounded cost (Checkmate, eq. 9 and 10, Fig. 6).
  *
- * Problem: the largest B for which a plan of the graph at batch B fits the budget and costs no more than keep-all at that batch and so much.
- * Method: the graph is built at each batch. What every plan needs (remat_info.need_bytes) never falls as the batch grows, so doubling and bisection give the
- * least batch that no plan fits: no strategy is tried beyond. Below it each strategy is bisected. A heuristic may fail at one batch and succeed at
- * a larger one, so the answer is then raised by 1, 2, 4, ... as long as that finds something. --certify bisects the bound.
- * Invariants: a batch in the table has a plan that was verified; a batch that cannot be built (sizes past 2^62) counts as one that does not fit, but as
- * no proof. Ctrl-C prints what there is, exit code 130. Cost: about 2 log2(largest) plans a strategy. */
+ * Problem: the largest B for which a plan of the graph at batch B fits the budget and costs no more
+ * than keep-all at that batch and so much. Method: the graph is built at each batch. What every
+ * plan needs (remat_info.need_bytes) never falls as the batch grows, so doubling and bisection give
+ * the least batch that no plan fits: no strategy is tried beyond. Below it each strategy is
+ * bisected. A heuristic may fail at one batch and succeed at a larger one, so the answer is then
+ * raised by 1, 2, 4, ... as long as that finds something. --certify bisects the bound. Invariants:
+ * a batch in the table has a plan that was verified; a batch that cannot be built (sizes past 2^62)
+ * counts as one that does not fit, but as no proof. Ctrl-C prints what there is, exit code 130.
+ * Cost: about 2 log2(largest) plans a strategy. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +19,8 @@
 #include "report.h"
 
 #define MOST_BATCH (INT64_C(1) << 40)
-static const char default_list[] = "keep-all,ap-sqrt,ap-greedy,lin-sqrt,lin-greedy," DEFAULT_STRATEGY;
+static const char default_list[] =
+    "keep-all,ap-sqrt,ap-greedy,lin-sqrt,lin-greedy," DEFAULT_STRATEGY;
 
 typedef struct row {
     const char *strategy;
@@ -99,9 +104,11 @@ static int cost_limit(search *x, int64_t *limit)
                             "one-extra-forward: the graph has no forward phase");
     } else {
         const size_t length = strlen(text), digits = strspn(text, "0123456789.");
-        const bool is_number = length < sizeof percent - 1 && (digits == length || strcmp(text + digits, "%") == 0);
+        const bool is_number =
+            length < sizeof percent - 1 && (digits == length || strcmp(text + digits, "%") == 0);
         snprintf(percent, sizeof percent, "%.*s%%", (int)digits, text);
-        if (!is_number || remat_budget_parse(s->ctx, percent, s->info.keep_all_cost, &more) != REMAT_OK)
+        if (!is_number ||
+            remat_budget_parse(s->ctx, percent, s->info.keep_all_cost, &more) != REMAT_OK)
             return out_fail(s->out, REMAT_E_USAGE, "maxbatch", "--max-overhead",
                             "'%.40s' is neither a percentage nor one-extra-forward", text);
     }
@@ -123,7 +130,8 @@ static int needs_at_most(search *x, int64_t batch, bool *fits)
     const uint32_t op = x->s->info.need_op;
     *x->unbuilt = '\0';
     x->refused_need = x->s->info.need_bytes;
-    x->refused_op = out_clean(x->s->out, op == REMAT_NONE ? "?" : session_op(x->s, op, &buffer), 40);
+    x->refused_op =
+        out_clean(x->s->out, op == REMAT_NONE ? "?" : session_op(x->s, op, &buffer), 40);
     x->refused_phrase = session_op_phrase(x->s, op);
     return REMAT_OK;
 }
@@ -174,7 +182,10 @@ static int try_batch(search *x, row *r, int64_t batch, bool *fits)
 }
 
 /* At most `tries` plans of this strategy more, as long as they can say something. */
-static bool may_try(const row *r, uint32_t tries) { return r->plans < tries && !*r->reason && !session_interrupted(); }
+static bool may_try(const row *r, uint32_t tries)
+{
+    return r->plans < tries && !*r->reason && !session_interrupted();
+}
 
 static int find_largest(search *x, row *r, uint32_t tries)
 {
@@ -188,7 +199,8 @@ static int find_largest(search *x, row *r, uint32_t tries)
         if (fits) low = middle;
         else high = middle;
     }
-    for (int64_t step = 2; !status && r->batch && step <= x->most - r->batch && may_try(r, tries); x->s->bar.part++) {
+    for (int64_t step = 2; !status && r->batch && step <= x->most - r->batch && may_try(r, tries);
+         x->s->bar.part++) {
         status = try_batch(x, r, r->batch + step, &fits);
         step = fits ? 1 : 2 * step;
     }
@@ -276,7 +288,8 @@ static void print_json(search *x)
         emit_int_or_null(&j, "peak_bytes", r->batch ? r->summary.peak_bytes : REMAT_ABSENT);
         emit_int_or_null(&j, "cost", r->batch ? r->summary.cost : REMAT_ABSENT);
         emit_int_or_null(&j, "keep_all_cost", r->batch ? r->summary.keep_all_cost : REMAT_ABSENT);
-        emit_int_or_null(&j, "cost_limit", r->batch && r->limit != INT64_MAX ? r->limit : REMAT_ABSENT);
+        emit_int_or_null(&j, "cost_limit",
+                         r->batch && r->limit != INT64_MAX ? r->limit : REMAT_ABSENT);
         if (r->batch) emit_real(&j, "overhead", report_overhead(&r->summary));
         else emit_null(&j, "overhead");
         emit_int(&j, "plans", r->plans);
@@ -296,7 +309,8 @@ static void print_rows(search *x)
 {
     out *o = x->s->out;
     const int64_t kept = batch_of(x, "keep-all");
-    static const char *const names[] = {"strategy", "batch", "of keep-all", "peak", "overhead", "plans", "seconds"};
+    static const char *const names[] = {"strategy", "batch", "of keep-all", "peak",
+                                        "overhead", "plans", "seconds"};
     table t = {.out = o, .align = "lrrrrrr"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(&t, BOLD, "%s", names[i]);
     for (uint32_t i = 0; i < x->n_rows; i++) {
@@ -308,7 +322,8 @@ static void print_rows(search *x)
         if (r->batch && kept) table_cell(&t, PLAIN, "%.2fx", (double)r->batch / (double)kept);
         else table_cell(&t, DIM, "-");
         table_cell(&t, PLAIN, "%s", r->batch ? out_size(o, r->summary.peak_bytes).text : "-");
-        if (r->batch) table_cell(&t, PLAIN, "+%s", human_percent(report_overhead(&r->summary)).text);
+        if (r->batch)
+            table_cell(&t, PLAIN, "+%s", human_percent(report_overhead(&r->summary)).text);
         else table_cell(&t, PLAIN, "-");
         table_cell(&t, PLAIN, "%" PRIu32, r->plans);
         table_cell(&t, PLAIN, "%.2f", r->seconds);
@@ -316,7 +331,8 @@ static void print_rows(search *x)
     table_print(&t);
     for (uint32_t i = 0; i < x->n_rows; i++)
         if (*x->rows[i].reason)
-            out_print(o, "%s does not apply: %s\n", x->rows[i].strategy, out_clean(o, x->rows[i].reason, 64).text);
+            out_print(o, "%s does not apply: %s\n", x->rows[i].strategy,
+                      out_clean(o, x->rows[i].reason, 64).text);
 }
 
 static void print_proofs(search *x)
@@ -325,13 +341,17 @@ static void print_proofs(search *x)
     const row *best = best_row(x);
     out_print(o, "\n");
     if (x->refused)
-        out_print(o, "no plan fits batch %" PRId64 " or more: %s needs %s there\n", x->refused, x->refused_phrase.text,
-                  out_size(o, x->refused_need).text);
+        out_print(o, "no plan fits batch %" PRId64 " or more: %s needs %s there\n", x->refused,
+                  x->refused_phrase.text, out_size(o, x->refused_need).text);
     else if (*x->unbuilt)
-        out_print(o, "batch %" PRId64 " cannot be built: %s\n", x->most + 1, out_clean(o, x->unbuilt, 60).text);
-    else out_print(o, "the least that plans need does not pass the budget up to batch %" PRId64 "\n", x->most);
+        out_print(o, "batch %" PRId64 " cannot be built: %s\n", x->most + 1,
+                  out_clean(o, x->unbuilt, 60).text);
+    else
+        out_print(o, "the least that plans need does not pass the budget up to batch %" PRId64 "\n",
+                  x->most);
     if (x->bound.batch && x->bound.batch != x->refused) {
-        out_print(o, "no plan in the graph's order of first runs fits batch %" PRId64, x->bound.batch);
+        out_print(o, "no plan in the graph's order of first runs fits batch %" PRId64,
+                  x->bound.batch);
         if (x->bound.fits) {
             const char *unit = remat_graph_cost_unit(x->s->graph);
             out_print(o, ": it costs at least %s", out_cost(o, x->bound.cost, unit).text);
@@ -340,8 +360,8 @@ static void print_proofs(search *x)
         out_print(o, "\n");
     }
     if (proof(x, best))
-        out_print(o, "%s's batch of %" PRId64 " is the largest%s: proved\n", best->strategy, best->batch,
-                  x->refused == best->batch + 1 ? "" : " in that order");
+        out_print(o, "%s's batch of %" PRId64 " is the largest%s: proved\n", best->strategy,
+                  best->batch, x->refused == best->batch + 1 ? "" : " in that order");
 }
 
 static int status_of(search *x)
@@ -354,7 +374,8 @@ static int status_of(search *x)
     if (best_row(x)) return REMAT_OK;
     for (uint32_t i = 0; i < x->n_rows; i++)
         if (!*x->rows[i].reason) {
-            out_message(s->out, "no plan was found at batch 1 within %s%s", out_exact(s->out, x->budget).text,
+            out_message(s->out, "no plan was found at batch 1 within %s%s",
+                        out_exact(s->out, x->budget).text,
                         s->args->text[FLAG_MAX_OVERHEAD] ? " and --max-overhead" : "");
             return REMAT_E_NOT_FOUND;
         }
@@ -371,13 +392,15 @@ static int run(search *x)
     session_catch(s);
     int status = find_most(x);
     if (!status) status = load(x, x->most ? x->most : 1, NULL);
-    if (!status) status = cost_limit(x, &limit); /* a wrong flag is said before anything is planned */
+    if (!status)
+        status = cost_limit(x, &limit); /* a wrong flag is said before anything is planned */
     if (!status && x->refused == 1) {
         session_release(s);
         report_need_parts(s, s->info.need_bytes, parts, sizeof parts);
-        return out_fail(s->out, REMAT_E_INFEASIBLE, "", "", "no batch fits %s: at batch 1 %s needs %s%s",
-                        out_exact(s->out, x->budget).text, session_op_phrase(s, s->info.need_op).text,
-                        out_exact(s->out, s->info.need_bytes).text, parts);
+        return out_fail(
+            s->out, REMAT_E_INFEASIBLE, "", "", "no batch fits %s: at batch 1 %s needs %s%s",
+            out_exact(s->out, x->budget).text, session_op_phrase(s, s->info.need_op).text,
+            out_exact(s->out, s->info.need_bytes).text, parts);
     }
     uint32_t each = 0; /* plans a strategy */
     for (int64_t span = x->most; span > 0; span /= 2) each += 3;
@@ -407,19 +430,23 @@ static int run(search *x)
 int cmd_maxbatch(session *s)
 {
     const args *a = s->args;
-    const char *list = a->text[FLAG_STRATEGY] ? a->text[FLAG_STRATEGY] : default_list, *budget = a->text[FLAG_BUDGET];
+    const char *list = a->text[FLAG_STRATEGY] ? a->text[FLAG_STRATEGY] : default_list,
+               *budget = a->text[FLAG_BUDGET];
     remat_input *input = NULL;
     search x = {.s = s};
     int status;
-    if (!budget) return out_fail(s->out, REMAT_E_USAGE, "maxbatch", "--budget", "is needed, for example --budget 16GB");
+    if (!budget)
+        return out_fail(s->out, REMAT_E_USAGE, "maxbatch", "--budget",
+                        "is needed, for example --budget 16GB");
     if (strcmp(budget, "min") == 0 || strchr(budget, '%'))
-        return out_fail(s->out, REMAT_E_USAGE, "maxbatch", "--budget", "'%.40s': give bytes, which do not depend on the batch",
-                        budget);
+        return out_fail(s->out, REMAT_E_USAGE, "maxbatch", "--budget",
+                        "'%.40s': give bytes, which do not depend on the batch", budget);
     if ((status = session_budget(s, "--budget", budget, &x.budget))) return status;
     if ((status = session_strategies(s, list))) return status;
     if ((status = session_input(s, a->operands[0], &input))) return status;
     if (remat_input_kind(input) == REMAT_KIND_CHAIN) {
-        status = out_fail(s->out, REMAT_E_INPUT, a->operands[0], "", "is a chain, where a graph is needed");
+        status = out_fail(s->out, REMAT_E_INPUT, a->operands[0], "",
+                          "is a chain, where a graph is needed");
         remat_input_free(input);
         return status;
     }

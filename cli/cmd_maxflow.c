@@ -1,5 +1,6 @@
-/* cmd_maxflow.c: `remat maxflow`: a DIMACS file in, the value of a maximum flow and the minimum cut nearest the sink out. The seconds are
- * those of the solver alone, without reading. Vertices are numbered as in the file, from 1. */
+/* cmd_maxflow.c: `remat maxflow`: a DIMACS file in, the value of a maximum flow and the minimum cut
+ * nearest the sink out. The seconds are those of the solver alone, without reading. Vertices are
+ * numbered as in the file, from 1. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void print_json(session *s, int64_t value, const uint8_t *source_side, uint32_t n, double seconds)
+static void print_json(session *s, int64_t value, const uint8_t *source_side, uint32_t n,
+                       double seconds)
 {
     emitter j = {.out = s->out};
     emit_open(&j, NULL, '{');

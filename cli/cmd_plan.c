@@ -1,8 +1,9 @@
 /* cmd_plan.c: `remat plan`: make one plan, write it, and show what it changes.
  *
- * The plan file goes to -o; the summary goes to stdout, or to stderr when the plan itself takes stdout (`-o -`). A plan that
- * misses the budget is written and shown too; the exit code and one line on stderr say so. Both timelines share one scale
- * in bytes and in steps, so that the picture compares. */
+ * The plan file goes to -o; the summary goes to stdout, or to stderr when the plan itself takes
+ * stdout (`-o -`). A plan that misses the budget is written and shown too; the exit code and one
+ * line on stderr say so. Both timelines share one scale in bytes and in steps, so that the picture
+ * compares. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,8 @@ static remat_status write_program(session *s, const void *budget, remat_format f
     return remat_milp_write(s->ctx, s->graph, *(const int64_t *)budget, out_sink, to);
 }
 
-static void draw(out *o, const timeline *t, const timeline *widest, int64_t resident, int64_t top, int64_t budget, int rows,
-                 const char *title)
+static void draw(out *o, const timeline *t, const timeline *widest, int64_t resident, int64_t top,
+                 int64_t budget, int rows, const char *title)
 {
     char note[40], text[120];
     snprintf(note, sizeof note, ", %zu steps", t->n_steps);
@@ -37,7 +38,8 @@ static void draw(out *o, const timeline *t, const timeline *widest, int64_t resi
                      .limit = budget,
                      .rows = rows,
                      .show = out_size};
-    snprintf(text, sizeof text, "peak %s at step %zu", out_size(o, t->peak_bytes).text, t->peak_step);
+    snprintf(text, sizeof text, "peak %s at step %zu", out_size(o, t->peak_bytes).text,
+             t->peak_step);
     chart_draw(o, &c);
     chart_mark(o, &c, t->peak_step, text);
 }
@@ -59,7 +61,8 @@ static int show_timelines(session *s, out *o, const report *r)
     status = timeline_make(s, r->plan, &after);
     if (!status) {
         const timeline *widest = before.n_steps > after.n_steps ? &before : &after;
-        const int64_t top = before.peak_bytes > after.peak_bytes ? before.peak_bytes : after.peak_bytes;
+        const int64_t top =
+            before.peak_bytes > after.peak_bytes ? before.peak_bytes : after.peak_bytes;
         const int64_t resident = s->info.resident_bytes, budget = r->summary.budget_bytes;
         const bool same = same_steps(s->keep_all, r->plan);
         draw(o, &before, widest, resident, top, budget, same ? 10 : 7, "keep-all");
@@ -81,11 +84,16 @@ static void show_sequence(out *o, const remat_plan *plan)
     int column = 0, lines = 1;
     out_print(o, "\n");
     for (size_t t = 0; t < n_steps; t = end) {
-        const uint32_t kind = steps[t].kind, first = steps[t].index, next = kind == REMAT_B ? UINT32_MAX : 1; /* -1 or +1 */
+        const uint32_t kind = steps[t].kind, first = steps[t].index,
+                       next = kind == REMAT_B ? UINT32_MAX : 1; /* -1 or +1 */
         char word[48];
-        for (end = t + 1; end < n_steps && steps[end].kind == kind && steps[end].index == steps[end - 1].index + next;) end++;
+        for (end = t + 1; end < n_steps && steps[end].kind == kind &&
+                          steps[end].index == steps[end - 1].index + next;)
+            end++;
         int length = snprintf(word, sizeof word, "%s%" PRIu32, names[kind], first);
-        if (end - t > 1) length += snprintf(word + length, sizeof word - (size_t)length, "-%" PRIu32, steps[end - 1].index);
+        if (end - t > 1)
+            length += snprintf(word + length, sizeof word - (size_t)length, "-%" PRIu32,
+                               steps[end - 1].index);
         if (column && column + 1 + length > o->width) {
             if (++lines > MOST_LINES) {
                 out_print(o, "\n(%zu steps more; -o FILE writes them all)", n_steps - t);
@@ -102,7 +110,8 @@ static void show_sequence(out *o, const remat_plan *plan)
 
 static int show(session *s, out *o, const report *r)
 {
-    static const char *const cut[] = {"", ", work limit reached", ", time limit reached", ", interrupted"};
+    static const char *const cut[] = {"", ", work limit reached", ", time limit reached",
+                                      ", interrupted"};
     const remat_summary *m = &r->summary;
     char after[160];
     const int n = snprintf(after, sizeof after, "%s%s", m->budget_bytes >= 0 ? "  budget " : "",
@@ -129,7 +138,9 @@ static int finish(session *s, report *r)
         other.size_unit = o->size_unit;
         o = &other;
     }
-    if (path && (status = session_write(s, path, write_plan, r->plan, session_format(path, REMAT_JSON)))) return status;
+    if (path &&
+        (status = session_write(s, path, write_plan, r->plan, session_format(path, REMAT_JSON))))
+        return status;
     r->path = path;
     if (o->json) {
         emitter j = {.out = o};
@@ -153,10 +164,13 @@ int cmd_plan(session *s)
     if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
     if (a->text[FLAG_MPS]) {
         if ((strategy && strcmp(strategy, "checkmate") != 0) || s->chain)
-            return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps", "is for strategy checkmate and for graphs");
-        if (a->text[FLAG_OUTPUT]) return out_fail(s->out, REMAT_E_USAGE, "plan", "-o", "and --mps exclude each other");
+            return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
+                            "is for strategy checkmate and for graphs");
+        if (a->text[FLAG_OUTPUT])
+            return out_fail(s->out, REMAT_E_USAGE, "plan", "-o", "and --mps exclude each other");
         if (session_format(a->text[FLAG_MPS], REMAT_JSON) == REMAT_JSON_GZ)
-            return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps", "is not compressed: choose a name without .gz");
+            return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
+                            "is not compressed: choose a name without .gz");
         return session_write(s, a->text[FLAG_MPS], write_program, &budget, REMAT_JSON);
     }
     if (!strategy && budget == REMAT_BUDGET_NONE) strategy = "keep-all";
@@ -165,7 +179,8 @@ int cmd_plan(session *s)
     session_release(s);
     if (!status && r.n == 0) status = EXIT_INTERRUPTED;
     else if (!status && !r.items[0].plan)
-        status = out_fail(s->out, r.items[0].status, "", "", "strategy '%s' does not apply: %s", strategy, r.items[0].reason);
+        status = out_fail(s->out, r.items[0].status, "", "", "strategy '%s' does not apply: %s",
+                          strategy, r.items[0].reason);
     if (!status) status = finish(s, &r.items[0]);
     free(r.items);
     return status;
@@ -178,7 +193,8 @@ int cmd_plan_of_solution(session *s)
     int64_t budget;
     remat_plan *plan;
     int status = session_read(s, a->operands[0], NULL, NULL);
-    if (!status && s->chain) status = out_fail(s->out, REMAT_E_USAGE, "import", "--mps-solution", "is for graphs");
+    if (!status && s->chain)
+        status = out_fail(s->out, REMAT_E_USAGE, "import", "--mps-solution", "is for graphs");
     if (!status) status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget);
     if (status) return status;
     CHECK(s, remat_milp_plan(s->ctx, s->graph, budget, a->text[FLAG_MPS_SOLUTION], &plan));

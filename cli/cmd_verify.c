@@ -1,7 +1,9 @@
-/* cmd_verify.c: `remat verify`: does this plan belong to this graph, do its steps run, are its numbers true?
+/* cmd_verify.c: `remat verify`: does this plan belong to this graph, do its steps run, are its
+ * numbers true?
  *
- * With --bound its bound must be proved as well. The graph is prepared with the options that the plan recorded, unless flags say otherwise. With --budget a plan whose
- * peak is above it is invalid as well, and the first step above it is the bad one. Exit code 5 if invalid. */
+ * With --bound its bound must be proved as well. The graph is prepared with the options that the
+ * plan recorded, unless flags say otherwise. With --budget a plan whose peak is above it is invalid
+ * as well, and the first step above it is the bad one. Exit code 5 if invalid. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,7 +19,8 @@ static void verdict_json(session *s, const remat_verdict *v, const char *peak_op
     emit_int_or_null(&j, "peak_step", v->peak_step == REMAT_NONE ? REMAT_ABSENT : v->peak_step);
     emit_text(&j, "peak_op", peak_op);
     emit_int_or_null(&j, "cost", v->cost);
-    emit_int_or_null(&j, "first_bad_step", v->first_bad_step == REMAT_NONE ? REMAT_ABSENT : v->first_bad_step);
+    emit_int_or_null(&j, "first_bad_step",
+                     v->first_bad_step == REMAT_NONE ? REMAT_ABSENT : v->first_bad_step);
     emit_text(&j, "reason", *v->reason ? v->reason : NULL);
     emit_close(&j, '}');
 }
@@ -29,12 +32,14 @@ static void verdict_table(session *s, const remat_verdict *v, const char *peak_o
     table_cell(&t, v->valid ? GOOD : BAD, "%s", v->valid ? "yes" : "no");
     table_cell(&t, PLAIN, "%s", "");
     if (v->valid) {
-        const char *size_unit = s->out->size_unit ? s->out->size_unit : "bytes", *cost_unit = session_cost_unit(s);
+        const char *size_unit = s->out->size_unit ? s->out->size_unit : "bytes",
+                   *cost_unit = session_cost_unit(s);
         table_cell(&t, PLAIN, "peak");
         table_cell(&t, PLAIN, "%s", out_size(s->out, v->peak_bytes).text);
         if (peak_op)
-            table_cell(&t, PLAIN, "%s, at step %" PRIu32 ": %s", out_number(s->out, v->peak_bytes, size_unit).text,
-                       v->peak_step, out_clean(s->out, peak_op, 40).text);
+            table_cell(&t, PLAIN, "%s, at step %" PRIu32 ": %s",
+                       out_number(s->out, v->peak_bytes, size_unit).text, v->peak_step,
+                       out_clean(s->out, peak_op, 40).text);
         else table_cell(&t, PLAIN, "%s", out_number(s->out, v->peak_bytes, size_unit).text);
         table_cell(&t, PLAIN, "cost");
         table_cell(&t, PLAIN, "%s", out_cost(s->out, v->cost, cost_unit).text);
@@ -54,7 +59,8 @@ static int check_budget(session *s, const remat_plan *plan, int64_t budget, rema
     v->valid = false;
     v->first_bad_step = step < t.n_steps ? (uint32_t)step : REMAT_NONE;
     snprintf(v->reason, sizeof v->reason, "step %zu: %s in use, above the budget of %s", step,
-             out_exact(s->out, step < t.n_steps ? t.bytes[step] : v->peak_bytes).text, out_exact(s->out, budget).text);
+             out_exact(s->out, step < t.n_steps ? t.bytes[step] : v->peak_bytes).text,
+             out_exact(s->out, budget).text);
     timeline_free(&t);
     return REMAT_OK;
 }
@@ -67,23 +73,31 @@ int cmd_verify(session *s)
     int64_t budget;
     int status;
     if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
-        return out_fail(s->out, REMAT_E_USAGE, "verify", "", "only one of GRAPH and PLAN can be standard input");
+        return out_fail(s->out, REMAT_E_USAGE, "verify", "",
+                        "only one of GRAPH and PLAN can be standard input");
     if (a->text[FLAG_LIMIT] && strcmp(a->text[FLAG_LIMIT], "min") == 0)
-        return out_fail(s->out, REMAT_E_USAGE, "verify", "--budget", "a plan cannot be checked against 'min'");
+        return out_fail(s->out, REMAT_E_USAGE, "verify", "--budget",
+                        "a plan cannot be checked against 'min'");
     if ((status = session_read_plan(s, a->operands[1], &plan))) return status;
     if ((status = session_read(s, a->operands[0], plan, a->operands[1]))) return status;
     if ((status = session_budget(s, "--budget", a->text[FLAG_LIMIT], &budget))) return status;
     if (s->chain) CHECK(s, remat_chain_plan_verify(s->ctx, s->chain, plan, &v));
-    else CHECK(s, (a->text[FLAG_PROVED] ? remat_plan_verify_bound : remat_plan_verify)(s->ctx, s->graph, plan, &v));
+    else
+        CHECK(s, (a->text[FLAG_PROVED] ? remat_plan_verify_bound
+                                       : remat_plan_verify)(s->ctx, s->graph, plan, &v));
     if (a->text[FLAG_PROVED] && s->chain)
-        return out_fail(s->out, REMAT_E_APPLIES, "verify", "--bound", "bounds of chains have no certificate");
-    if (v.valid && budget >= 0 && v.peak_bytes > budget && (status = check_budget(s, plan, budget, &v))) return status;
+        return out_fail(s->out, REMAT_E_APPLIES, "verify", "--bound",
+                        "bounds of chains have no certificate");
+    if (v.valid && budget >= 0 && v.peak_bytes > budget &&
+        (status = check_budget(s, plan, budget, &v)))
+        return status;
 
     amount buffer;
     const char *peak_op = session_op(s, v.peak_op, &buffer);
     if (s->out->json) verdict_json(s, &v, peak_op);
     else verdict_table(s, &v, peak_op);
     if (v.valid) return REMAT_OK;
-    if (!s->out->json) out_message(s->out, "%s: %s", a->operands[1], v.reason); /* the reason names the step */
+    if (!s->out->json)
+        out_message(s->out, "%s: %s", a->operands[1], v.reason); /* the reason names the step */
     return REMAT_E_PLAN;
 }

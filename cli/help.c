@@ -1,4 +1,5 @@
-/* help.c: what --help prints, from the tables in main.c and args.c: examples first, then text wrapped to the terminal. */
+/* help.c: what --help prints, from the tables in main.c and args.c: examples first, then text
+ * wrapped to the terminal. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,7 +7,10 @@
 
 enum { TEXT_COLUMN = 22, NARROW = 50, NARROW_INDENT = 4 };
 
-static void heading(out *o, const char *text) { out_print(o, "\n%s%s%s\n", out_style(o, BOLD), text, out_style(o, PLAIN)); }
+static void heading(out *o, const char *text)
+{
+    out_print(o, "\n%s%s%s\n", out_style(o, BOLD), text, out_style(o, PLAIN));
+}
 
 static void row(out *o, const char *left, const char *text)
 {
@@ -21,7 +25,8 @@ static void flag_row(out *o, const flag *f)
 {
     char left[80], letter[8] = "";
     if (f->letter) snprintf(letter, sizeof letter, "-%c, ", f->letter);
-    snprintf(left, sizeof left, "%s--%s%s%s", letter, f->name, f->value ? " " : "", f->value ? f->value : "");
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, f->name, f->value ? " " : "",
+             f->value ? f->value : "");
     row(o, left, f->help);
 }
 
@@ -29,11 +34,12 @@ void help_overview(out *o)
 {
     out_wrap(o, 0, 0, "remat makes a training step fit a memory budget by running some ops twice.");
     heading(o, "Examples");
-    static const char *const examples[][2] = {{"info zoo:resnet50", "where the memory goes"},
-                                              {"plan zoo:resnet50 --budget 50% -o p.json", "a plan in half the memory"},
-                                              {"verify zoo:resnet50 p.json", "check it, independently"},
-                                              {"compare model.json.gz --budget 8GiB", "all strategies side by side"},
-                                              {"curve model.json.gz", "what each budget costs"}};
+    static const char *const examples[][2] = {
+        {"info zoo:resnet50", "where the memory goes"},
+        {"plan zoo:resnet50 --budget 50% -o p.json", "a plan in half the memory"},
+        {"verify zoo:resnet50 p.json", "check it, independently"},
+        {"compare model.json.gz --budget 8GiB", "all strategies side by side"},
+        {"curve model.json.gz", "what each budget costs"}};
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         if (o->width < 80) out_print(o, "  remat %s\n", examples[i][0]);
         else out_print(o, "  remat %-40s  %s\n", examples[i][0], examples[i][1]);
@@ -46,9 +52,11 @@ void help_overview(out *o)
     }
     out_print(o, "\n");
     out_wrap(o, 0, 0,
-             "A GRAPH is a file, - for standard input, zoo:NAME for an embedded model or chain:NAME for a chain of stages "
+             "A GRAPH is a file, - for standard input, zoo:NAME for an embedded model or "
+             "chain:NAME for a chain of stages "
              "(remat gen "
-             "--list). remat COMMAND --help says more about each, remat help " COST_MODELS_TOPIC " about costs.");
+             "--list). remat COMMAND --help says more about each, remat help " COST_MODELS_TOPIC
+             " about costs.");
     heading(o, "Common flags");
     const flag_id common[] = {FLAG_COST_MODEL,    FLAG_DCE,  FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
                               FLAG_REPLAY_RANDOM, FLAG_FUSE, FLAG_JSON,          FLAG_HELP};
@@ -83,7 +91,8 @@ void help_cost_models(out *o)
 {
     static const char *const models[][2] = {
         {"given", "the file's own costs; the default where every op has one"},
-        {"roofline:DEVICE", "ns: the larger of flops over the device's rate and bytes over its bandwidth; roofline:h100 is the "
+        {"roofline:DEVICE", "ns: the larger of flops over the device's rate and bytes over its "
+                            "bandwidth; roofline:h100 is the "
                             "default where the file has flops"},
         {"unit", "1 for every op that makes a storage; the default otherwise"},
         {"node", "1 for every op"},
@@ -103,7 +112,8 @@ void help_command(out *o, command_id id)
         out_print(o, "  remat %.*s\n", (int)length, line);
         line += length + (line[length] == '\n');
     }
-    out_print(o, "\n%sremat %s%s %s\n", out_style(o, BOLD), c->name, out_style(o, PLAIN), c->operands);
+    out_print(o, "\n%sremat %s%s %s\n", out_style(o, BOLD), c->name, out_style(o, PLAIN),
+              c->operands);
     out_wrap(o, 0, 0, c->about);
     heading(o, "Flags");
     for (int i = 0; i < FLAG_COUNT; i++)
@@ -111,9 +121,13 @@ void help_command(out *o, command_id id)
     for (size_t i = 0; (option = remat_option_at(i)); i++)
         if (option_commands(option) >> id & 1) {
             char left[80], text[400];
-            size_t used = (size_t)snprintf(text, sizeof text, "%.300s (%" PRId64, option->help, option->low);
-            if (option->high == INT64_MAX) used += (size_t)snprintf(text + used, sizeof text - used, " or more");
-            else used += (size_t)snprintf(text + used, sizeof text - used, " to %" PRId64, option->high);
+            size_t used =
+                (size_t)snprintf(text, sizeof text, "%.300s (%" PRId64, option->help, option->low);
+            if (option->high == INT64_MAX)
+                used += (size_t)snprintf(text + used, sizeof text - used, " or more");
+            else
+                used +=
+                    (size_t)snprintf(text + used, sizeof text - used, " to %" PRId64, option->high);
             snprintf(text + used, sizeof text - used, ", default %" PRId64 ")", option->initial);
             snprintf(left, sizeof left, "--%s N", option_flag(option).text);
             row(o, left, text);

@@ -1,8 +1,10 @@
-/* lower_c.c: a lowered schedule as a C function of allocate, compute and free calls (Checkmate, 4.7), for a runtime that has no other use for us.
+/* lower_c.c: a lowered schedule as a C function of allocate, compute and free calls
+ * (Checkmate, 4.7), for a runtime that has no other use for us.
  *
- * One register is one storage instance; the file needs only <stddef.h>, compiles as C99 without warnings, and depends on nothing of ours: the
- * caller hands in three functions (five if the plan moves values). Names are data from a file: they are written only as comments and
- * string literals, with everything but harmless ASCII escaped. Linear. */
+ * One register is one storage instance; the file needs only <stddef.h>, compiles as C99 without
+ * warnings, and depends on nothing of ours: the caller hands in three functions (five if the plan
+ * moves values). Names are data from a file: they are written only as comments and string literals,
+ * with everything but harmless ASCII escaped. Linear. */
 #include "lower_c.h"
 
 #include <inttypes.h>
@@ -11,11 +13,13 @@
 enum { LONGEST_NAME = 60 };
 
 static void put_literal(out *o, const char *text)
-{ /* octal escapes of three digits: what follows cannot become part of one; literals stand in comments too */
+{ /* octal escapes of three digits: what follows cannot become part of one; literals stand in
+     comments too */
     out_print(o, "\"");
     for (int i = 0; text[i] && i < LONGEST_NAME; i++) {
         const unsigned char c = (unsigned char)text[i];
-        if (c < ' ' || c > '~' || c == '"' || c == '\\' || c == '?' || c == '*') out_print(o, "\\%03o", c);
+        if (c < ' ' || c > '~' || c == '"' || c == '\\' || c == '?' || c == '*')
+            out_print(o, "\\%03o", c);
         else out_print(o, "%c", c);
     }
     out_print(o, "\"");
@@ -26,7 +30,10 @@ static void put_comment(out *o, const char *text)
     out_print(o, " /* ");
     for (int i = 0; text[i] && i < LONGEST_NAME; i++)
         out_print(o, "%c",
-                  text[i] < ' ' || text[i] > '~' || text[i] == '*' || text[i] == '\\' || text[i] == '?' ? '_' : text[i]);
+                  text[i] < ' ' || text[i] > '~' || text[i] == '*' || text[i] == '\\' ||
+                          text[i] == '?'
+                      ? '_'
+                      : text[i]);
     out_print(o, " */\n");
 }
 
@@ -37,14 +44,18 @@ static const char prelude[] =
     "#define REMAT_RUNTIME\n"
     "typedef struct remat_runtime { /* what the caller supplies */\n"
     "    void *user;\n"
-    "    void *(*allocate)(void *user, size_t bytes); /* NULL: no memory, and the run returns -1; bytes may be 0 */\n"
+    "    void *(*allocate)(void *user, size_t bytes); /* NULL: no memory, and the run returns -1; "
+    "bytes may be 0 */\n"
     "    void (*release)(void *user, void *storage);\n"
-    "    /* Runs an op of the graph. in and out: the storage of each of its inputs and outputs, in the graph's order; a view's "
+    "    /* Runs an op of the graph. in and out: the storage of each of its inputs and outputs, in "
+    "the graph's order; a view's "
     "output is the\n"
     "     * storage of what it looks into. Anything but 0 ends the run, which returns it. */\n"
-    "    int (*compute)(void *user, unsigned op, const char *name, void *const *in, void *const *out, size_t "
+    "    int (*compute)(void *user, unsigned op, const char *name, void *const *in, void *const "
+    "*out, size_t "
     "workspace_bytes);\n"
-    "    /* Copy a value's storage to the host, and back into a new one; NULL where the plan moves nothing. */\n"
+    "    /* Copy a value's storage to the host, and back into a new one; NULL where the plan moves "
+    "nothing. */\n"
     "    int (*offload)(void *user, unsigned value, void *storage, size_t bytes);\n"
     "    int (*fetch)(void *user, unsigned value, void *storage, size_t bytes);\n"
     "} remat_runtime;\n"
@@ -61,7 +72,8 @@ static const char prelude[] =
     "    do { \\\n"
     "        if ((status = (call)) != 0) goto ended; \\\n"
     "    } while (0)\n"
-    "#define COMPUTE(op, name, in, out, workspace_bytes) RUN(rt->compute(rt->user, (op), (name), in, out, (workspace_bytes)))\n"
+    "#define COMPUTE(op, name, in, out, workspace_bytes) RUN(rt->compute(rt->user, (op), (name), "
+    "in, out, (workspace_bytes)))\n"
     "#define OFFLOAD(value, reg, bytes) RUN(rt->offload(rt->user, (value), r[reg], (bytes)))\n"
     "#define FETCH(value, reg, bytes) RUN(rt->fetch(rt->user, (value), r[reg], (bytes)))\n"
     "#define FREE(reg) (rt->release(rt->user, r[reg]), r[reg] = NULL)\n"
@@ -83,7 +95,8 @@ static uint32_t root_of(const writer *w, uint32_t value)
 
 static void put_operand(const writer *w, const remat_operand *x)
 {
-    if (x->reg == REMAT_NONE) out_print(w->o, "resident[%" PRIu32 "]", w->resident[root_of(w, x->value)]);
+    if (x->reg == REMAT_NONE)
+        out_print(w->o, "resident[%" PRIu32 "]", w->resident[root_of(w, x->value)]);
     else out_print(w->o, "r[%" PRIu32 "]", x->reg);
 }
 
@@ -105,8 +118,9 @@ static void put_step(const writer *w, const remat_statement *at)
     const remat_operand *written = remat_program_step_out(w->program, at->step_index, &n_out);
     if (at->step.kind != REMAT_RUN) {
         const bool away = at->step.kind == REMAT_OFFLOAD;
-        out_print(w->o, "    %s(%" PRIu32 ", %" PRIu32 ", %" PRId64 "u);", away ? "OFFLOAD" : "FETCH", at->step.index,
-                  (away ? in : written)->reg, remat_graph_value_get(w->s->original, at->step.index, REMAT_VALUE_STORAGE));
+        out_print(w->o, "    %s(%" PRIu32 ", %" PRIu32 ", %" PRId64 "u);",
+                  away ? "OFFLOAD" : "FETCH", at->step.index, (away ? in : written)->reg,
+                  remat_graph_value_get(w->s->original, at->step.index, REMAT_VALUE_STORAGE));
         put_comment(w->o, session_value(w->s, at->step.index, &buffer));
         return;
     }
@@ -136,18 +150,22 @@ static void put_head(const writer *w, const remat_summary *m)
 {
     const remat_graph *g = w->s->original;
     amount buffer;
-    out_print(w->o, "/* A training step in %" PRIu32 " steps and %" PRIu32 " storages, written by remat %s.\n", m->steps,
-              w->n_regs, remat_version());
-    out_print(w->o, " * At most %" PRId64 " bytes at a time, %" PRId64 " of them resident. */\n%s", m->peak_bytes,
-              m->resident_bytes, prelude);
+    out_print(w->o,
+              "/* A training step in %" PRIu32 " steps and %" PRIu32
+              " storages, written by remat %s.\n",
+              m->steps, w->n_regs, remat_version());
+    out_print(w->o, " * At most %" PRId64 " bytes at a time, %" PRId64 " of them resident. */\n%s",
+              m->peak_bytes, m->resident_bytes, prelude);
     out_print(w->o, "/* resident: storages that are there before and after:\n");
     for (uint32_t v = 0; v < remat_graph_n_values(g); v++)
         if (w->resident[v] != REMAT_NONE) {
             out_print(w->o, " * %" PRIu32 " ", w->resident[v]);
             put_literal(w->o, session_value(w->s, v, &buffer));
-            out_print(w->o, " %" PRId64 " bytes\n", remat_graph_value_get(g, v, REMAT_VALUE_STORAGE));
+            out_print(w->o, " %" PRId64 " bytes\n",
+                      remat_graph_value_get(g, v, REMAT_VALUE_STORAGE));
         }
-    out_print(w->o, " * outputs: the storages of the graph's outputs; those not resident are the caller's to release. */\n");
+    out_print(w->o, " * outputs: the storages of the graph's outputs; those not resident are the "
+                    "caller's to release. */\n");
 }
 
 static void put_function(const writer *w, const remat_statement *statement, size_t n)
@@ -181,11 +199,15 @@ remat_status lower_c(session *s, const remat_program *program, const remat_summa
 {
     const remat_graph *g = s->original;
     const uint32_t n_values = remat_graph_n_values(g);
-    writer w = {.s = s, .o = to, .program = program, .resident = out_resize(NULL, (size_t)n_values + 1, sizeof *w.resident)};
+    writer w = {.s = s,
+                .o = to,
+                .program = program,
+                .resident = out_resize(NULL, (size_t)n_values + 1, sizeof *w.resident)};
     size_t n;
     const remat_statement *statement = remat_program_statements(program, &n);
     for (uint32_t v = 0; v < n_values; v++) {
-        const bool resident = root_of(&w, v) == v && remat_graph_value_get(g, v, REMAT_VALUE_PRODUCER) == REMAT_ABSENT;
+        const bool resident = root_of(&w, v) == v &&
+                              remat_graph_value_get(g, v, REMAT_VALUE_PRODUCER) == REMAT_ABSENT;
         w.resident[v] = resident ? w.n_resident++ : REMAT_NONE;
     }
     for (size_t i = 0; i < n; i++) w.n_regs += statement[i].kind == REMAT_ALLOCATE;

@@ -1,9 +1,10 @@
 /* out.c: streams, errors and text for people.
  *
- * Problem: names come from files that anybody may have written, and output may go to a terminal, a pipe that closes or a
- * full disk. Method: names pass out_clean, which decodes UTF-8 strictly and drops what a terminal could obey; every write
- * goes through out_print or out_sink, which remember the first errno; out_close turns it into exit code 3.
- * Invariant: nothing printed through out_clean contains a control, a bidirectional override or broken UTF-8. */
+ * Problem: names come from files that anybody may have written, and output may go to a terminal, a
+ * pipe that closes or a full disk. Method: names pass out_clean, which decodes UTF-8 strictly and
+ * drops what a terminal could obey; every write goes through out_print or out_sink, which remember
+ * the first errno; out_close turns it into exit code 3. Invariant: nothing printed through
+ * out_clean contains a control, a bidirectional override or broken UTF-8. */
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
@@ -36,9 +37,11 @@ void out_open(out *o, FILE *file, const char *name, bool as_json)
     o->utf8 = strcasecmp(codeset, "UTF-8") == 0 || strcasecmp(codeset, "UTF8") == 0;
     o->moves = terminal && term && strcmp(term, "dumb") != 0;
     o->colour = o->moves && !(no_color && *no_color);
-    if (columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 5 && atoi(columns) > 0)
+    if (columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 5 &&
+        atoi(columns) > 0)
         o->width = atoi(columns);
-    else if (terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) o->width = size.ws_col;
+    else if (terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        o->width = size.ws_col;
     o->width = o->width < NARROWEST ? NARROWEST : o->width > WIDEST ? WIDEST : o->width;
 }
 
@@ -68,7 +71,8 @@ int out_sink(void *user, const void *bytes, size_t n_bytes)
 
 const char *out_style(const out *o, style s)
 {
-    static const char *const code[] = {"\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[31m", "\033[33m", "\033[36m"};
+    static const char *const code[] = {"\033[0m",  "\033[1m",  "\033[2m", "\033[32m",
+                                       "\033[31m", "\033[33m", "\033[36m"};
     return o->colour ? code[s] : "";
 }
 
@@ -93,7 +97,8 @@ void out_title(out *o, const char *name, const char *after)
 {
     const int left = o->width - out_columns(o, after);
     const label shown = out_clean(o, *name ? name : "(unnamed)", left < 12 ? o->width : left);
-    out_print(o, "%s%s%s%s", out_style(o, BOLD), shown.text, out_style(o, PLAIN), left < 12 ? "\n" : "");
+    out_print(o, "%s%s%s%s", out_style(o, BOLD), shown.text, out_style(o, PLAIN),
+              left < 12 ? "\n" : "");
     if (left < 12) out_wrap(o, 0, 0, after + strspn(after, " "));
     else out_print(o, "%s\n", after);
 }
@@ -155,7 +160,8 @@ static void put_message(const out *o, const char *line)
     for (const unsigned char *p = (const unsigned char *)line; *p;) {
         uint32_t code;
         const size_t length = utf8_decode(p, &code);
-        if (length > 0 && !utf8_unsafe(code) && (code < 0x80 || o->utf8)) memcpy(end, p, length), end += length;
+        if (length > 0 && !utf8_unsafe(code) && (code < 0x80 || o->utf8))
+            memcpy(end, p, length), end += length;
         else *end++ = '?';
         p += length ? length : 1;
     }
@@ -175,7 +181,8 @@ void out_message(out *o, const char *format, ...)
     put_message(o, line);
 }
 
-int out_fail(out *o, remat_status status, const char *file, const char *place, const char *format, ...)
+int out_fail(out *o, remat_status status, const char *file, const char *place, const char *format,
+             ...)
 {
     char reason[1200];
     va_list list;
@@ -187,7 +194,8 @@ int out_fail(out *o, remat_status status, const char *file, const char *place, c
         emit_open(&j, NULL, '{');
         emit_open(&j, "error", '{');
         emit_int(&j, "code", status);
-        emit_text(&j, "file", status == REMAT_E_USAGE ? "" : file); /* there the first part is the command */
+        emit_text(&j, "file",
+                  status == REMAT_E_USAGE ? "" : file); /* there the first part is the command */
         emit_text(&j, "place", place);
         emit_text(&j, "reason", reason);
         emit_close(&j, '}');
@@ -234,15 +242,18 @@ amount out_number(const out *o, int64_t x, const char *unit)
 {
     amount result;
     const label clean = out_clean(o, strcmp(unit, "given") == 0 ? "" : unit, 12);
-    snprintf(result.text, sizeof result.text, "%" PRId64 "%s%.24s", x, *clean.text ? " " : "", clean.text);
+    snprintf(result.text, sizeof result.text, "%" PRId64 "%s%.24s", x, *clean.text ? " " : "",
+             clean.text);
     return result;
 }
 
 amount out_exact(const out *o, int64_t size)
 {
-    if (size < 1024 || o->size_unit) return out_number(o, size, o->size_unit ? o->size_unit : "bytes");
+    if (size < 1024 || o->size_unit)
+        return out_number(o, size, o->size_unit ? o->size_unit : "bytes");
     amount result;
-    snprintf(result.text, sizeof result.text, "%.16s (%" PRId64 " bytes)", out_size(o, size).text, size);
+    snprintf(result.text, sizeof result.text, "%.16s (%" PRId64 " bytes)", out_size(o, size).text,
+             size);
     return result;
 }
 
@@ -260,7 +271,8 @@ amount out_percent(const out *o, int64_t per_myriad)
 {
     amount result;
     (void)o;
-    snprintf(result.text, sizeof result.text, "+%.*f%%", per_myriad < 1000 ? 2 : 0, (double)per_myriad / 100);
+    snprintf(result.text, sizeof result.text, "+%.*f%%", per_myriad < 1000 ? 2 : 0,
+             (double)per_myriad / 100);
     return result;
 }
 
@@ -272,4 +284,7 @@ amount human_percent(double share)
     return result;
 }
 
-double share_of(int64_t part, int64_t whole) { return whole == 0 ? 0 : (double)part / (double)whole; }
+double share_of(int64_t part, int64_t whole)
+{
+    return whole == 0 ? 0 : (double)part / (double)whole;
+}

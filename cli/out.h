@@ -1,5 +1,6 @@
-/* out.h: everything the program prints: text made safe for a terminal, byte counts for people, tables, JSON, errors.
- * An `out` is one destination with its abilities; it remembers the first failed write until out_close. */
+/* out.h: everything the program prints: text made safe for a terminal, byte counts for people,
+ * tables, JSON, errors. An `out` is one destination with its abilities; it remembers the first
+ * failed write until out_close. */
 #ifndef CLI_OUT_H
 #define CLI_OUT_H
 
@@ -11,7 +12,8 @@
 #include "remat.h"
 
 #if defined(__GNUC__)
-#define CLI_PRINTF(format_index, first_argument) __attribute__((format(printf, format_index, first_argument)))
+#define CLI_PRINTF(format_index, first_argument)                                                   \
+    __attribute__((format(printf, format_index, first_argument)))
 #else
 #define CLI_PRINTF(format_index, first_argument)
 #endif
@@ -33,10 +35,12 @@ typedef struct label {
 } label; /* a short string by value: use `.text` within one statement */
 
 void out_open(out *o, FILE *file, const char *name, bool json);
-remat_status out_close(out *o); /* flushes; REMAT_E_IO after one line on stderr (none for a closed pipe) */
+remat_status
+out_close(out *o); /* flushes; REMAT_E_IO after one line on stderr (none for a closed pipe) */
 void out_print(out *o, const char *format, ...) CLI_PRINTF(2, 3);
-const char *out_style(const out *o, style s);                    /* escape sequence, "" where colours are off */
-void out_wrap(out *o, int indent, int column, const char *text); /* text from `column` on, wrapped at `indent` */
+const char *out_style(const out *o, style s); /* escape sequence, "" where colours are off */
+void out_wrap(out *o, int indent, int column,
+              const char *text); /* text from `column` on, wrapped at `indent` */
 /* A name in bold, cut to what `after` leaves of the line, then `after`. */
 void out_title(out *o, const char *name, const char *after);
 int out_sink(void *user, const void *bytes, size_t n_bytes); /* a remat_sink; user is an out */
@@ -46,21 +50,26 @@ label out_clean(const out *o, const char *text, int width);
 int out_columns(const out *o, const char *text); /* how many columns clean text takes */
 
 /* One line on stderr, or the error object on stdout with --json; returns `status`. */
-int out_fail(out *o, remat_status status, const char *file, const char *place, const char *format, ...) CLI_PRINTF(5, 6);
-void out_message(out *o, const char *format, ...) CLI_PRINTF(2, 3); /* "remat: ..." on stderr after what is printed so far */
-void *out_resize(void *p, size_t n, size_t size);                   /* realloc or exit with REMAT_E_MEMORY */
+int out_fail(out *o, remat_status status, const char *file, const char *place, const char *format,
+             ...) CLI_PRINTF(5, 6);
+void out_message(out *o, const char *format, ...)
+    CLI_PRINTF(2, 3); /* "remat: ..." on stderr after what is printed so far */
+void *out_resize(void *p, size_t n, size_t size); /* realloc or exit with REMAT_E_MEMORY */
 
 typedef struct amount {
     char text[48];
 } amount;
-amount out_size(const out *o, int64_t size);  /* "12.3 GiB"; a plain number where sizes are not bytes */
+amount out_size(const out *o,
+                int64_t size); /* "12.3 GiB"; a plain number where sizes are not bytes */
 amount out_exact(const out *o, int64_t size); /* "12.3 GiB (13207024435 bytes)", "9000 pages" */
-amount out_number(const out *o, int64_t x,
-                  const char *unit); /* "540 unit"; "540" where the unit is "" or "given", which says nothing */
-amount out_cost(const out *o, int64_t cost, const char *cost_unit); /* "88.1 ms", or as out_number */
-amount out_percent(const out *o, int64_t per_myriad);               /* "+12.3%", for charts */
-amount human_percent(double share);                                 /* 0.123: "12.3%" */
-double share_of(int64_t part, int64_t whole);                       /* part / whole, 0 where whole is 0 */
+amount out_number(
+    const out *o, int64_t x,
+    const char *unit); /* "540 unit"; "540" where the unit is "" or "given", which says nothing */
+amount out_cost(const out *o, int64_t cost,
+                const char *cost_unit);               /* "88.1 ms", or as out_number */
+amount out_percent(const out *o, int64_t per_myriad); /* "+12.3%", for charts */
+amount human_percent(double share);                   /* 0.123: "12.3%" */
+double share_of(int64_t part, int64_t whole);         /* part / whole, 0 where whole is 0 */
 
 /* ---- tables: cells row by row, the first row is the heading ---- */
 
@@ -87,11 +96,12 @@ typedef struct emitter {
 } emitter;
 
 void emit_open(emitter *j, const char *key, char bracket);
-void emit_close(emitter *j, char bracket);                     /* ends the line when it closes the outermost */
+void emit_close(emitter *j, char bracket); /* ends the line when it closes the outermost */
 void emit_text(emitter *j, const char *key, const char *text); /* NULL: null */
 void emit_int(emitter *j, const char *key, int64_t x);
 void emit_int_or_null(emitter *j, const char *key, int64_t x); /* negative: null */
-void emit_real(emitter *j, const char *key, double x);         /* shortest that reads back; not finite: null */
+void emit_real(emitter *j, const char *key,
+               double x); /* shortest that reads back; not finite: null */
 void emit_bool(emitter *j, const char *key, bool x);
 void emit_null(emitter *j, const char *key);
 

@@ -1,8 +1,9 @@
 /* out_json.c: a JSON writer. One element of an outermost array per line, else no white space.
  *
- * Problem: valid JSON whatever the names and the locale. Method: strings are decoded as UTF-8, broken bytes become U+FFFD,
- * controls are escaped; reals are tried with 15, 16 and 17 digits until they read back (LC_NUMERIC stays "C" in this
- * program). Invariant: used[depth] says whether the open bracket at that depth has an element, so commas are never wrong. */
+ * Problem: valid JSON whatever the names and the locale. Method: strings are decoded as UTF-8,
+ * broken bytes become U+FFFD, controls are escaped; reals are tried with 15, 16 and 17 digits until
+ * they read back (LC_NUMERIC stays "C" in this program). Invariant: used[depth] says whether the
+ * open bracket at that depth has an element, so commas are never wrong. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,8 @@
 /* out_table.c: tables that fit the terminal.
  *
- * Cells are collected first, so that each column is as wide as its widest cell; where a row is wider than the terminal the
- * widest column marked L gives way, its cells cut with an ellipsis. Invariant: cells are clean text (out_clean or our own). */
+ * Cells are collected first, so that each column is as wide as its widest cell; where a row is
+ * wider than the terminal the widest column marked L gives way, its cells cut with an ellipsis.
+ * Invariant: cells are clean text (out_clean or our own). */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,10 @@ static void put_cell(const table *t, const cell *c, int width, char align, bool 
 {
     const label text = out_clean(t->out, c->text.text, width);
     const int pad = width - out_columns(t->out, text.text);
-    out_print(t->out, "%*s%s%s%s%*s", align == 'r' ? pad : 0, "", c->style == PLAIN ? "" : out_style(t->out, c->style),
-              text.text, c->style == PLAIN ? "" : out_style(t->out, PLAIN), align == 'r' || last ? 0 : pad, "");
+    out_print(t->out, "%*s%s%s%s%*s", align == 'r' ? pad : 0, "",
+              c->style == PLAIN ? "" : out_style(t->out, c->style), text.text,
+              c->style == PLAIN ? "" : out_style(t->out, PLAIN), align == 'r' || last ? 0 : pad,
+              "");
 }
 
 void table_print(table *t)
@@ -44,7 +47,9 @@ void table_print(table *t)
     for (; total > t->out->width; total--) {
         size_t widest = n_columns;
         for (size_t i = 0; i < n_columns; i++)
-            if (t->align[i] == 'L' && width[i] > LEAST_CUT && (widest == n_columns || width[i] > width[widest])) widest = i;
+            if (t->align[i] == 'L' && width[i] > LEAST_CUT &&
+                (widest == n_columns || width[i] > width[widest]))
+                widest = i;
         if (widest == n_columns) break;
         width[widest]--;
     }

@@ -1,6 +1,7 @@
-/* report.c: how a plan is told: the JSON object that scripts read, the table that people read, and the one line that
- * explains why a budget cannot be kept. Overhead and gap are the only derived numbers and are computed here only:
- * overhead = cost / keep-all cost - 1 (0 where nothing costs anything), gap = (cost - bound) / bound. */
+/* report.c: how a plan is told: the JSON object that scripts read, the table that people read, and
+ * the one line that explains why a budget cannot be kept. Overhead and gap are the only derived
+ * numbers and are computed here only: overhead = cost / keep-all cost - 1 (0 where nothing costs
+ * anything), gap = (cost - bound) / bound. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -50,7 +51,8 @@ static report *append(reports *list)
 }
 
 /* A row without a plan. */
-static int does_not_apply(session *s, const char *strategy, int64_t budget, const char *reason, report *r)
+static int does_not_apply(session *s, const char *strategy, int64_t budget, const char *reason,
+                          report *r)
 {
     const int status = session_keep_all(s); /* its summary has what no strategy changes */
     if (status) return status;
@@ -59,8 +61,8 @@ static int does_not_apply(session *s, const char *strategy, int64_t budget, cons
     remat_summary *m = &r->summary;
     m->strategy = strategy;
     m->budget_bytes = budget;
-    m->peak_bytes = m->cost = m->bound_cost = m->offloaded_bytes = m->saved_bytes = m->traffic_bytes = m->cut_capacity =
-        REMAT_ABSENT;
+    m->peak_bytes = m->cost = m->bound_cost = m->offloaded_bytes = m->saved_bytes =
+        m->traffic_bytes = m->cut_capacity = REMAT_ABSENT;
     m->seed = m->work = REMAT_ABSENT;
     m->steps = m->recomputed_ops = 0;
     m->within_budget = false;
@@ -83,8 +85,9 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
     }
     if (status != REMAT_OK) failed = session_fail(s, status);
     for (uint32_t i = 0; i < n_made && !failed; i++)
-        *append(list) =
-            (report){.summary = *remat_plan_summary(plans[i].plan), .plan = plans[i].plan, .seconds = plans[i].seconds};
+        *append(list) = (report){.summary = *remat_plan_summary(plans[i].plan),
+                                 .plan = plans[i].plan,
+                                 .seconds = plans[i].seconds};
     free(plans);
     return failed;
 }
@@ -92,7 +95,8 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
 void report_json(emitter *j, const session *s, const report *r)
 {
     const remat_summary *m = &r->summary;
-    const bool counted = m->ops > 0 || m->steps == 0; /* a plan read from a file may not know its graph */
+    const bool counted =
+        m->ops > 0 || m->steps == 0; /* a plan read from a file may not know its graph */
     amount buffer;
     double gap;
     emit_open(j, NULL, '{');
@@ -161,9 +165,11 @@ void report_table(out *o, const report *r)
     const bool limited = m->budget_bytes >= 0;
     const style fits = !limited ? PLAIN : m->within_budget ? GOOD : BAD;
     table_cell(&t, PLAIN, "peak");
-    table_cell(&t, PLAIN, "%s", m->keep_all_peak_bytes >= 0 ? out_size(o, m->keep_all_peak_bytes).text : "?");
+    table_cell(&t, PLAIN, "%s",
+               m->keep_all_peak_bytes >= 0 ? out_size(o, m->keep_all_peak_bytes).text : "?");
     table_cell(&t, fits, "%s", m->peak_bytes >= 0 ? out_size(o, m->peak_bytes).text : "?");
-    if (m->peak_bytes >= 0 && m->keep_all_peak_bytes > 0) note = human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes));
+    if (m->peak_bytes >= 0 && m->keep_all_peak_bytes > 0)
+        note = human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes));
     table_cell(&t, PLAIN, "%s%s%s%s", note.text, *note.text ? " of keep-all" : "",
                fits == PLAIN  ? ""
                : fits == GOOD ? ", fits "
@@ -171,27 +177,33 @@ void report_table(out *o, const report *r)
                limited ? out_size(o, m->budget_bytes).text : "");
 
     table_cell(&t, PLAIN, "cost");
-    table_cell(&t, PLAIN, "%s", m->keep_all_cost >= 0 ? out_cost(o, m->keep_all_cost, m->cost_unit).text : "?");
+    table_cell(&t, PLAIN, "%s",
+               m->keep_all_cost >= 0 ? out_cost(o, m->keep_all_cost, m->cost_unit).text : "?");
     table_cell(&t, PLAIN, "%s", m->cost >= 0 ? out_cost(o, m->cost, m->cost_unit).text : "?");
-    table_cell(&t, PLAIN, "+%s%s%s", human_percent(report_overhead(m)).text, *m->cost_model ? ", costs: " : "",
-               out_clean(o, m->cost_model, 30).text);
+    table_cell(&t, PLAIN, "+%s%s%s", human_percent(report_overhead(m)).text,
+               *m->cost_model ? ", costs: " : "", out_clean(o, m->cost_model, 30).text);
 
     const bool counted = m->ops > 0 || m->steps == 0;
     table_cell(&t, PLAIN, "steps");
     if (!counted) table_cell(&t, PLAIN, "?");
-    else table_cell(&t, PLAIN, "%" PRIu32, m->kind == REMAT_KIND_CHAIN ? 2 * m->ops : m->ops); /* forward and backward */
+    else
+        table_cell(&t, PLAIN, "%" PRIu32,
+                   m->kind == REMAT_KIND_CHAIN ? 2 * m->ops : m->ops); /* forward and backward */
     table_cell(&t, PLAIN, "%" PRIu32, m->steps);
     table_cell(&t, PLAIN, "%" PRIu32 " %s run%s more than once", m->recomputed_ops,
-               m->kind == REMAT_KIND_CHAIN ? "stages" : "ops", m->kind == REMAT_KIND_CHAIN ? " forward" : "");
+               m->kind == REMAT_KIND_CHAIN ? "stages" : "ops",
+               m->kind == REMAT_KIND_CHAIN ? " forward" : "");
 
     table_cell(&t, PLAIN, "outcome");
     table_cell(&t, PLAIN, "%s", "");
     table_cell(&t, PLAIN, "%s", report_outcome(m));
     if (*report_gap_text(m).text != '-')
-        table_cell(&t, PLAIN, "gap at most %s (%s)", report_gap_text(m).text, out_clean(o, m->bound_scope, 20).text);
+        table_cell(&t, PLAIN, "gap at most %s (%s)", report_gap_text(m).text,
+                   out_clean(o, m->bound_scope, 20).text);
     else table_cell(&t, PLAIN, "%s", m->within_budget ? "no bound" : "");
 
-    if (m->offloaded_bytes > 0) amount_row(&t, "offloaded", m->offloaded_bytes, "moved to the host");
+    if (m->offloaded_bytes > 0)
+        amount_row(&t, "offloaded", m->offloaded_bytes, "moved to the host");
     amount_row(&t, "saved", m->saved_bytes, "kept from forward to backward");
     amount_row(&t, "crossing", m->cut_capacity, "read, or written and read, for the backward");
     amount_row(&t, "traffic", m->traffic_bytes, "read and written, fused");
@@ -200,7 +212,8 @@ void report_table(out *o, const report *r)
 
 void report_csv_head(out *o)
 {
-    out_print(o, "strategy,budget_bytes,peak_bytes,within_budget,keep_all_peak_bytes,cost,keep_all_cost,overhead,bound_cost,"
+    out_print(o, "strategy,budget_bytes,peak_bytes,within_budget,keep_all_peak_bytes,cost,keep_all_"
+                 "cost,overhead,bound_cost,"
                  "outcome,recomputed_ops,seconds,saved_bytes,cut_capacity,traffic_bytes\n");
 }
 
@@ -216,16 +229,18 @@ static void csv_numbers(out *o, const int64_t *numbers, size_t n)
 void report_csv(out *o, const report *r)
 {
     const remat_summary *m = &r->summary;
-    const int64_t sizes[] = {m->budget_bytes, m->peak_bytes}, moved[] = {m->saved_bytes, m->cut_capacity, m->traffic_bytes};
+    const int64_t sizes[] = {m->budget_bytes, m->peak_bytes},
+                  moved[] = {m->saved_bytes, m->cut_capacity, m->traffic_bytes};
     out_print(o, "%s", m->strategy);
     csv_numbers(o, sizes, LEN(sizes));
     if (!r->plan) {
-        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,\n", m->keep_all_peak_bytes, m->keep_all_cost,
-                  r->seconds);
+        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,\n",
+                  m->keep_all_peak_bytes, m->keep_all_cost, r->seconds);
         return;
     }
-    out_print(o, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%.9g,", m->within_budget ? "true" : "false", m->keep_all_peak_bytes,
-              m->cost, m->keep_all_cost, report_overhead(m));
+    out_print(o, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%.9g,",
+              m->within_budget ? "true" : "false", m->keep_all_peak_bytes, m->cost,
+              m->keep_all_cost, report_overhead(m));
     if (m->bound_cost >= 0) out_print(o, "%" PRId64, m->bound_cost);
     out_print(o, ",%s,%" PRIu32 ",%.6f", report_outcome(m), m->recomputed_ops, r->seconds);
     csv_numbers(o, moved, LEN(moved));
@@ -241,15 +256,19 @@ void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size)
     amount buffer;
     *text = '\0';
     if (s->info.resident_bytes > 0)
-        used = (size_t)snprintf(text, size, ": resident %s", out_size(s->out, s->info.resident_bytes).text);
+        used = (size_t)snprintf(text, size, ": resident %s",
+                                out_size(s->out, s->info.resident_bytes).text);
     if (remat_graph_need_values(s->ctx, s->graph, values, SHOWN, &n) != REMAT_OK) n = 0;
     for (uint32_t i = 0; i < n && i < SHOWN && used < size; i++) {
         const int64_t bytes = remat_graph_value_get(s->graph, values[i], REMAT_VALUE_STORAGE);
-        const bool same_numbers = remat_graph_n_values(s->graph) == remat_graph_n_values(s->original);
-        const char *name = same_numbers ? session_value(s, values[i], &buffer) : remat_graph_value_name(s->graph, values[i]);
+        const bool same_numbers =
+            remat_graph_n_values(s->graph) == remat_graph_n_values(s->original);
+        const char *name = same_numbers ? session_value(s, values[i], &buffer)
+                                        : remat_graph_value_name(s->graph, values[i]);
         if (i > 0 && bytes < need_bytes / 100) break; /* the rest is small change */
         used += (size_t)snprintf(text + used, size - used, "%s %s %s", used ? "," : ":",
-                                 *name ? out_clean(s->out, name, 24).text : "a value", out_size(s->out, bytes).text);
+                                 *name ? out_clean(s->out, name, 24).text : "a value",
+                                 out_size(s->out, bytes).text);
     }
 }
 
@@ -258,7 +277,8 @@ static bool is_slotted(session *s, const char *strategy, int64_t *slots)
 {
     static const char *const names[] = {"rotor", "rotor-float", "revolve"};
     for (size_t i = 0; i < LEN(names); i++)
-        if (strcmp(strategy, names[i]) == 0) return remat_ctx_get(s->ctx, "slots", slots) == REMAT_OK && *slots > 0;
+        if (strcmp(strategy, names[i]) == 0)
+            return remat_ctx_get(s->ctx, "slots", slots) == REMAT_OK && *slots > 0;
     return false;
 }
 
@@ -280,20 +300,26 @@ int report_status(session *s, const report *r, out *o)
     int64_t slots;
     if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->need_bytes) {
         if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
-        out_message(o, "no plan fits %s: %s needs %s%s", budget.text, session_op_phrase(s, m->need_op).text,
-                    out_exact(o, m->need_bytes).text, parts);
-    } else if (status == REMAT_E_INFEASIBLE) { /* on chains a strategy's model may need more than any schedule does */
+        out_message(o, "no plan fits %s: %s needs %s%s", budget.text,
+                    session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
+    } else if (status == REMAT_E_INFEASIBLE) { /* on chains a strategy's model may need more than
+                                                  any schedule does */
         const remat_plan *least = least_plan(s, m->strategy);
         const remat_summary *x = remat_plan_summary(least ? least : r->plan);
         size_t n_steps;
         const remat_step *at = &remat_plan_steps(least ? least : r->plan, &n_steps)[x->peak_step];
-        out_message(o, "no plan of %s fits %s: its least peak is %s, at %s", m->strategy, budget.text,
-                    out_exact(o, x->peak_bytes).text, out_clean(o, session_op(s, at->index, &buffer), 40).text);
+        out_message(o, "no plan of %s fits %s: its least peak is %s, at %s", m->strategy,
+                    budget.text, out_exact(o, x->peak_bytes).text,
+                    out_clean(o, session_op(s, at->index, &buffer), 40).text);
     } else if (status == REMAT_E_NOT_FOUND && s->chain && is_slotted(s, m->strategy, &slots)) {
-        out_message(o, "%s found no plan within %s in %" PRId64 " slots, which round sizes up: try more --slots, or --slots 0",
+        out_message(o,
+                    "%s found no plan within %s in %" PRId64
+                    " slots, which round sizes up: try more --slots, or --slots 0",
                     m->strategy, budget.text, slots);
     } else if (status == REMAT_E_NOT_FOUND) {
-        out_message(o, "%s found no plan within %s: its least peak is %s; try another --strategy or a larger --budget",
+        out_message(o,
+                    "%s found no plan within %s: its least peak is %s; try another --strategy or a "
+                    "larger --budget",
                     m->strategy, budget.text, peak.text);
     }
     return (int)status;

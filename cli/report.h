@@ -18,20 +18,23 @@ typedef struct reports {
     size_t n, capacity;
 } reports;
 
-/* Plans at n ascending budgets and appends the reports, fewer after Ctrl-C. No strategy (NULL): the default, and keep-all with a
- * message where that does not apply. REMAT_OK also where a strategy that was asked for does not apply (one report, whose
- * status says so); else an exit code, error printed. */
-int report_make(session *s, const char *strategy, const int64_t *budgets, uint32_t n, reports *list);
+/* Plans at n ascending budgets and appends the reports, fewer after Ctrl-C. No strategy (NULL): the
+ * default, and keep-all with a message where that does not apply. REMAT_OK also where a strategy
+ * that was asked for does not apply (one report, whose status says so); else an exit code, error
+ * printed. */
+int report_make(session *s, const char *strategy, const int64_t *budgets, uint32_t n,
+                reports *list);
 
-void report_json(emitter *j, const session *s, const report *r); /* the object of `remat plan --json`: docs/remat.1 */
-void report_table(out *o, const report *r);                      /* before and after */
+void report_json(emitter *j, const session *s,
+                 const report *r);          /* the object of `remat plan --json`: docs/remat.1 */
+void report_table(out *o, const report *r); /* before and after */
 void report_csv_head(out *o);
 void report_csv(out *o, const report *r);
 /* ": resident 3 MB, x 2 MB": what is in memory at the op that forces the need, largest first. */
 void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size);
 double report_overhead(const remat_summary *m);
 bool report_gap(const remat_summary *m, double *gap); /* false: no bound */
-amount report_gap_text(const remat_summary *m);       /* "-" where no bound or not within the budget */
+amount report_gap_text(const remat_summary *m); /* "-" where no bound or not within the budget */
 const char *report_outcome(const remat_summary *m);
 /* remat_plan_status, with the line on stderr that exit codes 10 and 11 owe to the reader. */
 int report_status(session *s, const report *r, out *o);

@@ -1,9 +1,10 @@
 /* session.c: from the command line to a prepared graph or a chain, and to plans.
  *
- * Every command begins alike: make a context, set the options, read, prepare. The graph is kept twice: plans, steps and
- * statements name ops and values of the file as read (`original`), while remat_info and planning speak of the prepared
- * copy (`graph`). Ctrl-C is caught only while planners run, and not if the program was started to ignore it: the first asks
- * them to stop with the best so far, the second kills the program; anywhere else one is enough. */
+ * Every command begins alike: make a context, set the options, read, prepare. The graph is kept
+ * twice: plans, steps and statements name ops and values of the file as read (`original`), while
+ * remat_info and planning speak of the prepared copy (`graph`). Ctrl-C is caught only while
+ * planners run, and not if the program was started to ignore it: the first asks them to stop with
+ * the best so far, the second kills the program; anywhere else one is enough. */
 #define _XOPEN_SOURCE 700
 #include "session.h"
 
@@ -50,19 +51,28 @@ static void on_progress(void *user, const remat_progress *p)
 {
     session *s = user;
     const int64_t now = now_ns();
-    if (now - s->bar.begin_ns < PROGRESS_AFTER_NS || now - s->bar.drawn_ns < PROGRESS_EVERY_NS) return;
-    const int64_t one = p->permille < 0 ? 0 : p->permille > 1000 ? 1000 : p->permille, points = s->bar.points;
-    const int permille = (int)((1000 * (s->bar.part * points + s->bar.point) + one) / (s->bar.parts * points));
+    if (now - s->bar.begin_ns < PROGRESS_AFTER_NS || now - s->bar.drawn_ns < PROGRESS_EVERY_NS)
+        return;
+    const int64_t one = p->permille < 0      ? 0
+                        : p->permille > 1000 ? 1000
+                                             : p->permille,
+                  points = s->bar.points;
+    const int permille =
+        (int)((1000 * (s->bar.part * points + s->bar.point) + one) / (s->bar.parts * points));
     char line[BAR_COLUMNS + 240], bar[BAR_COLUMNS + 1] = "";
     for (int i = 0; i < BAR_COLUMNS; i++) bar[i] = i * 1000 < permille * BAR_COLUMNS ? '#' : '.';
-    size_t n = (size_t)snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
+    size_t n =
+        (size_t)snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
     const char *unit = session_cost_unit(s);
     if (p->cost != REMAT_ABSENT)
-        n += (size_t)snprintf(line + n, sizeof line - n, "  cost %s", out_cost(s->out, p->cost, unit).text);
+        n += (size_t)snprintf(line + n, sizeof line - n, "  cost %s",
+                              out_cost(s->out, p->cost, unit).text);
     if (p->peak_bytes != REMAT_ABSENT)
-        n += (size_t)snprintf(line + n, sizeof line - n, "  peak %s", out_size(s->out, p->peak_bytes).text);
+        n += (size_t)snprintf(line + n, sizeof line - n, "  peak %s",
+                              out_size(s->out, p->peak_bytes).text);
     if (p->cost != REMAT_ABSENT && p->bound_cost != REMAT_ABSENT)
-        n += (size_t)snprintf(line + n, sizeof line - n, "  bound %s", out_cost(s->out, p->bound_cost, unit).text);
+        n += (size_t)snprintf(line + n, sizeof line - n, "  bound %s",
+                              out_cost(s->out, p->bound_cost, unit).text);
     if (p->work > s->bar.work && s->bar.work > 0)
         snprintf(line + n, sizeof line - n, "  %.1f M/s",
                  (double)(p->work - s->bar.work) * 1e3 / (double)(now - s->bar.drawn_ns));
@@ -110,33 +120,40 @@ static int set_class(session *s, const char *item, size_t length)
 {
     char name[128];
     const char *word = memchr(item, '=', length), *class_name;
-    const size_t name_length = word ? (size_t)(word - item) : 0, word_length = word ? length - name_length - 1 : 0;
+    const size_t name_length = word ? (size_t)(word - item) : 0,
+                 word_length = word ? length - name_length - 1 : 0;
     if (name_length > 0 && name_length < sizeof name) {
         snprintf(name, sizeof name, "%.*s", (int)name_length, item);
         for (int c = 0; (class_name = remat_class_name((remat_class)c)); c++)
-            if (strlen(class_name) == word_length && memcmp(class_name, word + 1, word_length) == 0) {
+            if (strlen(class_name) == word_length &&
+                memcmp(class_name, word + 1, word_length) == 0) {
                 CHECK(s, remat_ctx_class(s->ctx, name, (remat_class)c));
                 return REMAT_OK;
             }
     }
-    return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--class",
-                    "'%.*s' is not NAME=CLASS with a class of other, compute, fusible, view, random",
-                    (int)(length < 60 ? length : 60), item);
+    return out_fail(
+        s->out, REMAT_E_USAGE, commands[s->args->command].name, "--class",
+        "'%.*s' is not NAME=CLASS with a class of other, compute, fusible, view, random",
+        (int)(length < 60 ? length : 60), item);
 }
 
 static const char *command_name(const session *s) { return commands[s->args->command].name; }
 
 int session_open(session *s, const args *a, out *o)
 {
-    *s = (session){.args = a, .out = o, .ctx = remat_ctx_new(NULL), .bar = {.parts = 1, .points = 1}};
+    *s = (session){
+        .args = a, .out = o, .ctx = remat_ctx_new(NULL), .bar = {.parts = 1, .points = 1}};
     if (!s->ctx) return out_fail(o, REMAT_E_MEMORY, "", "", "out of memory");
     remat_ctx_on_warning(s->ctx, on_warning, s);
     if (a->text[FLAG_FUSE] && a->text[FLAG_CLASS])
         return out_fail(o, REMAT_E_USAGE, command_name(s), "--class",
-                        "decides what --fuse does, but a plan has no place for it: write classes into the file");
+                        "decides what --fuse does, but a plan has no place for it: write classes "
+                        "into the file");
     if (a->text[FLAG_ORDER_ONLY] && a->text[FLAG_OFFLOAD])
-        return out_fail(o, REMAT_E_USAGE, command_name(s), "--order-only", "and --offload exclude each other");
-    for (int i = 0; i < a->n_options; i++) CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
+        return out_fail(o, REMAT_E_USAGE, command_name(s), "--order-only",
+                        "and --offload exclude each other");
+    for (int i = 0; i < a->n_options; i++)
+        CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
     for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {
         next = strchr(item, ',');
         const int status = set_class(s, item, next ? (size_t)(next - item) : strlen(item));
@@ -164,7 +181,8 @@ static const char *error_reason(const session *s)
 
 int session_fail(session *s, remat_status status)
 {
-    return out_fail(s->out, status, remat_ctx_error_file(s->ctx), remat_ctx_error_place(s->ctx), "%s", error_reason(s));
+    return out_fail(s->out, status, remat_ctx_error_file(s->ctx), remat_ctx_error_place(s->ctx),
+                    "%s", error_reason(s));
 }
 
 int session_input(session *s, const char *source, remat_input **input)
@@ -183,7 +201,8 @@ bool session_prepares(const args *a)
     return false;
 }
 
-/* "50GB/s": costs must be ns for that to mean something; "50GB": per 1e9 cost units, whatever they are. */
+/* "50GB/s": costs must be ns for that to mean something; "50GB": per 1e9 cost units, whatever they
+ * are. */
 static int set_offload(session *s)
 {
     const char *text = s->args->text[FLAG_OFFLOAD];
@@ -192,9 +211,11 @@ static int set_offload(session *s)
     const bool per_second = n > 2 && strcmp(text + n - 2, "/s") == 0;
     char bytes[40] = "";
     int64_t rate = 0;
-    if (n < sizeof bytes) snprintf(bytes, sizeof bytes, "%.*s", (int)(per_second ? n - 2 : n), text);
+    if (n < sizeof bytes)
+        snprintf(bytes, sizeof bytes, "%.*s", (int)(per_second ? n - 2 : n), text);
     if (strchr(bytes, '%') || remat_budget_parse(s->ctx, bytes, 0, &rate) != REMAT_OK || rate <= 0)
-        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--offload", "'%.40s' is not a rate such as 50GB/s", text);
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--offload",
+                        "'%.40s' is not a rate such as 50GB/s", text);
     if (per_second && strcmp(remat_graph_cost_unit(s->graph), "ns") != 0)
         return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--offload",
                         "costs are in '%s', not ns: say how many bytes per 1e9 of them, without /s",
@@ -206,9 +227,11 @@ static int set_offload(session *s)
 
 static unsigned wanted_flags(const args *a)
 {
-    static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS, REMAT_REPLAY_RANDOM, REMAT_FUSE};
+    static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS,
+                                    REMAT_REPLAY_RANDOM, REMAT_FUSE};
     unsigned wanted = 0;
-    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) wanted |= a->text[graph_flags[i]] ? bits[i] : 0;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        wanted |= a->text[graph_flags[i]] ? bits[i] : 0;
     return wanted;
 }
 
@@ -218,7 +241,8 @@ remat_status session_read_batch(session *s, const remat_input *input, int64_t ba
     remat_info info;
     remat_status status = remat_graph_read_batch(s->ctx, input, batch, &original);
     if (status == REMAT_OK)
-        status = remat_graph_prepare(s->ctx, original, wanted_flags(s->args), s->args->text[FLAG_COST_MODEL], &graph);
+        status = remat_graph_prepare(s->ctx, original, wanted_flags(s->args),
+                                     s->args->text[FLAG_COST_MODEL], &graph);
     if (status == REMAT_OK) status = remat_graph_info(s->ctx, graph, &info);
     if (status != REMAT_OK) {
         remat_graph_free(graph), remat_graph_free(original);
@@ -230,15 +254,18 @@ remat_status session_read_batch(session *s, const remat_input *input, int64_t ba
     return REMAT_OK;
 }
 
-static int read_graph(session *s, const remat_input *input, const remat_summary *recorded, const char *plan_source)
+static int read_graph(session *s, const remat_input *input, const remat_summary *recorded,
+                      const char *plan_source)
 {
     const char *given = s->args->text[FLAG_COST_MODEL], *cost_model = given;
     unsigned wanted = wanted_flags(s->args);
     CHECK(s, remat_graph_read(s->ctx, input, &s->original));
-    if (recorded && strcmp(recorded->digest, remat_graph_digest(s->original)) != 0) recorded = NULL; /* of another graph */
+    if (recorded && strcmp(recorded->digest, remat_graph_digest(s->original)) != 0)
+        recorded = NULL; /* of another graph */
     if (recorded && !wanted) wanted = recorded->flags;
     if (recorded && !given && *recorded->cost_model) cost_model = recorded->cost_model;
-    const remat_status status = remat_graph_prepare(s->ctx, s->original, wanted, cost_model, &s->graph);
+    const remat_status status =
+        remat_graph_prepare(s->ctx, s->original, wanted, cost_model, &s->graph);
     if (status == REMAT_E_USAGE && given)
         return out_fail(s->out, status, command_name(s), "--cost-model", "%s", error_reason(s));
     if (status == REMAT_E_USAGE && cost_model)
@@ -253,14 +280,15 @@ static int read_chain(session *s, const char *source, const remat_input *input)
         if (s->args->text[graph_flags[i]]) {
             char flag_name[40];
             snprintf(flag_name, sizeof flag_name, "--%s", flags[graph_flags[i]].name);
-            return out_fail(s->out, REMAT_E_USAGE, command_name(s), flag_name, "is for graphs, but %.80s is a chain", source);
+            return out_fail(s->out, REMAT_E_USAGE, command_name(s), flag_name,
+                            "is for graphs, but %.80s is a chain", source);
         }
     CHECK(s, remat_chain_read(s->ctx, input, &s->chain));
     return REMAT_OK;
 }
 
-int session_read_input(session *s, const char *source, const remat_input *input, const remat_plan *plan,
-                       const char *plan_source)
+int session_read_input(session *s, const char *source, const remat_input *input,
+                       const remat_plan *plan, const char *plan_source)
 {
     int status;
     if (remat_input_kind(input) == REMAT_KIND_CHAIN) status = read_chain(s, source, input);
@@ -310,12 +338,17 @@ int session_budget(session *s, const char *place, const char *text, int64_t *bud
     *budget_bytes = REMAT_BUDGET_NONE;
     if (!text) return REMAT_OK;
     const char last = *text ? text[strlen(text) - 1] : '\0';
-    if (s->out->size_unit && strcmp(text, "min") != 0 && last != '%' && !(last >= '0' && last <= '9'))
-        return out_fail(s->out, REMAT_E_USAGE, command_name(s), place,
-                        "'%.40s': sizes of this chain are in %s: try a whole number, 50%% or min", text,
-                        *s->out->size_unit ? out_clean(s->out, s->out->size_unit, 20).text : "its own unit");
-    const remat_status status = remat_budget_parse(s->ctx, text, s->info.keep_all_peak_bytes, budget_bytes);
-    return status == REMAT_OK ? REMAT_OK : out_fail(s->out, status, command_name(s), place, "%s", error_reason(s));
+    if (s->out->size_unit && strcmp(text, "min") != 0 && last != '%' &&
+        !(last >= '0' && last <= '9'))
+        return out_fail(
+            s->out, REMAT_E_USAGE, command_name(s), place,
+            "'%.40s': sizes of this chain are in %s: try a whole number, 50%% or min", text,
+            *s->out->size_unit ? out_clean(s->out, s->out->size_unit, 20).text : "its own unit");
+    const remat_status status =
+        remat_budget_parse(s->ctx, text, s->info.keep_all_peak_bytes, budget_bytes);
+    return status == REMAT_OK
+               ? REMAT_OK
+               : out_fail(s->out, status, command_name(s), place, "%s", error_reason(s));
 }
 
 int session_strategy(session *s, const char *name)
@@ -326,7 +359,8 @@ int session_strategy(session *s, const char *name)
         if (strcmp(entry->name, name) == 0) return REMAT_OK;
         guess_offer(&g, entry->name);
     }
-    return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy", "unknown strategy '%.60s'%s", name,
+    return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy",
+                    "unknown strategy '%.60s'%s", name,
                     g.best ? guess_hint(&g, "").text : "; remat plan --help lists them");
 }
 
@@ -343,9 +377,18 @@ int session_strategies(session *s, const char *list)
 
 /* ---- names ---- */
 
-const char *session_name(const session *s) { return s->chain ? remat_chain_name(s->chain) : remat_graph_name(s->original); }
-const char *session_digest(const session *s) { return s->chain ? remat_chain_digest(s->chain) : remat_graph_digest(s->graph); }
-const char *session_cost_model(const session *s) { return s->chain ? "given" : remat_graph_cost_model(s->graph); }
+const char *session_name(const session *s)
+{
+    return s->chain ? remat_chain_name(s->chain) : remat_graph_name(s->original);
+}
+const char *session_digest(const session *s)
+{
+    return s->chain ? remat_chain_digest(s->chain) : remat_graph_digest(s->graph);
+}
+const char *session_cost_model(const session *s)
+{
+    return s->chain ? "given" : remat_graph_cost_model(s->graph);
+}
 const char *session_cost_unit(const session *s)
 {
     return s->chain ? remat_chain_cost_unit(s->chain) : remat_graph_cost_unit(s->graph);
@@ -416,7 +459,8 @@ int session_keep_all(session *s)
 {
     remat_plan *plan = NULL;
     if (s->keep_all) return REMAT_OK;
-    if (s->chain) CHECK(s, remat_chain_plan(s->ctx, s->chain, "keep-all", REMAT_BUDGET_NONE, &plan));
+    if (s->chain)
+        CHECK(s, remat_chain_plan(s->ctx, s->chain, "keep-all", REMAT_BUDGET_NONE, &plan));
     else CHECK(s, remat_plan_make(s->ctx, s->graph, "keep-all", REMAT_BUDGET_NONE, &plan));
     s->keep_all = session_keep(s, plan);
     return REMAT_OK;
@@ -426,7 +470,8 @@ static int read_no_chain(session *s, const remat_plan *plan, const char *plan_so
 {
     const char *source = s->args->operands[0];
     const int status = session_read(s, source, plan, plan_source);
-    if (!status && s->chain) return out_fail(s->out, REMAT_E_INPUT, source, "", "is a chain, where a graph is needed");
+    if (!status && s->chain)
+        return out_fail(s->out, REMAT_E_INPUT, source, "", "is a chain, where a graph is needed");
     return status;
 }
 
@@ -435,12 +480,14 @@ int session_program(session *s, const remat_plan **plan)
     const args *a = s->args;
     int status;
     if (a->n_operands < 2) {
-        if ((status = read_no_chain(s, NULL, NULL)) || (status = session_keep_all(s))) return status;
+        if ((status = read_no_chain(s, NULL, NULL)) || (status = session_keep_all(s)))
+            return status;
         *plan = s->keep_all;
         return REMAT_OK;
     }
     if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
-        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "", "only one of GRAPH and PLAN can be standard input");
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "",
+                        "only one of GRAPH and PLAN can be standard input");
     remat_verdict v;
     if ((status = session_read_plan(s, a->operands[1], plan))) return status;
     if ((status = read_no_chain(s, *plan, a->operands[1]))) return status;
@@ -449,15 +496,20 @@ int session_program(session *s, const remat_plan **plan)
     return out_fail(s->out, REMAT_E_PLAN, a->operands[1], "", "%s", v.reason);
 }
 
-static double seconds_since(int64_t begin_ns) { return (double)((now_ns() - begin_ns + 500) / 1000) / 1e6; }
+static double seconds_since(int64_t begin_ns)
+{
+    return (double)((now_ns() - begin_ns + 500) / 1000) / 1e6;
+}
 
-static remat_status plans_of_chain(session *s, const char *strategy, const int64_t *budgets, uint32_t n, made *plans)
+static remat_status plans_of_chain(session *s, const char *strategy, const int64_t *budgets,
+                                   uint32_t n, made *plans)
 {
     remat_plan **all = out_resize(NULL, (size_t)n + 1, sizeof *all);
     const int64_t begin_ns = now_ns();
     const remat_status status = remat_chain_plans(s->ctx, s->chain, strategy, budgets, n, all);
     const double seconds = seconds_since(begin_ns);
-    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) plans[i] = (made){session_keep(s, all[i]), seconds / n};
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i++)
+        plans[i] = (made){session_keep(s, all[i]), seconds / n};
     free(all);
     return status;
 }
@@ -469,7 +521,8 @@ const char *session_why_not(session *s)
     return because ? because + strlen(before) : full;
 }
 
-remat_status session_plans(session *s, const char *strategy, const int64_t *budgets, uint32_t n, made *plans, uint32_t *n_made)
+remat_status session_plans(session *s, const char *strategy, const int64_t *budgets, uint32_t n,
+                           made *plans, uint32_t *n_made)
 {
     *n_made = 0;
     if (s->chain) {
@@ -482,9 +535,12 @@ remat_status session_plans(session *s, const char *strategy, const int64_t *budg
         remat_plan *plan = NULL;
         s->bar.point = i;
         const int64_t begin_ns = now_ns();
-        const bool after = i > 0 && remat_plan_status(plans[i - 1].plan) == REMAT_OK && budgets[i] > budgets[i - 1];
-        const remat_status status = after ? remat_plan_improve(s->ctx, s->graph, plans[i - 1].plan, strategy, budgets[i], &plan)
-                                          : remat_plan_make(s->ctx, s->graph, strategy, budgets[i], &plan);
+        const bool after = i > 0 && remat_plan_status(plans[i - 1].plan) == REMAT_OK &&
+                           budgets[i] > budgets[i - 1];
+        const remat_status status =
+            after ? remat_plan_improve(s->ctx, s->graph, plans[i - 1].plan, strategy, budgets[i],
+                                       &plan)
+                  : remat_plan_make(s->ctx, s->graph, strategy, budgets[i], &plan);
         if (status != REMAT_OK) return status;
         plans[(*n_made)++] = (made){session_keep(s, plan), seconds_since(begin_ns)};
     }

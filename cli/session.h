@@ -1,4 +1,5 @@
-/* session.h: what one run of the program holds: the context, the graph as read and as prepared or the chain, the plans made. */
+/* session.h: what one run of the program holds: the context, the graph as read and as prepared or
+ * the chain, the plans made. */
 #ifndef CLI_SESSION_H
 #define CLI_SESSION_H
 
@@ -13,11 +14,13 @@ struct session {
     const args *args;
     out *out; /* standard output */
     remat_ctx *ctx;
-    remat_graph *original, *graph; /* as read: names of ops and values in plans; as prepared: planned, numbered by itself */
-    remat_chain *chain;            /* if not NULL: this is meant, not the graph; its ops are stages 1 .. L + 1 */
-    remat_info info;               /* of the prepared graph or the chain */
-    const remat_plan *keep_all;    /* by session_keep_all */
-    remat_plan **plans;            /* all that were made or read, freed by session_close */
+    remat_graph *original, *graph; /* as read: names of ops and values in plans; as prepared:
+                                      planned, numbered by itself */
+    remat_chain
+        *chain;      /* if not NULL: this is meant, not the graph; its ops are stages 1 .. L + 1 */
+    remat_info info; /* of the prepared graph or the chain */
+    const remat_plan *keep_all; /* by session_keep_all */
+    remat_plan **plans;         /* all that were made or read, freed by session_close */
     size_t n_plans;
     struct {
         uint32_t part, parts;       /* progress: of a loop over strategies */
@@ -36,34 +39,39 @@ int session_input(session *s, const char *source, remat_input **input);
 const remat_plan *session_keep(session *s, remat_plan *plan); /* freed by session_close */
 int session_read_plan(session *s, const char *source, const remat_plan **plan);
 int session_input_plan(session *s, const remat_input *input, const remat_plan **plan);
-/* A graph, prepared, or a chain (also of a graph, with --chain). `plan`, read from `plan_source`, has options that apply where
- * no flag does; or NULL. */
-int session_read_input(session *s, const char *source, const remat_input *input, const remat_plan *plan,
-                       const char *plan_source);
-int session_measure(session *s);                                                                   /* fills in `info` */
-int session_read(session *s, const char *source, const remat_plan *plan, const char *plan_source); /* all three */
-bool session_prepares(const args *a);                                                              /* is there a graph flag? */
+/* A graph, prepared, or a chain (also of a graph, with --chain). `plan`, read from `plan_source`,
+ * has options that apply where no flag does; or NULL. */
+int session_read_input(session *s, const char *source, const remat_input *input,
+                       const remat_plan *plan, const char *plan_source);
+int session_measure(session *s); /* fills in `info` */
+int session_read(session *s, const char *source, const remat_plan *plan,
+                 const char *plan_source); /* all three */
+bool session_prepares(const args *a);      /* is there a graph flag? */
 int session_keep_all(session *s);
-int session_program(session *s,
-                    const remat_plan **plan); /* the operands GRAPH [PLAN]: the plan, verified; keep-all without one */
-int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes); /* NULL text: no budget */
-const char *session_why_not(session *s);              /* why a strategy does not apply, after REMAT_E_APPLIES */
+int session_program(session *s, const remat_plan **plan); /* the operands GRAPH [PLAN]: the plan,
+                                                             verified; keep-all without one */
+int session_budget(session *s, const char *place, const char *text,
+                   int64_t *budget_bytes); /* NULL text: no budget */
+const char *session_why_not(session *s); /* why a strategy does not apply, after REMAT_E_APPLIES */
 int session_strategy(session *s, const char *name);   /* is there such a strategy? */
 int session_strategies(session *s, const char *list); /* the same for each of "a,b,c" */
-/* The graph at another batch size in place of the one at hand, prepared and measured. Unlike the others it prints nothing. */
+/* The graph at another batch size in place of the one at hand, prepared and measured. Unlike the
+ * others it prints nothing. */
 remat_status session_read_batch(session *s, const remat_input *input, int64_t batch);
 
 const char *session_name(const session *s);
 const char *session_digest(const session *s);
 const char *session_cost_model(const session *s);
 const char *session_cost_unit(const session *s);
-/* The name of an op, a stage or a value of the original; "op 3", "stage 3" or "value 3" where it has none, in `buffer`. NULL for
- * REMAT_NONE. */
+/* The name of an op, a stage or a value of the original; "op 3", "stage 3" or "value 3" where it
+ * has none, in `buffer`. NULL for REMAT_NONE. */
 const char *session_op(const session *s, uint32_t op, amount *buffer);
-label session_op_phrase(const session *s, uint32_t op); /* "op relu", "op 3", "stage 2": for messages */
+label session_op_phrase(const session *s,
+                        uint32_t op); /* "op relu", "op 3", "stage 2": for messages */
 const char *session_value(const session *s, uint32_t value, amount *buffer);
 
-/* Between these two Ctrl-C stops planners and loops instead of the program (a second one does end it), and a bar shows progress. */
+/* Between these two Ctrl-C stops planners and loops instead of the program (a second one does end
+ * it), and a bar shows progress. */
 void session_catch(session *s);
 void session_release(session *s);
 bool session_interrupted(void);
@@ -72,20 +80,24 @@ typedef struct made {
     const remat_plan *plan;
     double seconds;
 } made;
-/* Plans at n ascending budgets, on a chain all at once; REMAT_BUDGET_MIN and _NONE only alone. *n_made is less than n after
- * Ctrl-C. Unlike the others it prints nothing: the caller may want to go on. */
-remat_status session_plans(session *s, const char *strategy, const int64_t *budgets, uint32_t n, made *plans, uint32_t *n_made);
+/* Plans at n ascending budgets, on a chain all at once; REMAT_BUDGET_MIN and _NONE only alone.
+ * *n_made is less than n after Ctrl-C. Unlike the others it prints nothing: the caller may want to
+ * go on. */
+remat_status session_plans(session *s, const char *strategy, const int64_t *budgets, uint32_t n,
+                           made *plans, uint32_t *n_made);
 
-/* Calls the writer on FILE ("-" or NULL: standard output) and checks every write. A regular file is replaced at the end, so
- * that a failure leaves it as it was. */
+/* Calls the writer on FILE ("-" or NULL: standard output) and checks every write. A regular file is
+ * replaced at the end, so that a failure leaves it as it was. */
 typedef remat_status session_writer(session *s, const void *object, remat_format format, out *to);
-int session_write(session *s, const char *path, session_writer *write, const void *object, remat_format format);
-remat_format session_format(const char *path, remat_format plain); /* gzip for names that end in .gz */
+int session_write(session *s, const char *path, session_writer *write, const void *object,
+                  remat_format format);
+remat_format session_format(const char *path,
+                            remat_format plain); /* gzip for names that end in .gz */
 
-#define CHECK(s, call)                                                                                                         \
-    do {                                                                                                                       \
-        const remat_status status_ = (call);                                                                                   \
-        if (status_ != REMAT_OK) return session_fail((s), status_);                                                            \
+#define CHECK(s, call)                                                                             \
+    do {                                                                                           \
+        const remat_status status_ = (call);                                                       \
+        if (status_ != REMAT_OK) return session_fail((s), status_);                                \
     } while (0)
 
 #endif

@@ -1,4 +1,5 @@
-/* utf8.h: a strict decoder and what is not safe to print, shared by the text and the JSON writer. */
+/* utf8.h: a strict decoder and what is not safe to print, shared by the text and the JSON writer.
+ */
 #ifndef CLI_UTF8_H
 #define CLI_UTF8_H
 
@@ -6,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the character at p (not at the end of the string), 0 if it is broken, overlong, a surrogate or past U+10FFFF. */
+/* Bytes of the character at p (not at the end of the string), 0 if it is broken, overlong, a
+ * surrogate or past U+10FFFF. */
 static inline size_t utf8_decode(const unsigned char *p, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -23,11 +25,13 @@ static inline size_t utf8_decode(const unsigned char *p, uint32_t *code)
     return c < least[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : length;
 }
 
-/* What a terminal may obey or a reader cannot see: controls, zero width characters, changes of direction, line separators. */
+/* What a terminal may obey or a reader cannot see: controls, zero width characters, changes of
+ * direction, line separators. */
 static inline bool utf8_unsafe(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+           code == 0xfeff;
 }
 
 #endif

@@ -10,7 +10,8 @@ int main(void)
 {
     enum { L = 5 }; /* stages; entry 0 is the input, L + 1 the loss */
     remat_stage stages[L + 2] = {{.a = 1, .delta = 1}};
-    for (int l = 1; l <= L; l++) stages[l] = (remat_stage){.a = 1, .abar = 2, .delta = 1, .tf = 1, .tb = 2};
+    for (int l = 1; l <= L; l++)
+        stages[l] = (remat_stage){.a = 1, .abar = 2, .delta = 1, .tf = 1, .tb = 2};
 
     static const char *const names[] = {
         [REMAT_F_ALL] = "Fall", [REMAT_F_CK] = "Fck", [REMAT_F_NONE] = "Fnone", [REMAT_B] = "B"};
@@ -26,8 +27,10 @@ int main(void)
     for (int i = 0; i < 4 && status == REMAT_OK; i++) {
         size_t n_steps;
         const remat_step *steps = remat_plan_steps(plans[i], &n_steps);
-        printf("budget %2" PRId64 ", cost %" PRId64 ":", budgets[i], remat_plan_summary(plans[i])->cost);
-        for (size_t t = 0; t < n_steps; t++) printf(" %s%" PRIu32, names[steps[t].kind], steps[t].index);
+        printf("budget %2" PRId64 ", cost %" PRId64 ":", budgets[i],
+               remat_plan_summary(plans[i])->cost);
+        for (size_t t = 0; t < n_steps; t++)
+            printf(" %s%" PRIu32, names[steps[t].kind], steps[t].index);
         printf("\n");
     }
     for (int i = 0; i < 4; i++) remat_plan_free(plans[i]);

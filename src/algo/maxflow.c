@@ -1,21 +1,26 @@
 /* maxflow.c: waves of a preflow, on CSR arrays.
  *
- * Every edge is two arcs, itself and its twin backwards, grouped by tail. All that the source can give is given at the start and lies as excess at
- * its neighbours. A wave finds the distance of every vertex to the sink in the residual network (breadth first, from the sink), then goes
- * over the vertices from the farthest to the nearest, and each pushes its excess along arcs that lead one step nearer. Where it is
- * stuck, the vertex rises to just above its lowest neighbour and pushes there, and so on, first come, first served, for a limited time; then
- * the next wave measures again. When no vertex with excess reaches the sink the preflow is maximal, and the vertices that still
- * reach the sink are the sink's side of the latest minimum cut. (Excess left over would go back to the source along vertices that do not reach
- * the sink: it changes neither value nor side.) The earliest cut is the latest one of the network backwards.
+ * Every edge is two arcs, itself and its twin backwards, grouped by tail. All that the source can
+ * give is given at the start and lies as excess at its neighbours. A wave finds the distance of
+ * every vertex to the sink in the residual network (breadth first, from the sink), then goes over
+ * the vertices from the farthest to the nearest, and each pushes its excess along arcs that lead
+ * one step nearer. Where it is stuck, the vertex rises to just above its lowest neighbour and
+ * pushes there, and so on, first come, first served, for a limited time; then the next wave
+ * measures again. When no vertex with excess reaches the sink the preflow is maximal, and the
+ * vertices that still reach the sink are the sink's side of the latest minimum cut. (Excess left
+ * over would go back to the source along vertices that do not reach the sink: it changes neither
+ * value nor side.) The earliest cut is the latest one of the network backwards.
  *
- * This is push-relabel (Goldberg and Tarjan) in which global relabelling does most of the work. Dinic's algorithm and highest labels with
- * gaps were measured too: on networks of training graphs the one is as fast and the other two to five times slower, and Dinic's
- * is quadratic where inputs, or outputs, lie at many different distances along a chain (tests/unit/test_maxflow.c has both).
+ * This is push-relabel (Goldberg and Tarjan) in which global relabelling does most of the work.
+ * Dinic's algorithm and highest labels with gaps were measured too: on networks of training graphs
+ * the one is as fast and the other two to five times slower, and Dinic's is quadratic where inputs,
+ * or outputs, lie at many different distances along a chain (tests/unit/test_maxflow.c has both).
  *
- * Infinite = 1 + the sum of the finite capacities: a flow that large proves that no finite cut exists. Excess is cut off there: what a vertex has
- * beyond it could never be passed on.
- * Invariants: residual(arc) + residual(twin) = capacity of the edge, at most 2^62; distance(v) <= distance(w) + 1 for every residual
- * arc v -> w, so a distance is never too long. O(V^2 E) at worst, O(V + E) a wave. Memory: 32 bytes an edge, 29 a vertex. */
+ * Infinite = 1 + the sum of the finite capacities: a flow that large proves that no finite cut
+ * exists. Excess is cut off there: what a vertex has beyond it could never be passed on.
+ * Invariants: residual(arc) + residual(twin) = capacity of the edge, at most 2^62; distance(v) <=
+ * distance(w) + 1 for every residual arc v -> w, so a distance is never too long. O(V^2 E) at
+ * worst, O(V + E) a wave. Memory: 32 bytes an edge, 29 a vertex. */
 #include "algo/maxflow.h"
 
 #define UNREACHED UINT32_MAX
@@ -45,7 +50,8 @@ static bool carries(const rm_flow_network *w, const rm_flow_edge *e)
     return e->from != e->to && e->to != w->source && e->from != w->sink && e->capacity > 0;
 }
 
-static remat_status sum_capacities(remat_ctx *ctx, const rm_flow_network *w, int64_t *infinite, size_t *n_arcs)
+static remat_status sum_capacities(remat_ctx *ctx, const rm_flow_network *w, int64_t *infinite,
+                                   size_t *n_arcs)
 {
     int64_t sum = 0;
     *n_arcs = 0;
@@ -54,10 +60,13 @@ static remat_status sum_capacities(remat_ctx *ctx, const rm_flow_network *w, int
         *n_arcs += carries(w, &w->edges[i]) ? 2 : 0;
         if (capacity == RM_FLOW_INFINITE) continue;
         if (capacity >= RM_MAX_SUM || (sum += capacity) >= RM_MAX_SUM)
-            return rm_fail(ctx, REMAT_E_INPUT, "the capacities of the flow network sum to 2^62 or more");
+            return rm_fail(ctx, REMAT_E_INPUT,
+                           "the capacities of the flow network sum to 2^62 or more");
     }
     *infinite = sum + 1;
-    return *n_arcs < UINT32_MAX ? REMAT_OK : rm_fail(ctx, REMAT_E_INPUT, "the flow network has 2^31 edges or more");
+    return *n_arcs < UINT32_MAX
+               ? REMAT_OK
+               : rm_fail(ctx, REMAT_E_INPUT, "the flow network has 2^31 edges or more");
 }
 
 static remat_status build(solver *s, const rm_flow_network *w, bool backwards)
@@ -80,7 +89,8 @@ static remat_status build(solver *s, const rm_flow_network *w, bool backwards)
         if (!carries(w, e)) continue;
         const uint32_t from = backwards ? e->to : e->from, to = backwards ? e->from : e->to;
         const uint32_t there = next[from]++, back = next[to]++;
-        s->arcs[there] = (arc){e->capacity == RM_FLOW_INFINITE ? s->infinite : e->capacity, to, back};
+        s->arcs[there] =
+            (arc){e->capacity == RM_FLOW_INFINITE ? s->infinite : e->capacity, to, back};
         s->arcs[back] = (arc){0, from, there};
     }
     return REMAT_OK;
@@ -114,7 +124,9 @@ static uint32_t measure(solver *s, bool *any_excess)
         const uint32_t v = s->queue[head++];
         for (uint32_t a = s->begin[v]; a < s->begin[v + 1]; a++) {
             const uint32_t u = s->arcs[a].to;
-            if (s->distance[u] != UNREACHED || u == s->source || s->arcs[s->arcs[a].twin].residual == 0) continue;
+            if (s->distance[u] != UNREACHED || u == s->source ||
+                s->arcs[s->arcs[a].twin].residual == 0)
+                continue;
             s->distance[u] = s->distance[v] + 1;
             *any_excess |= s->excess[u] > 0;
             s->queue[tail++] = u;
@@ -142,12 +154,13 @@ static uint32_t lifted(const solver *s, uint32_t v)
 {
     uint32_t least = UNREACHED;
     for (uint32_t a = s->begin[v]; a < s->begin[v + 1]; a++)
-        if (s->arcs[a].residual > 0 && s->distance[s->arcs[a].to] < least) least = s->distance[s->arcs[a].to];
+        if (s->arcs[a].residual > 0 && s->distance[s->arcs[a].to] < least)
+            least = s->distance[s->arcs[a].to];
     return least < s->n ? least + 1 : UNREACHED;
 }
 
-/* First the vertices that reach the sink, from the farthest to the nearest; what is stuck then rises, first come, first served, for a
- * while. Returns the work of rising, in arcs. */
+/* First the vertices that reach the sink, from the farthest to the nearest; what is stuck then
+ * rises, first come, first served, for a while. Returns the work of rising, in arcs. */
 static size_t wave(solver *s, uint32_t n_reaching)
 {
     for (uint32_t i = n_reaching; i-- > 1;) {
@@ -171,11 +184,13 @@ static size_t wave(solver *s, uint32_t n_reaching)
     return most - left;
 }
 
-static remat_status solve(solver *s, const rm_flow_network *w, bool backwards, int64_t *value, uint8_t *source_side)
+static remat_status solve(solver *s, const rm_flow_network *w, bool backwards, int64_t *value,
+                          uint8_t *source_side)
 {
     bool more;
     TRY(build(s, w, backwards));
-    for (uint32_t a = s->begin[s->source]; a < s->begin[s->source + 1]; a++) push(s, &s->arcs[a], s->arcs[a].residual);
+    for (uint32_t a = s->begin[s->source]; a < s->begin[s->source + 1]; a++)
+        push(s, &s->arcs[a], s->arcs[a].residual);
     for (uint32_t n_reaching; n_reaching = measure(s, &more), more;) {
         const size_t rising = wave(s, n_reaching);
         if (!rm_spend(s->ctx, (int64_t)(s->begin[s->n] + s->n + rising))) continue;
@@ -187,7 +202,8 @@ static remat_status solve(solver *s, const rm_flow_network *w, bool backwards, i
     return REMAT_OK;
 }
 
-remat_status rm_maxflow(remat_ctx *ctx, const rm_flow_network *network, rm_flow_side side, int64_t *value, uint8_t *source_side)
+remat_status rm_maxflow(remat_ctx *ctx, const rm_flow_network *network, rm_flow_side side,
+                        int64_t *value, uint8_t *source_side)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     const bool backwards = side == RM_EARLIEST_CUT;

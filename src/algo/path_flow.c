@@ -1,18 +1,21 @@
-/* path_flow.c: maximise sum p_g y_g with 0 <= y_g <= size_g and, at every row, the y_g of the intervals that cover it summing to
- * at most the room there.
+/* path_flow.c: maximise sum p_g y_g with 0 <= y_g <= size_g and, at every row, the y_g of the
+ * intervals that cover it summing to at most the room there.
  *
- * Method: with a slack per row and each row subtracted from the next, every column has one +1 and one -1: a min-cost flow on
- * the nodes 0 .. n_rows, where row t is the arc t -> t + 1 and an interval the arc first -> last + 1. Network simplex (Ahuja,
- * Magnanti, Orlin, Network Flows, chapter 11): as long as intervals are taken whole or not at all, the path itself is the tree, so no artificial arcs are
- * needed, and since the rows' arcs point at the root it is strongly feasible; leaving by the last blocking arc keeps it so,
- * which rules out cycling. A tree is parent pointers and child lists; a pivot turns the path inside the part that is cut off
- * and walks that part once.
+ * Method: with a slack per row and each row subtracted from the next, every column has one +1 and
+ * one -1: a min-cost flow on the nodes 0 .. n_rows, where row t is the arc t -> t + 1 and an
+ * interval the arc first -> last + 1. Network simplex (Ahuja, Magnanti, Orlin, Network Flows,
+ * chapter 11): as long as intervals are taken whole or not at all, the path itself is the tree, so
+ * no artificial arcs are needed, and since the rows' arcs point at the root it is strongly
+ * feasible; leaving by the last blocking arc keeps it so, which rules out cycling. A tree is parent
+ * pointers and child lists; a pivot turns the path inside the part that is cut off and walks that
+ * part once.
  *
- * Invariant: for every tree arc u -> v of profit p, potential[u] - potential[v] = p (a row's arc has profit 0);
- * potential[n_rows] = 0; the price of row t is potential[t] - potential[t + 1].
+ * Invariant: for every tree arc u -> v of profit p, potential[u] - potential[v] = p (a row's arc
+ * has profit 0); potential[n_rows] = 0; the price of row t is potential[t] - potential[t + 1].
  *
- * Cost: O(part cut off + cycle) a pivot; pivots are a small multiple of rows + intervals in practice. When the work is spent it stops with a
- * feasible solution and prices cut off at 0, which is all that its callers rely on. */
+ * Cost: O(part cut off + cycle) a pivot; pivots are a small multiple of rows + intervals in
+ * practice. When the work is spent it stops with a feasible solution and prices cut off at 0, which
+ * is all that its callers rely on. */
 #include "algo/path_flow.h"
 
 #include <assert.h>
@@ -142,18 +145,21 @@ static void find_leaving(rm_path_flow *f, cycle *c)
     int64_t from_side = ENDLESS, to_side = ENDLESS, room;
     uint32_t from_cut = NOBODY, to_cut = NOBODY;
     while (u != v) {
-        if (nodes[u].depth >= nodes[v].depth) { /* the first one seen from `from` is the last one on the way */
+        if (nodes[u].depth >=
+            nodes[v].depth) { /* the first one seen from `from` is the last one on the way */
             if ((room = room_above(f, u, false)) < from_side) from_side = room, from_cut = u;
             u = nodes[u].parent;
         } else {
-            if ((room = room_above(f, v, true)) <= to_side && room != ENDLESS) to_side = room, to_cut = v;
+            if ((room = room_above(f, v, true)) <= to_side && room != ENDLESS)
+                to_side = room, to_cut = v;
             v = nodes[v].parent;
         }
         f->work--;
     }
     c->cut = NOBODY; /* amount is the entering arc's own room */
     if (from_side < c->amount) c->amount = from_side, c->cut = from_cut, c->cut_at_from = true;
-    if (to_side <= c->amount && to_cut != NOBODY) c->amount = to_side, c->cut = to_cut, c->cut_at_from = false;
+    if (to_side <= c->amount && to_cut != NOBODY)
+        c->amount = to_side, c->cut = to_cut, c->cut_at_from = false;
 }
 
 static void push(const rm_path_flow *f, const cycle *c)
@@ -177,7 +183,8 @@ static void pivot(rm_path_flow *f, uint32_t arc)
     const bool forward = t->state[arc] == AT_ZERO;
     const uint32_t tail = tail_of(f, arc), head = head_of(f, arc);
     const int64_t gain = gain_of(f, arc);
-    cycle c = {.from = forward ? tail : head, .to = forward ? head : tail, .amount = size_of(f, arc)};
+    cycle c = {
+        .from = forward ? tail : head, .to = forward ? head : tail, .amount = size_of(f, arc)};
     find_leaving(f, &c);
     if (c.amount > 0) {
         push(f, &c);
@@ -187,14 +194,16 @@ static void pivot(rm_path_flow *f, uint32_t arc)
         t->state[arc] = forward ? AT_SIZE : AT_ZERO;
         return;
     }
-    const uint32_t leaving = t->nodes[c.cut].arc, in = c.cut_at_from ? c.from : c.to, out = c.cut_at_from ? c.to : c.from;
+    const uint32_t leaving = t->nodes[c.cut].arc, in = c.cut_at_from ? c.from : c.to,
+                   out = c.cut_at_from ? c.to : c.from;
     t->state[leaving] = t->flow[leaving] == 0 ? AT_ZERO : AT_SIZE;
     t->state[arc] = IN_TREE;
     rehang(t->nodes, c.cut, in, out, arc, in == tail);
     f->work -= shift(t->nodes, in, in == tail ? gain : -gain);
 }
 
-/* The best arc of the first block, from where the last search ended, that has one that gains; NOBODY: none in the whole round. */
+/* The best arc of the first block, from where the last search ended, that has one that gains;
+ * NOBODY: none in the whole round. */
 static uint32_t find_entering(rm_path_flow *f)
 {
     tree *t = f->tree;
@@ -238,7 +247,8 @@ static bool goes_before(const starter *s, uint32_t a, uint32_t b)
 static void add_to_heap(starter *s, uint32_t interval)
 {
     uint32_t at = s->n++;
-    for (; at && goes_before(s, interval, s->heap[(at - 1) / 2]); at = (at - 1) / 2) s->heap[at] = s->heap[(at - 1) / 2];
+    for (; at && goes_before(s, interval, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        s->heap[at] = s->heap[(at - 1) / 2];
     s->heap[at] = interval;
 }
 
@@ -255,8 +265,9 @@ static uint32_t take_from_heap(starter *s)
     return top;
 }
 
-/* Takes everything, and walking along the rows gives up what is worth least wherever the room is short. All taken or not at all,
- * so the tree stays the path. Whole intervals again: the simplex finds the fractions. */
+/* Takes everything, and walking along the rows gives up what is worth least wherever the room is
+ * short. All taken or not at all, so the tree stays the path. Whole intervals again: the simplex
+ * finds the fractions. */
 static remat_status start_greedily(remat_ctx *ctx, rm_path_flow *f)
 {
     tree *t = f->tree;
@@ -309,10 +320,14 @@ static void fill_rows(rm_path_flow *f, int64_t *change)
 }
 
 /* The tree is the path, with the last node as its root. */
-remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room, uint32_t n_intervals,
-                              const rm_interval *intervals, rm_path_flow *out)
+remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room,
+                              uint32_t n_intervals, const rm_interval *intervals, rm_path_flow *out)
 {
-    rm_path_flow f = {.n_rows = n_rows, .n_intervals = n_intervals, .room = room, .intervals = intervals, .work = INT64_MAX};
+    rm_path_flow f = {.n_rows = n_rows,
+                      .n_intervals = n_intervals,
+                      .room = room,
+                      .intervals = intervals,
+                      .work = INT64_MAX};
     tree *t;
     TRY(RM_SCRATCH(ctx, t, 1));
     *t = (tree){.n_rows = n_rows, .n_arcs = n_rows + n_intervals, .block = 50};
@@ -347,7 +362,8 @@ static void price_tree(rm_path_flow *f)
     for (uint32_t v = f->n_rows;;) {
         if (nodes[v].parent != NOBODY) {
             const int64_t profit = profit_of(f, nodes[v].arc);
-            nodes[v].potential = nodes[nodes[v].parent].potential + (nodes[v].up ? profit : -profit);
+            nodes[v].potential =
+                nodes[nodes[v].parent].potential + (nodes[v].up ? profit : -profit);
         }
         if (nodes[v].child != NOBODY) {
             v = nodes[v].child;

@@ -1,4 +1,5 @@
-/* path_flow.h: fractional packing of intervals on a line: which part of each interval to take, at most `room` at every row. */
+/* path_flow.h: fractional packing of intervals on a line: which part of each interval to take, at
+ * most `room` at every row. */
 #ifndef RM_PATH_FLOW_H
 #define RM_PATH_FLOW_H
 
@@ -7,23 +8,27 @@
 typedef struct rm_interval { /* covers rows first .. last */
     uint32_t first, last;
     int64_t size;   /* most that can be taken, > 0 */
-    int64_t profit; /* per unit taken, >= 0; times rows + 1 at most 2^60, since prices are sums of profits */
+    int64_t profit; /* per unit taken, >= 0; times rows + 1 at most 2^60, since prices are sums of
+                       profits */
 } rm_interval;
 
 typedef struct rm_path_flow { /* arrays live in scratch */
     uint32_t n_rows, n_intervals;
-    const int64_t *room;          /* by row, >= 0 */
-    const rm_interval *intervals; /* sizes and rows must stay as they are; profits may change between solves */
-    int64_t *taken;               /* by interval: 0 .. size */
-    int64_t *price;               /* by row, >= 0: the dual solution */
-    int64_t work;                 /* steps that are left: solves count it down, and stop when it is spent */
-    bool optimal;                 /* else they stopped early: taken and price are good, not best */
+    const int64_t *room; /* by row, >= 0 */
+    const rm_interval
+        *intervals; /* sizes and rows must stay as they are; profits may change between solves */
+    int64_t *taken; /* by interval: 0 .. size */
+    int64_t *price; /* by row, >= 0: the dual solution */
+    int64_t work;   /* steps that are left: solves count it down, and stop when it is spent */
+    bool optimal;   /* else they stopped early: taken and price are good, not best */
     struct rm_tree *tree;
 } rm_path_flow;
 
-/* maximise sum of profit * taken. rm_path_flow_new starts from a greedy packing by the profits there are; the second solve and later ones start from the solution before. */
-remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room, uint32_t n_intervals,
-                              const rm_interval *intervals, rm_path_flow *out);
+/* maximise sum of profit * taken. rm_path_flow_new starts from a greedy packing by the profits
+ * there are; the second solve and later ones start from the solution before. */
+remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room,
+                              uint32_t n_intervals, const rm_interval *intervals,
+                              rm_path_flow *out);
 void rm_path_flow_solve(rm_path_flow *f);
 
 #endif

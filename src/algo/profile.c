@@ -1,26 +1,34 @@
-/* profile.c: memory over time for local search: a few range adds per move, the maximum after each move.
+/* profile.c: memory over time for local search: a few range adds per move, the maximum after each
+ * move.
  *
- * Two levels: blocks of 64 positions. An add touches the positions of the two blocks at its ends, and one number per block
- * between them; the maximum is a scan over one number per block. Both are straight loops over arrays, which vectorise: for
- * 20,000 positions that is tens of nanoseconds, less than the log n dependent loads of a segment tree. rm_profile_look answers
- * for a move that will most likely be refused, without writing anything.
+ * Two levels: blocks of 64 positions. An add touches the positions of the two blocks at its ends,
+ * and one number per block between them; the maximum is a scan over one number per block. Both are
+ * straight loops over arrays, which vectorise: for 20,000 positions that is tens of nanoseconds,
+ * less than the log n dependent loads of a segment tree. rm_profile_look answers for a move that
+ * will most likely be refused, without writing anything.
  *
- * Invariants: value(i) = at[i] + lift[block of i]; high[b] = max of value over b; max, crest = maximum of high and a block
- * that has it. The lift of a block is folded into its positions whenever they are written, so that lifts cannot drift. */
+ * Invariants: value(i) = at[i] + lift[block of i]; high[b] = max of value over b; max, crest =
+ * maximum of high and a block that has it. The lift of a block is folded into its positions
+ * whenever they are written, so that lifts cannot drift. */
 #include "algo/profile.h"
 
 #include <string.h>
 
 enum { BLOCK = RM_PROFILE_BLOCK };
 
-#define ALWAYS_INLINE static inline __attribute__((always_inline)) /* so that each version of a caller has its own */
+#define ALWAYS_INLINE                                                                              \
+    static inline __attribute__((always_inline)) /* so that each version of a caller has its own   \
+                                                  */
 
 remat_status rm_profile_new(remat_ctx *ctx, uint32_t n_positions, rm_profile *out)
 {
     const uint32_t n = n_positions / BLOCK + 1;
     int64_t *all = rm_alloc(ctx, (size_t)n * (BLOCK + 2) * sizeof *all);
     if (!all) return REMAT_E_MEMORY;
-    *out = (rm_profile){.n_blocks = n, .at = all, .lift = all + (size_t)n * BLOCK, .high = all + (size_t)n * (BLOCK + 1)};
+    *out = (rm_profile){.n_blocks = n,
+                        .at = all,
+                        .lift = all + (size_t)n * BLOCK,
+                        .high = all + (size_t)n * (BLOCK + 1)};
     return REMAT_OK;
 }
 
@@ -37,9 +45,13 @@ void rm_profile_clear(rm_profile *p)
     p->crest = 0;
 }
 
-int64_t rm_profile_at(const rm_profile *p, uint32_t position) { return p->at[position] + p->lift[position / BLOCK]; }
+int64_t rm_profile_at(const rm_profile *p, uint32_t position)
+{
+    return p->at[position] + p->lift[position / BLOCK];
+}
 
-ALWAYS_INLINE void add_in_block(rm_profile *p, uint32_t b, uint32_t first, uint32_t last, int64_t delta)
+ALWAYS_INLINE void add_in_block(rm_profile *p, uint32_t b, uint32_t first, uint32_t last,
+                                int64_t delta)
 {
     int64_t *at = p->at + (size_t)b * BLOCK;
     const int64_t lift = p->lift[b];
@@ -102,7 +114,9 @@ void rm_profile_finish(rm_profile *p)
 bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (ranges[i].delta < 0 && ranges[i].first / BLOCK <= p->crest && ranges[i].last / BLOCK >= p->crest) return true;
+        if (ranges[i].delta < 0 && ranges[i].first / BLOCK <= p->crest &&
+            ranges[i].last / BLOCK >= p->crest)
+            return true;
     return false;
 }
 
@@ -110,7 +124,8 @@ bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n)
 ALWAYS_INLINE void lift_crest(rm_profile *p, const rm_range *ranges, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        for (uint32_t b = ranges[i].first / BLOCK; b <= ranges[i].last / BLOCK && ranges[i].delta > 0; b++)
+        for (uint32_t b = ranges[i].first / BLOCK;
+             b <= ranges[i].last / BLOCK && ranges[i].delta > 0; b++)
             if (p->high[b] > p->max) p->max = p->high[b], p->crest = b;
 }
 
@@ -180,7 +195,8 @@ static size_t sort_turns(const rm_range *ranges, size_t n, turn *turns)
     return k;
 }
 
-/* Between turns the sum is constant. Where it is not positive, the maximum can only matter if the crest itself sinks. */
+/* Between turns the sum is constant. Where it is not positive, the maximum can only matter if the
+ * crest itself sinks. */
 RM_MULTIVERSION int64_t rm_profile_look(const rm_profile *p, const rm_range *ranges, size_t n)
 {
     turn turns[2 * RM_PROFILE_LOOK];
@@ -202,8 +218,10 @@ RM_MULTIVERSION int64_t rm_profile_look(const rm_profile *p, const rm_range *ran
 
 ALWAYS_INLINE int64_t over(int64_t x, int64_t limit) { return x > limit ? x - limit : 0; }
 
-/* Whole blocks between turns grow by one number; a block with turns in it takes the highest of its pieces. */
-RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges, size_t n, int64_t limit)
+/* Whole blocks between turns grow by one number; a block with turns in it takes the highest of its
+ * pieces. */
+RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges,
+                                               size_t n, int64_t limit)
 {
     turn turns[2 * RM_PROFILE_LOOK];
     const size_t k = sort_turns(ranges, n, turns);
@@ -215,7 +233,8 @@ RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_ran
         while (first < end) {
             const uint32_t b = first / BLOCK, c = end / BLOCK;
             if (first % BLOCK == 0 && c > b) {
-                for (uint32_t j = b; j < c && delta; j++) change += over(p->high[j] + delta, limit) - over(p->high[j], limit);
+                for (uint32_t j = b; j < c && delta; j++)
+                    change += over(p->high[j] + delta, limit) - over(p->high[j], limit);
                 first = c * BLOCK;
                 continue;
             }

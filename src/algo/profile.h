@@ -1,4 +1,5 @@
-/* profile.h: a number per position: range add, the maximum, and the maximum as it would be after some range adds. */
+/* profile.h: a number per position: range add, the maximum, and the maximum as it would be after
+ * some range adds. */
 #ifndef RM_PROFILE_H
 #define RM_PROFILE_H
 
@@ -20,10 +21,12 @@ typedef struct rm_profile {
     uint32_t crest; /* a block that reaches it */
 } rm_profile;
 
-remat_status rm_profile_new(remat_ctx *ctx, uint32_t n_positions, rm_profile *out); /* all zero; rounded up to whole blocks */
+remat_status rm_profile_new(remat_ctx *ctx, uint32_t n_positions,
+                            rm_profile *out); /* all zero; rounded up to whole blocks */
 void rm_profile_free(const remat_alloc *heap, rm_profile *p);
 void rm_profile_clear(rm_profile *p);
-/* Adds to a profile under construction; rm_profile_finish then makes it whole. O(1) each, and O(positions). */
+/* Adds to a profile under construction; rm_profile_finish then makes it whole. O(1) each, and
+ * O(positions). */
 void rm_profile_sketch(rm_profile *p, const rm_range *ranges, size_t n);
 void rm_profile_finish(rm_profile *p);
 void rm_profile_add(rm_profile *p, const rm_range *ranges, size_t n);
@@ -34,9 +37,11 @@ bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n);
 /* The maximum after adding them, which is not done. At most RM_PROFILE_LOOK ranges. */
 enum { RM_PROFILE_LOOK = 24 };
 int64_t rm_profile_look(const rm_profile *p, const rm_range *ranges, size_t n);
-/* By how much blocks pass the limit, summed over blocks; and how that would change with the ranges, again at most RM_PROFILE_LOOK. */
+/* By how much blocks pass the limit, summed over blocks; and how that would change with the ranges,
+ * again at most RM_PROFILE_LOOK. */
 int64_t rm_profile_excess(const rm_profile *p, int64_t limit);
-int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges, size_t n, int64_t limit);
+int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges, size_t n,
+                               int64_t limit);
 int64_t rm_profile_at(const rm_profile *p, uint32_t position);
 
 #endif

@@ -1,4 +1,5 @@
-/* budget.c: "12GiB", "900MB", "50%", "min" or a number of bytes. Integers only: "1.5GiB" is exact, not a double. */
+/* budget.c: "12GiB", "900MB", "50%", "min" or a number of bytes. Integers only: "1.5GiB" is exact,
+ * not a double. */
 #include "base/base.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@ static remat_status bad(remat_ctx *ctx, const char *text, const char *why)
     return rm_fail(ctx, REMAT_E_USAGE, "budget '%.40s' %s", text, why);
 }
 
-/* Digits, perhaps with a point: the number is *value / *scale. Digits past the ninth behind the point are dropped: budgets round down. */
+/* Digits, perhaps with a point: the number is *value / *scale. Digits past the ninth behind the
+ * point are dropped: budgets round down. */
 static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
 {
     *value = 0;
@@ -21,14 +23,16 @@ static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
         }
         any = true;
         if (point && *scale == 1000000000) continue;
-        if (rm_mul_overflows(*value, (int64_t)10, value) || rm_add_overflows(*value, (int64_t)(*p - '0'), value))
+        if (rm_mul_overflows(*value, (int64_t)10, value) ||
+            rm_add_overflows(*value, (int64_t)(*p - '0'), value))
             *value = INT64_MAX;
         if (point) *scale *= 10;
     }
     return any ? p : NULL;
 }
 
-remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes, int64_t *out)
+remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
+                                int64_t *out)
 {
     static const struct {
         const char *name;
@@ -50,7 +54,8 @@ remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_a
     if (*text == '-') return bad(ctx, text, "is negative");
     int64_t value, scale;
     const char *rest = parse_decimal(text, &value, &scale);
-    if (!rest) return bad(ctx, text, "is not a number with a unit: try 12GiB, 900MB, 50%, min or bytes");
+    if (!rest)
+        return bad(ctx, text, "is not a number with a unit: try 12GiB, 900MB, 50%, min or bytes");
     int64_t unit = 0;
     if (strcmp(rest, "%") == 0) {
         if (keep_all_peak_bytes < 0) return bad(ctx, text, "needs a graph to be a percentage of");
@@ -60,8 +65,10 @@ remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_a
     for (size_t i = 0; i < RM_LEN(units) && !unit; i++)
         if (strcmp(rest, units[i].name) == 0) unit = units[i].bytes;
     if (!unit && strcmp(rest, "%") != 0)
-        return bad(ctx, text, "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
-    if (value % scale && unit == 1 && strcmp(rest, "%") != 0) return bad(ctx, text, "is not a whole number of bytes");
+        return bad(ctx, text,
+                   "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
+    if (value % scale && unit == 1 && strcmp(rest, "%") != 0)
+        return bad(ctx, text, "is not a whole number of bytes");
     const rm_uint128 bytes = (rm_uint128)value * (rm_uint128)unit / (rm_uint128)scale;
     if (bytes >= (rm_uint128)RM_MAX_SUM) return bad(ctx, text, "is 2^62 bytes or more");
     *out = (int64_t)bytes;

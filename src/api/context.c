@@ -1,10 +1,14 @@
-/* context.c: making and freeing a context, its callbacks, and what it says about the last failure. */
+/* context.c: making and freeing a context, its callbacks, and what it says about the last failure.
+ */
 #include "base/base.h"
 
 #define VERSION_TEXT_(a, b, c) #a "." #b "." #c
 #define VERSION_TEXT(a, b, c) VERSION_TEXT_(a, b, c)
 
-const char *remat_version(void) { return VERSION_TEXT(REMAT_VERSION_MAJOR, REMAT_VERSION_MINOR, REMAT_VERSION_PATCH); }
+const char *remat_version(void)
+{
+    return VERSION_TEXT(REMAT_VERSION_MAJOR, REMAT_VERSION_MINOR, REMAT_VERSION_PATCH);
+}
 
 remat_ctx *remat_ctx_new(const remat_alloc *hooks)
 {
@@ -27,9 +31,13 @@ void remat_ctx_free(remat_ctx *ctx)
     rm_release(&heap, ctx, sizeof *ctx);
 }
 
-void remat_ctx_stop(remat_ctx *ctx) { atomic_store_explicit(&ctx->stop, true, memory_order_relaxed); }
+void remat_ctx_stop(remat_ctx *ctx)
+{
+    atomic_store_explicit(&ctx->stop, true, memory_order_relaxed);
+}
 
-void remat_ctx_on_progress(remat_ctx *ctx, void (*fn)(void *user, const remat_progress *), void *user)
+void remat_ctx_on_progress(remat_ctx *ctx, void (*fn)(void *user, const remat_progress *),
+                           void *user)
 {
     ctx->on_progress = fn;
     ctx->progress_user = user;

@@ -1,4 +1,5 @@
-/* files.c: the public side of reading and writing. A source is a path, "-", "zoo:..." or "chain:..."; errors name it. */
+/* files.c: the public side of reading and writing. A source is a path, "-", "zoo:..." or
+ * "chain:..."; errors name it. */
 #include "api/source.h"
 #include "graph/chain.h"
 #include "graph/plan.h"
@@ -18,9 +19,11 @@ static remat_status read_stream(remat_ctx *ctx, FILE *file, rm_bytes *bytes)
         got = fread(bytes->items + bytes->n, 1, bytes->room - bytes->n, file);
         bytes->n += got;
         if ((int64_t)bytes->n > limit)
-            return rm_fail(ctx, REMAT_E_INPUT, "larger than %lld bytes (option max_input_bytes)", (long long)limit);
+            return rm_fail(ctx, REMAT_E_INPUT, "larger than %lld bytes (option max_input_bytes)",
+                           (long long)limit);
     }
-    return ferror(file) ? rm_fail(ctx, REMAT_E_IO, "cannot read it: %s", strerror(errno)) : REMAT_OK;
+    return ferror(file) ? rm_fail(ctx, REMAT_E_IO, "cannot read it: %s", strerror(errno))
+                        : REMAT_OK;
 }
 
 remat_status rm_source_read(remat_ctx *ctx, const char *source, rm_bytes *bytes)
@@ -64,7 +67,8 @@ remat_status remat_input_open(remat_ctx *ctx, const char *source, remat_input **
     return status;
 }
 
-remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *bytes, size_t n_bytes, remat_input **out)
+remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *bytes, size_t n_bytes,
+                               remat_input **out)
 {
     remat_input *input = NULL;
     TRY(rm_input_new(ctx, name, &input));
@@ -82,16 +86,19 @@ static remat_status check_kind(remat_ctx *ctx, const remat_input *input, remat_k
 {
     static const char *const names[] = {"a graph", "a chain", "a plan", "a flow network"};
     return input->kind == wanted ? REMAT_OK
-                                 : rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed", names[input->kind], names[wanted]);
+                                 : rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed",
+                                           names[input->kind], names[wanted]);
 }
 
 /* batch: 0: as it stands. */
-static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch, remat_graph **out)
+static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch,
+                               remat_graph **out)
 {
     TRY(check_kind(ctx, input, REMAT_KIND_GRAPH));
     if (input->dialect == RM_ZOO) return rm_zoo_build(ctx, input->text, batch, out);
     if (batch && input->dialect != RM_REMAT_JSON)
-        return rm_fail(ctx, REMAT_E_INPUT, "this format does not say how a graph grows with the batch");
+        return rm_fail(ctx, REMAT_E_INPUT,
+                       "this format does not say how a graph grows with the batch");
     remat_builder *b = remat_builder_new(ctx, "");
     if (!b) return REMAT_E_MEMORY;
     remat_status status = input->dialect == RM_DOT        ? rm_read_dot(ctx, input, b)
@@ -102,7 +109,8 @@ static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t
     return status;
 }
 
-static remat_status read_at_batch(remat_ctx *ctx, const remat_input *input, int64_t batch, remat_graph **out)
+static remat_status read_at_batch(remat_ctx *ctx, const remat_input *input, int64_t batch,
+                                  remat_graph **out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_input_name(ctx, input->name);
@@ -117,9 +125,11 @@ remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_gr
     return read_at_batch(ctx, input, 0, out);
 }
 
-remat_status remat_graph_read_batch(remat_ctx *ctx, const remat_input *input, int64_t batch, remat_graph **out)
+remat_status remat_graph_read_batch(remat_ctx *ctx, const remat_input *input, int64_t batch,
+                                    remat_graph **out)
 {
-    if (batch < 1) return rm_fail(ctx, REMAT_E_USAGE, "batch %lld: the least is 1", (long long)batch);
+    if (batch < 1)
+        return rm_fail(ctx, REMAT_E_USAGE, "batch %lld: the least is 1", (long long)batch);
     return read_at_batch(ctx, input, batch, out);
 }
 
@@ -138,7 +148,8 @@ remat_status remat_chain_read(remat_ctx *ctx, const remat_input *input, remat_ch
     rm_input_name(ctx, input->name);
     remat_status status = check_kind(ctx, input, REMAT_KIND_CHAIN);
     if (status == REMAT_OK)
-        status = input->dialect == RM_ZOO ? rm_zoo_chain(ctx, input->text, out) : rm_read_chain(ctx, input, out);
+        status = input->dialect == RM_ZOO ? rm_zoo_chain(ctx, input->text, out)
+                                          : rm_read_chain(ctx, input, out);
     rm_input_name(ctx, NULL);
     rm_scratch_release(ctx, mark);
     return status;
@@ -168,11 +179,15 @@ remat_status remat_network_read(remat_ctx *ctx, const remat_input *input, remat_
 
 static remat_status check_format(remat_ctx *ctx, remat_format format, bool dot)
 {
-    if ((unsigned)format > REMAT_DOT) return rm_fail(ctx, REMAT_E_USAGE, "there is no format %d", (int)format);
-    return format == REMAT_DOT && !dot ? rm_fail(ctx, REMAT_E_USAGE, "only graphs can be written as DOT") : REMAT_OK;
+    if ((unsigned)format > REMAT_DOT)
+        return rm_fail(ctx, REMAT_E_USAGE, "there is no format %d", (int)format);
+    return format == REMAT_DOT && !dot
+               ? rm_fail(ctx, REMAT_E_USAGE, "only graphs can be written as DOT")
+               : REMAT_OK;
 }
 
-remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format, remat_sink *sink, void *user)
+remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format,
+                               remat_sink *sink, void *user)
 {
     TRY(check_format(ctx, format, true));
     const rm_mark mark = rm_scratch_mark(ctx);
@@ -184,7 +199,8 @@ remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_f
     return status;
 }
 
-remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_format format, remat_sink *sink, void *user)
+remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_format format,
+                               remat_sink *sink, void *user)
 {
     TRY(check_format(ctx, format, false));
     rm_out out;
@@ -193,7 +209,8 @@ remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_f
     return rm_out_end(&out);
 }
 
-remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format, remat_sink *sink, void *user)
+remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format,
+                              remat_sink *sink, void *user)
 {
     TRY(check_format(ctx, format, false));
     rm_out out;

@@ -1,4 +1,5 @@
-/* fusion.c: for callers: a schedule as a graph, the kernels of a graph, and a schedule turned into a program of them. */
+/* fusion.c: for callers: a schedule as a graph, the kernels of a graph, and a schedule turned into
+ * a program of them. */
 #include "fusion/unroll.h"
 #include "plan/cut/kernel_copies.h"
 #include "verify/verify.h"
@@ -6,8 +7,8 @@
 enum { FUSE_WORK = 40000000 }; /* arcs of flow networks: about a second */
 
 /* Of any schedule that somebody gives us. */
-static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_unroll_kind kind,
-                           remat_graph **out)
+static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                           size_t n_steps, rm_unroll_kind kind, remat_graph **out)
 {
     remat_verdict verdict;
     remat_step *own;
@@ -19,7 +20,8 @@ static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_ste
     return rm_unroll(ctx, g, own, n_steps, kind, out);
 }
 
-remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_graph **out)
+remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                          size_t n_steps, remat_graph **out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = unroll(ctx, graph, steps, n_steps, RM_UNROLL_STEPS, out);
@@ -27,8 +29,8 @@ remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_
     return status;
 }
 
-static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_fusion *fusion,
-                         remat_graph **out)
+static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                         size_t n_steps, remat_fusion *fusion, remat_graph **out)
 {
     remat_graph *program = NULL;
     remat_fusion report;
@@ -40,8 +42,8 @@ static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step 
     return REMAT_OK;
 }
 
-remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_fusion *fusion,
-                        remat_graph **out)
+remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                        size_t n_steps, remat_fusion *fusion, remat_graph **out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_limits_begin(ctx, FUSE_WORK);
@@ -51,7 +53,8 @@ remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_st
     return status;
 }
 
-static remat_status find_kernels(remat_ctx *ctx, const remat_graph *g, uint32_t *kernel, remat_moved *moved, uint32_t *n_kernels)
+static remat_status find_kernels(remat_ctx *ctx, const remat_graph *g, uint32_t *kernel,
+                                 remat_moved *moved, uint32_t *n_kernels)
 {
     rm_trace x;
     rm_kernels kernels;
@@ -63,13 +66,14 @@ static remat_status find_kernels(remat_ctx *ctx, const remat_graph *g, uint32_t 
     TRY(rm_kernels_find(ctx, &x, &kernels));
     TRY(rm_kernel_traffic_of(ctx, &x, &kernels, &traffic));
     for (uint32_t op = 0; op < g->n_ops; op++) kernel[op] = kernels.of[op];
-    for (uint32_t k = 0; k < kernels.n; k++) moved[k] = rm_kernel_traffic_of_one(&x, &kernels, &traffic, k);
+    for (uint32_t k = 0; k < kernels.n; k++)
+        moved[k] = rm_kernel_traffic_of_one(&x, &kernels, &traffic, k);
     *n_kernels = kernels.n;
     return REMAT_OK;
 }
 
-remat_status remat_graph_kernels(remat_ctx *ctx, const remat_graph *graph, uint32_t *kernel, remat_moved *moved,
-                                uint32_t *n_kernels)
+remat_status remat_graph_kernels(remat_ctx *ctx, const remat_graph *graph, uint32_t *kernel,
+                                 remat_moved *moved, uint32_t *n_kernels)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = find_kernels(ctx, graph, kernel, moved, n_kernels);

@@ -5,19 +5,22 @@
 #include "graph/graph.h"
 
 /* Costs that a model gave become the file's own, so that written files carry them. */
-static remat_status fuse_and_settle_costs(remat_ctx *ctx, unsigned flags, const char *cost_model, remat_graph **graph)
+static remat_status fuse_and_settle_costs(remat_ctx *ctx, unsigned flags, const char *cost_model,
+                                          remat_graph **graph)
 {
     const char *unit = NULL;
     if (flags & REMAT_FUSE) TRY(rm_kernels_as_ops(ctx, graph));
     if (cost_model) TRY(rm_cost_unit(ctx, cost_model, &unit));
-    if (unit) memcpy((*graph)->given_cost, (*graph)->cost, (*graph)->n_ops * sizeof *(*graph)->cost);
+    if (unit)
+        memcpy((*graph)->given_cost, (*graph)->cost, (*graph)->n_ops * sizeof *(*graph)->cost);
     return REMAT_OK;
 }
 
-remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model,
-                                 remat_graph **out)
+remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
+                                 const char *cost_model, remat_graph **out)
 {
-    if (flags & ~(unsigned)(REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS | REMAT_REPLAY_RANDOM | REMAT_FUSE))
+    if (flags & ~(unsigned)(REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS | REMAT_REPLAY_RANDOM |
+                            REMAT_FUSE))
         return rm_fail(ctx, REMAT_E_USAGE, "unknown flags %#x", flags);
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_graph *made = NULL;

@@ -54,7 +54,8 @@ static void sift_down(const remat_graph *g, uint32_t *heap, uint32_t n, uint32_t
     }
 }
 
-static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *values, uint32_t capacity, uint32_t *n_values)
+static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *values,
+                                uint32_t capacity, uint32_t *n_values)
 {
     rm_need need;
     uint8_t *marked;
@@ -83,8 +84,8 @@ static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *
     return REMAT_OK;
 }
 
-remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values, uint32_t capacity,
-                                     uint32_t *n_values)
+remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values,
+                                     uint32_t capacity, uint32_t *n_values)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = need_values(ctx, graph, values, capacity, n_values);

@@ -1,7 +1,9 @@
-/* milp.c: Checkmate's program at the boundary: written for other solvers, and their solutions as plans.
+/* milp.c: Checkmate's program at the boundary: written for other solvers, and their solutions as
+ * plans.
  *
- * A solution is only a claim: what it runs must be an order of the graph's ops in which every input has been made before, pinned ops
- * once and in order; then it is measured and verified as any strategy's. */
+ * A solution is only a claim: what it runs must be an order of the graph's ops in which every input
+ * has been made before, pinned ops once and in order; then it is measured and verified as any
+ * strategy's. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,22 +34,27 @@ static rm_checkmate program_of(const remat_ctx *ctx, const rm_normal *nm, int64_
                           .most_extra = INT64_MAX};
 }
 
-static remat_status write_program(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes, remat_sink *sink, void *user)
+static remat_status write_program(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
+                                  remat_sink *sink, void *user)
 {
     rm_normal nm;
     TRY(rm_normal_of(ctx, graph, &nm));
     rm_checkmate program = program_of(ctx, &nm, budget_bytes);
     remat_status status = rm_checkmate_build(ctx, &program);
-    if (status == REMAT_OK) status = rm_model_write_mps(ctx, &program.model, graph->text + graph->name, sink, user);
+    if (status == REMAT_OK)
+        status = rm_model_write_mps(ctx, &program.model, graph->text + graph->name, sink, user);
     rm_checkmate_free(ctx, &program);
     return status;
 }
 
-remat_status remat_milp_write(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes, remat_sink *sink, void *user)
+remat_status remat_milp_write(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
+                              remat_sink *sink, void *user)
 {
     if (budget_bytes < graph->resident_bytes)
-        return rm_fail(ctx, REMAT_E_USAGE, "the program needs a budget in bytes, and no less than the resident %" PRId64,
-                       graph->resident_bytes);
+        return rm_fail(
+            ctx, REMAT_E_USAGE,
+            "the program needs a budget in bytes, and no less than the resident %" PRId64,
+            graph->resident_bytes);
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = write_program(ctx, graph, budget_bytes, sink, user);
     rm_scratch_release(ctx, mark);
@@ -66,25 +73,28 @@ static remat_status check_order(remat_ctx *ctx, const rm_normal *nm, const rm_co
                    nm->g->text + nm->g->op_name[nm->op[op]], fault);
 }
 
-static remat_status read_codes(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const rm_bytes *bytes,
-                               rm_codes *codes)
+static remat_status read_codes(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
+                               const rm_bytes *bytes, rm_codes *codes)
 {
     double *values;
     rm_checkmate program = program_of(ctx, nm, budget_bytes);
     remat_status status = rm_checkmate_build(ctx, &program);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, values, program.model.columns.n);
-    if (status == REMAT_OK) status = rm_model_read_solution(ctx, &program.model, (const char *)bytes->items, bytes->n, values);
+    if (status == REMAT_OK)
+        status = rm_model_read_solution(ctx, &program.model, (const char *)bytes->items, bytes->n,
+                                        values);
     if (status == REMAT_OK) status = rm_checkmate_codes(ctx, &program, values, codes);
     rm_checkmate_free(ctx, &program);
     return status == REMAT_OK ? check_order(ctx, nm, codes) : status;
 }
 
-static remat_status plan_of(const rm_problem *p, const char *source, rm_bytes *bytes, rm_codes *codes, rm_incumbent *best,
-                            remat_plan **out)
+static remat_status plan_of(const rm_problem *p, const char *source, rm_bytes *bytes,
+                            rm_codes *codes, rm_incumbent *best, remat_plan **out)
 {
     remat_ctx *ctx = p->ctx;
     rm_normal nm;
-    const int64_t budget = p->budget_bytes >= 0 ? p->budget_bytes : RM_MAX_SUM; /* the columns are the same */
+    const int64_t budget =
+        p->budget_bytes >= 0 ? p->budget_bytes : RM_MAX_SUM; /* the columns are the same */
     TRY(rm_source_read(ctx, source, bytes));
     TRY(rm_normal_of(ctx, p->graph, &nm));
     TRY(read_codes(ctx, &nm, budget, bytes, codes));
@@ -94,14 +104,15 @@ static remat_status plan_of(const rm_problem *p, const char *source, rm_bytes *b
     return rm_plan_finish(p, &rm_checkmate_milp, best, out);
 }
 
-remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes, const char *source,
-                             remat_plan **out)
+remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
+                             const char *source, remat_plan **out)
 {
     const rm_problem p = {ctx, graph, budget_bytes};
     rm_bytes bytes = {0};
     rm_codes codes = {0};
     rm_incumbent best = {.any = false};
-    if (budget_bytes < REMAT_BUDGET_NONE) return rm_fail(ctx, REMAT_E_USAGE, "a solution's budget is a number of bytes");
+    if (budget_bytes < REMAT_BUDGET_NONE)
+        return rm_fail(ctx, REMAT_E_USAGE, "a solution's budget is a number of bytes");
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_limits_begin(ctx, INT64_MAX);
     rm_input_name(ctx, strcmp(source, "-") == 0 ? "standard input" : source);

@@ -1,4 +1,5 @@
-/* network.c: maximum flow as a service of its own, so that the solver behind mincut can be checked against any other. */
+/* network.c: maximum flow as a service of its own, so that the solver behind mincut can be checked
+ * against any other. */
 #include "import/network.h"
 
 void remat_network_free(remat_network *network)
@@ -11,7 +12,8 @@ void remat_network_free(remat_network *network)
 uint32_t remat_network_n_vertices(const remat_network *network) { return network->flow.n_vertices; }
 size_t remat_network_n_arcs(const remat_network *network) { return network->flow.n_edges; }
 
-remat_status remat_network_solve(remat_ctx *ctx, const remat_network *network, int64_t *value, uint8_t *source_side)
+remat_status remat_network_solve(remat_ctx *ctx, const remat_network *network, int64_t *value,
+                                 uint8_t *source_side)
 {
     rm_input_name(ctx, NULL);
     rm_limits_begin(ctx, INT64_MAX);

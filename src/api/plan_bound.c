@@ -1,13 +1,16 @@
-/* plan_bound.c: bounds at the boundary: the solver proposes a certificate, the verifier says what it proves. What the solver itself
- * believes is not asked: as with plans, no number leaves without the verifier's word. */
+/* plan_bound.c: bounds at the boundary: the solver proposes a certificate, the verifier says what
+ * it proves. What the solver itself believes is not asked: as with plans, no number leaves without
+ * the verifier's word. */
 #include "api/plan_bound.h"
 
 #include "graph/schedule.h"
 #include "plan/bound/order_bound.h"
 #include "verify/verify.h"
 
-/* The normal graph's ops in the order of their first runs. Ops of the graph that it does not have are free views. */
-static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const remat_step *steps, size_t n_steps, uint32_t **out)
+/* The normal graph's ops in the order of their first runs. Ops of the graph that it does not have
+ * are free views. */
+static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const remat_step *steps,
+                               size_t n_steps, uint32_t **out)
 {
     const remat_graph *g = nm->g;
     uint32_t *waiting, n = 0; /* by op of g: 1 + its op in nm, until it has run */
@@ -26,37 +29,43 @@ static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const remat_
 static remat_status transfers(remat_ctx *ctx, const rm_normal *nm, int64_t **out)
 {
     TRY(RM_SCRATCH(ctx, *out, nm->n_stores));
-    for (uint32_t s = 0; s < nm->n_stores; s++) TRY(rm_transfer_cost(ctx, nm->bytes[s], &(*out)[s]));
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        TRY(rm_transfer_cost(ctx, nm->bytes[s], &(*out)[s]));
     return REMAT_OK;
 }
 
-/* What is in memory at position t whatever else is kept: what its op touches, and what pinned ops made before and is used after. */
-static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, uint32_t t, bool fetches,
-                                rm_proof *out)
+/* What is in memory at position t whatever else is kept: what its op touches, and what pinned ops
+ * made before and is used after. */
+static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order,
+                                uint32_t t, bool fetches, rm_proof *out)
 {
     uint32_t *position;
     uint8_t *touched;
     TRY(RM_SCRATCH(ctx, position, nm->n_ops));
     TRY(RM_SCRATCH(ctx, touched, nm->n_stores));
-    for (uint32_t k = nm->in_begin[order[t]]; k < nm->in_begin[order[t] + 1]; k++) touched[nm->in[k]] = 1;
-    for (uint32_t k = nm->out_begin[order[t]]; k < nm->out_begin[order[t] + 1]; k++) touched[nm->out[k]] = 1;
+    for (uint32_t k = nm->in_begin[order[t]]; k < nm->in_begin[order[t] + 1]; k++)
+        touched[nm->in[k]] = 1;
+    for (uint32_t k = nm->out_begin[order[t]]; k < nm->out_begin[order[t] + 1]; k++)
+        touched[nm->out[k]] = 1;
     for (uint32_t i = 0; i < nm->n_ops; i++) position[order[i]] = i;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         bool needed = touched[s], later = nm->is_output[s];
-        for (uint32_t k = nm->reader_begin[s]; k < nm->reader_begin[s + 1]; k++) later |= position[nm->readers[k]] > t;
+        for (uint32_t k = nm->reader_begin[s]; k < nm->reader_begin[s + 1]; k++)
+            later |= position[nm->readers[k]] > t;
         needed |= !fetches && nm->pinned[nm->producer[s]] && position[nm->producer[s]] < t && later;
         if (!needed || nm->bytes[s] == 0) continue;
         uint32_t at = out->n_need_values, *values = out->need_values; /* largest first */
         if (at < RM_LEN(out->need_values)) out->n_need_values++;
         else if (nm->g->storage[values[--at]] >= nm->bytes[s]) continue;
-        for (; at > 0 && nm->g->storage[values[at - 1]] < nm->bytes[s]; at--) values[at] = values[at - 1];
+        for (; at > 0 && nm->g->storage[values[at - 1]] < nm->bytes[s]; at--)
+            values[at] = values[at - 1];
         values[at] = nm->value[s];
     }
     return REMAT_OK;
 }
 
-remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t budget_bytes,
-                            rm_proof *out)
+remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                            size_t n_steps, int64_t budget_bytes, rm_proof *out)
 {
     rm_normal nm;
     rm_order_bound bound;
@@ -82,21 +91,25 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
         if (!bound.feasible) TRY(name_needed(ctx, &nm, order, bound.tightest, fetches, &proof));
     }
     if (bound.feasible) {
-        TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, fetches, ctx->options.bandwidth, &bound.certificate,
-                            &proof.cost, &verdict));
-        if (!verdict.valid) return rm_fail(ctx, REMAT_E_BUG, "the certificate of a bound is refused: %s", verdict.reason);
+        TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, fetches, ctx->options.bandwidth,
+                            &bound.certificate, &proof.cost, &verdict));
+        if (!verdict.valid)
+            return rm_fail(ctx, REMAT_E_BUG, "the certificate of a bound is refused: %s",
+                           verdict.reason);
     }
     *out = proof;
     return REMAT_OK;
 }
 
-static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_bytes, remat_bound *out)
+static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_bytes,
+                         remat_bound *out)
 {
     remat_step *steps;
     rm_proof proof;
     rm_need need;
     TRY(RM_SCRATCH(ctx, steps, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, g->op_original[op]};
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        steps[op] = (remat_step){REMAT_RUN, g->op_original[op]};
     TRY(rm_need_find(ctx, g, &need));
     TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, &proof));
     const bool more = proof.certificate.scale && proof.cost > g->total_cost;
@@ -104,7 +117,8 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
                          .cost = proof.feasible ? proof.cost : REMAT_ABSENT,
                          .keep_all_cost = g->total_cost,
                          .need_bytes = proof.need_bytes,
-                         .need_op = proof.need_op == REMAT_NONE ? REMAT_NONE : g->op_original[proof.need_op],
+                         .need_op = proof.need_op == REMAT_NONE ? REMAT_NONE
+                                                                : g->op_original[proof.need_op],
                          .scope = more || !proof.feasible ? "fixed-order" : "any-order",
                          .method = !proof.feasible ? "need"
                                    : more          ? "flow"
@@ -125,7 +139,8 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
     return REMAT_OK;
 }
 
-remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes, remat_bound *out)
+remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
+                              remat_bound *out)
 {
     if (budget_bytes < 0) return rm_fail(ctx, REMAT_E_USAGE, "a bound needs a budget in bytes");
     const rm_mark mark = rm_scratch_mark(ctx);

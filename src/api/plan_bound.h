@@ -6,17 +6,19 @@
 #include "graph/graph.h"
 
 typedef struct rm_proof {
-    int64_t cost;       /* no plan in this order costs less; of running every op once if nothing more is proved */
-    bool feasible;      /* else: no plan in this order fits the budget */
+    int64_t cost;  /* no plan in this order costs less; of running every op once if nothing more is
+                      proved */
+    bool feasible; /* else: no plan in this order fits the budget */
     int64_t need_bytes; /* at the position that needs most */
     uint32_t need_op;   /* of the graph; REMAT_NONE without ops */
-    uint32_t need_values[4], n_need_values; /* of the graph: the largest in memory there, if nothing fits */
-    unsigned rules;                         /* of order_bound.h, that the certificate uses */
-    rm_certificate certificate;             /* in scratch; scale 0: none */
+    uint32_t need_values[4],
+        n_need_values;          /* of the graph: the largest in memory there, if nothing fits */
+    unsigned rules;             /* of order_bound.h, that the certificate uses */
+    rm_certificate certificate; /* in scratch; scale 0: none */
 } rm_proof;
 
 /* For the first runs of `steps`, a valid schedule in the original's indices. */
-remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t budget_bytes,
-                            rm_proof *out);
+remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                            size_t n_steps, int64_t budget_bytes, rm_proof *out);
 
 #endif

@@ -1,5 +1,6 @@
-/* plan_chain.c: the public side of chains: making them, planning them, judging their plans. As with graphs, no plan leaves without the
- * verifier's word. Bound: every stage is forwarded and run backward at least once. */
+/* plan_chain.c: the public side of chains: making them, planning them, judging their plans. As with
+ * graphs, no plan leaves without the verifier's word. Bound: every stage is forwarded and run
+ * backward at least once. */
 #include "graph/chain.h"
 #include "graph/plan.h"
 #include "verify/claims.h"
@@ -11,10 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages, uint32_t n_stages, remat_chain **out)
+remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages,
+                             uint32_t n_stages, remat_chain **out)
 {
     if (n_stages >= UINT32_MAX - 2) return rm_fail(ctx, REMAT_E_USAGE, "too many stages");
-    const remat_chain head = {.name = name ? name : "", .size_unit = "bytes", .cost_unit = "ns", .n_stages = n_stages};
+    const remat_chain head = {
+        .name = name ? name : "", .size_unit = "bytes", .cost_unit = "ns", .n_stages = n_stages};
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_stage *named;
     remat_status status = RM_SCRATCH(ctx, named, (size_t)n_stages + 2);
@@ -46,8 +49,8 @@ remat_status remat_chain_of_graph(remat_ctx *ctx, const remat_graph *graph, rema
     return status;
 }
 
-remat_status remat_chain_verify(remat_ctx *ctx, const remat_chain *chain, const remat_step *steps, size_t n_steps,
-                                remat_verdict *out)
+remat_status remat_chain_verify(remat_ctx *ctx, const remat_chain *chain, const remat_step *steps,
+                                size_t n_steps, remat_verdict *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = rm_verify_chain(ctx, chain, steps, n_steps, out);
@@ -60,7 +63,8 @@ remat_status remat_chain_verify(remat_ctx *ctx, const remat_chain *chain, const 
 static remat_status keep_all(remat_ctx *ctx, const remat_chain *c, rm_chain_result *out)
 {
     const int64_t no_limit = INT64_MAX;
-    return rm_keep_all.run_chain(&(rm_chain_problem){.ctx = ctx, .chain = c, .budgets = &no_limit, .n_budgets = 1}, out);
+    return rm_keep_all.run_chain(
+        &(rm_chain_problem){.ctx = ctx, .chain = c, .budgets = &no_limit, .n_budgets = 1}, out);
 }
 
 static uint32_t count_again(const remat_chain *c, const rm_schedule *steps, uint8_t *runs)
@@ -68,12 +72,15 @@ static uint32_t count_again(const remat_chain *c, const rm_schedule *steps, uint
     uint32_t n = 0;
     memset(runs, 0, (size_t)c->n_stages + 2);
     for (size_t t = 0; t < steps->n; t++)
-        if (steps->items[t].kind != REMAT_B && runs[steps->items[t].index] < 2 && ++runs[steps->items[t].index] == 2) n++;
+        if (steps->items[t].kind != REMAT_B && runs[steps->items[t].index] < 2 &&
+            ++runs[steps->items[t].index] == 2)
+            n++;
     return n;
 }
 
-static remat_status make_plan(const rm_chain_problem *p, const rm_planner *planner, const rm_chain_result *r,
-                              const rm_chain_result *base, int64_t budget, remat_plan **out)
+static remat_status make_plan(const rm_chain_problem *p, const rm_planner *planner,
+                              const rm_chain_result *r, const rm_chain_result *base, int64_t budget,
+                              remat_plan **out)
 {
     remat_ctx *ctx = p->ctx;
     const remat_chain *c = p->chain;
@@ -104,8 +111,9 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
     s.need_bytes = rm_chain_need(c, &s.need_op);
     s.within_budget = budget < 0 || r->peak_bytes <= budget;
     if (r->optimal && s.within_budget) s.bound_cost = r->cost, s.bound_method = "dynamic-program";
-    s.outcome = s.within_budget ? (s.cost == s.bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE)
-                                : (budget < s.need_bytes || r->infeasible ? REMAT_INFEASIBLE : REMAT_UNKNOWN);
+    s.outcome = s.within_budget
+                    ? (s.cost == s.bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE)
+                    : (budget < s.need_bytes || r->infeasible ? REMAT_INFEASIBLE : REMAT_UNKNOWN);
     TRY(RM_SCRATCH(ctx, runs, (size_t)c->n_stages + 2));
     s.recomputed_ops = count_again(c, &r->steps, runs);
     TRY(rm_verify_chain(ctx, c, r->steps.items, r->steps.n, &verdict));
@@ -115,13 +123,17 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
     return REMAT_OK;
 }
 
-/* The longest schedule of any planner here forwards every stage for every backward: its cost must fit. */
+/* The longest schedule of any planner here forwards every stage for every backward: its cost must
+ * fit. */
 static remat_status check_times(remat_ctx *ctx, const remat_chain *c)
 {
     int64_t forward = 0, backward = 0, all; /* below 2^62: rm_chain_new has checked it */
-    for (uint32_t l = 1; l <= c->n_stages + 1; l++) forward += c->stages[l].tf, backward += c->stages[l].tb;
-    if (rm_mul_overflows(forward, (int64_t)c->n_stages + 2, &all) || rm_add_overflows(all, backward, &all) || all >= RM_MAX_SUM)
-        return rm_fail(ctx, REMAT_E_INPUT, "the times are so large that a schedule's cost may pass 2^62");
+    for (uint32_t l = 1; l <= c->n_stages + 1; l++)
+        forward += c->stages[l].tf, backward += c->stages[l].tb;
+    if (rm_mul_overflows(forward, (int64_t)c->n_stages + 2, &all) ||
+        rm_add_overflows(all, backward, &all) || all >= RM_MAX_SUM)
+        return rm_fail(ctx, REMAT_E_INPUT,
+                       "the times are so large that a schedule's cost may pass 2^62");
     return REMAT_OK;
 }
 
@@ -131,7 +143,8 @@ typedef struct answers {
     uint32_t n;
 } answers;
 
-static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner *planner, const int64_t *budgets, answers *x)
+static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner *planner,
+                          const int64_t *budgets, answers *x)
 {
     const bool least = budgets[0] == REMAT_BUDGET_MIN;
     int64_t *limits;
@@ -141,22 +154,29 @@ static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner
     TRY(RM_SCRATCH(ctx, x->results, x->n));
     for (uint32_t i = 0; i < x->n; i++) {
         limits[i] = budgets[i] < 0 ? x->base.peak_bytes : budgets[i];
-        if (i && limits[i] < limits[i - 1]) return rm_fail(ctx, REMAT_E_USAGE, "budgets must ascend");
+        if (i && limits[i] < limits[i - 1])
+            return rm_fail(ctx, REMAT_E_USAGE, "budgets must ascend");
     }
-    const rm_chain_problem p = {
-        .ctx = ctx, .chain = c, .budgets = limits, .n_budgets = x->n, .least = least ? &x->least : NULL};
-    if (!planner->run_chain) return rm_fail(ctx, REMAT_E_APPLIES, "%s plans graphs, and this is a chain", planner->entry.name);
+    const rm_chain_problem p = {.ctx = ctx,
+                                .chain = c,
+                                .budgets = limits,
+                                .n_budgets = x->n,
+                                .least = least ? &x->least : NULL};
+    if (!planner->run_chain)
+        return rm_fail(ctx, REMAT_E_APPLIES, "%s plans graphs, and this is a chain",
+                       planner->entry.name);
     TRY(planner->run_chain(&p, x->results));
     for (uint32_t i = 0; i < x->n; i++) {
         if (!x->results[i].any) TRY(rm_chain_offer_least(&p, x->results));
         const int64_t budget = least ? x->least.peak_bytes : budgets[i];
-        TRY(make_plan(&p, planner, least ? &x->least : &x->results[i], &x->base, budget, &x->plans[i]));
+        TRY(make_plan(&p, planner, least ? &x->least : &x->results[i], &x->base, budget,
+                      &x->plans[i]));
     }
     return REMAT_OK;
 }
 
-remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const char *strategy, const int64_t *budgets,
-                               uint32_t n_budgets, remat_plan **out)
+remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const char *strategy,
+                               const int64_t *budgets, uint32_t n_budgets, remat_plan **out)
 {
     const rm_planner *planner = rm_planner_find(ctx, strategy);
     if (!planner) return REMAT_E_USAGE;
@@ -181,16 +201,16 @@ remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const c
     return status;
 }
 
-remat_status remat_chain_plan(remat_ctx *ctx, const remat_chain *chain, const char *strategy, int64_t budget_bytes,
-                              remat_plan **out)
+remat_status remat_chain_plan(remat_ctx *ctx, const remat_chain *chain, const char *strategy,
+                              int64_t budget_bytes, remat_plan **out)
 {
     return remat_chain_plans(ctx, chain, strategy, &budget_bytes, 1, out);
 }
 
 /* ---- a plan that was given ---- */
 
-static remat_status check_plan(remat_ctx *ctx, const remat_chain *c, const remat_plan *plan, rm_chain_result *base,
-                               remat_verdict *out)
+static remat_status check_plan(remat_ctx *ctx, const remat_chain *c, const remat_plan *plan,
+                               rm_chain_result *base, remat_verdict *out)
 {
     const remat_summary *s = &plan->summary;
     *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
@@ -199,22 +219,27 @@ static remat_status check_plan(remat_ctx *ctx, const remat_chain *c, const remat
                            .peak_op = REMAT_NONE,
                            .first_bad_step = REMAT_NONE};
     if (strcmp(s->digest, c->digest) != 0) {
-        snprintf(out->reason, sizeof out->reason, "the plan is for another chain: its digest is %.40s..., the chain's %.40s...",
+        snprintf(out->reason, sizeof out->reason,
+                 "the plan is for another chain: its digest is %.40s..., the chain's %.40s...",
                  s->digest, c->digest);
         return REMAT_OK;
     }
     if (s->kind != REMAT_KIND_CHAIN)
-        return snprintf(out->reason, sizeof out->reason, "the plan is for a graph, not for a chain"), REMAT_OK;
+        return snprintf(out->reason, sizeof out->reason,
+                        "the plan is for a graph, not for a chain"),
+               REMAT_OK;
     TRY(rm_verify_chain(ctx, c, plan->steps, plan->n_steps, out));
     if (!out->valid) return REMAT_OK;
     TRY(keep_all(ctx, c, base));
     uint32_t stage;
-    const rm_plan_facts facts = {base->peak_bytes, base->cost, rm_chain_need(c, &stage), true, c->cost_unit};
+    const rm_plan_facts facts = {base->peak_bytes, base->cost, rm_chain_need(c, &stage), true,
+                                 c->cost_unit};
     rm_plan_check_claims(plan, &facts, out);
     return REMAT_OK;
 }
 
-remat_status remat_chain_plan_verify(remat_ctx *ctx, const remat_chain *chain, const remat_plan *plan, remat_verdict *out)
+remat_status remat_chain_plan_verify(remat_ctx *ctx, const remat_chain *chain,
+                                     const remat_plan *plan, remat_verdict *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_chain_result base = {0};

@@ -1,8 +1,9 @@
 /* plan_make.c: run a strategy, judge what it found, and turn it into a plan.
  *
- * No planner can skip the verifier: whatever it returns is verified here, and a difference between the verifier's numbers
- * and the planner's own is REMAT_E_BUG. The bound that every plan gets for nothing: each op runs at least once, in any order. If the plan
- * costs more than that, its own order gets a bound from the flow (docs/bound.md), with its certificate. */
+ * No planner can skip the verifier: whatever it returns is verified here, and a difference between
+ * the verifier's numbers and the planner's own is REMAT_E_BUG. The bound that every plan gets for
+ * nothing: each op runs at least once, in any order. If the plan costs more than that, its own
+ * order gets a bound from the flow (docs/bound.md), with its certificate. */
 #include "api/plan_make.h"
 
 #include "api/plan_bound.h"
@@ -15,7 +16,8 @@
 #include <inttypes.h>
 
 /* Bytes that the forward part leaves for the backward part: made before it begins, read after. */
-static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t *out)
+static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                                size_t n_steps, int64_t *out)
 {
     rm_trace x;
     uint8_t *counted;
@@ -28,15 +30,18 @@ static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const rema
     for (uint32_t i = x.read_begin[x.backward]; i < x.read_begin[x.n_steps]; i++) {
         const uint32_t instance = x.reads[i].instance;
         if (instance >= x.made_begin[x.backward] || counted[instance]) continue;
-        if (rm_is_boundary(g, steps[x.maker[instance]].index)) continue; /* it comes from outside, not from the forward part */
+        if (rm_is_boundary(g, steps[x.maker[instance]].index))
+            continue; /* it comes from outside, not from the forward part */
         counted[instance] = 1;
         *out += g->storage[x.root[instance]];
     }
     return REMAT_OK;
 }
 
-/* The capacity of the cut between the passes that a schedule amounts to; REMAT_ABSENT where there are no passes. */
-static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, int64_t *out)
+/* The capacity of the cut between the passes that a schedule amounts to; REMAT_ABSENT where there
+ * are no passes. */
+static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
+                                 int64_t *out)
 {
     rm_recompute_rules rules;
     remat_status status = rm_recompute_rules_find(ctx, g, &rules);
@@ -46,31 +51,36 @@ static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_
     return REMAT_OK;
 }
 
-static remat_status count_recomputed(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, uint32_t *out)
+static remat_status count_recomputed(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
+                                     uint32_t *out)
 {
     uint8_t *runs;
     TRY(RM_SCRATCH(ctx, runs, g->n_ops));
     *out = 0;
     for (size_t t = 0; t < steps->n; t++)
-        if (steps->items[t].kind == REMAT_RUN && runs[steps->items[t].index] < 2 && ++runs[steps->items[t].index] == 2) ++*out;
+        if (steps->items[t].kind == REMAT_RUN && runs[steps->items[t].index] < 2 &&
+            ++runs[steps->items[t].index] == 2)
+            ++*out;
     return REMAT_OK;
 }
 
 static remat_outcome judge(const remat_summary *s)
 {
-    if (!s->within_budget) return s->budget_bytes < s->need_bytes ? REMAT_INFEASIBLE : REMAT_UNKNOWN;
+    if (!s->within_budget)
+        return s->budget_bytes < s->need_bytes ? REMAT_INFEASIBLE : REMAT_UNKNOWN;
     return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
 /* A better bound, for the order in which this plan runs its ops for the first time. */
-static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps, int64_t proved, remat_summary *s,
-                               rm_certificate *certificate)
+static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
+                               int64_t proved, remat_summary *s, rm_certificate *certificate)
 {
     rm_proof proof;
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
     TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes, &proof));
     if (!proof.feasible || proof.cost > s->cost)
-        return rm_fail(ctx, REMAT_E_BUG, "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
+        return rm_fail(ctx, REMAT_E_BUG,
+                       "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
                        s->strategy, proof.feasible ? proof.cost : RM_MAX_SUM, s->cost);
     if (proof.cost > s->bound_cost) {
         s->bound_cost = proof.cost;
@@ -90,14 +100,17 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
 /* What the planner itself has proved, if that says more. */
 static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificate *certificate)
 {
-    if (!best->bound.scope || !s->within_budget || best->bound.cost <= s->bound_cost || best->bound.cost > s->cost) return;
+    if (!best->bound.scope || !s->within_budget || best->bound.cost <= s->bound_cost ||
+        best->bound.cost > s->cost)
+        return;
     s->bound_cost = best->bound.cost;
     s->bound_scope = best->bound.scope;
     s->bound_method = best->bound.method;
     *certificate = (rm_certificate){.scale = 0};
 }
 
-remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best, remat_plan **out)
+remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best,
+                            remat_plan **out)
 {
     remat_ctx *ctx = p->ctx;
     const remat_graph *g = p->graph;
@@ -155,9 +168,11 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
     remat_verdict verdict;
     size_t n;
     const remat_step *steps = remat_plan_steps(start, &n);
-    if (remat_plan_summary(start)->kind != REMAT_KIND_GRAPH) return rm_fail(ctx, REMAT_E_PLAN, "the start is a chain's plan");
+    if (remat_plan_summary(start)->kind != REMAT_KIND_GRAPH)
+        return rm_fail(ctx, REMAT_E_PLAN, "the start is a chain's plan");
     TRY(rm_verify(ctx, p->graph, steps, n, ctx->options.bandwidth, &verdict));
-    if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "the start is no plan of this graph: %s", verdict.reason);
+    if (!verdict.valid)
+        return rm_fail(ctx, REMAT_E_PLAN, "the start is no plan of this graph: %s", verdict.reason);
     rm_schedule copy = {0};
     remat_status status = REMAT_OK;
     for (size_t i = 0; i < n && status == REMAT_OK; i++) status = RM_PUSH(ctx, copy, steps[i]);
@@ -167,10 +182,11 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
     return status;
 }
 
-static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start, const char *strategy,
-                         int64_t budget_bytes, remat_plan **out)
+static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,
+                         const char *strategy, int64_t budget_bytes, remat_plan **out)
 {
-    if (budget_bytes < REMAT_BUDGET_MIN) return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budget_bytes);
+    if (budget_bytes < REMAT_BUDGET_MIN)
+        return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budget_bytes);
     const rm_planner *planner = rm_planner_find(ctx, strategy);
     if (!planner) return REMAT_E_USAGE;
     const rm_mark mark = rm_scratch_mark(ctx);
@@ -181,11 +197,13 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;
     if (status == REMAT_OK) status = planner->run(&p, &best);
     rm_need need;
-    if (status == REMAT_E_APPLIES && budget_bytes >= 0 && rm_need_find(ctx, graph, &need) == REMAT_OK &&
-        budget_bytes < need.bytes)
-        status = rm_keep_all.run(&p, &best); /* a proof that nothing fits goes before a strategy's excuse */
+    if (status == REMAT_E_APPLIES && budget_bytes >= 0 &&
+        rm_need_find(ctx, graph, &need) == REMAT_OK && budget_bytes < need.bytes)
+        status = rm_keep_all.run(
+            &p, &best); /* a proof that nothing fits goes before a strategy's excuse */
     if (status == REMAT_OK && !best.any) status = rm_keep_all.run(&p, &best);
-    if (status == REMAT_OK && !best.any) status = rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
+    if (status == REMAT_OK && !best.any)
+        status = rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
     if (status == REMAT_OK) status = rm_plan_finish(&p, planner, &best, out);
     RM_VEC_FREE(&ctx->heap, best.steps);
     rm_scratch_release(ctx, mark);
@@ -193,14 +211,14 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     return status;
 }
 
-remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget_bytes,
-                             remat_plan **out)
+remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
+                             int64_t budget_bytes, remat_plan **out)
 {
     return make(ctx, graph, NULL, strategy, budget_bytes, out);
 }
 
-remat_status remat_plan_improve(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start, const char *strategy,
-                                int64_t budget_bytes, remat_plan **out)
+remat_status remat_plan_improve(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,
+                                const char *strategy, int64_t budget_bytes, remat_plan **out)
 {
     return make(ctx, graph, start, strategy, budget_bytes, out);
 }

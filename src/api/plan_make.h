@@ -4,7 +4,9 @@
 
 #include "plan/planner.h"
 
-/* Measures, verifies and judges the best schedule, and puts the plan together. Its steps change to the original's indices. */
-remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best, remat_plan **out);
+/* Measures, verifies and judges the best schedule, and puts the plan together. Its steps change to
+ * the original's indices. */
+remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best,
+                            remat_plan **out);
 
 #endif

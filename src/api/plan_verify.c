@@ -1,4 +1,5 @@
-/* plan_verify.c: judging a schedule or a plan that somebody gives us, and lowering one that has passed. */
+/* plan_verify.c: judging a schedule or a plan that somebody gives us, and lowering one that has
+ * passed. */
 #include "graph/plan.h"
 #include "verify/claims.h"
 #include "lower/lower.h"
@@ -8,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_verdict *out)
+remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                          size_t n_steps, remat_verdict *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = rm_verify(ctx, graph, steps, n_steps, ctx->options.bandwidth, out);
@@ -16,7 +18,8 @@ remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_
     return status;
 }
 
-remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps, size_t n_steps, remat_program **out)
+remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                         size_t n_steps, remat_program **out)
 {
     remat_verdict verdict;
     TRY(remat_verify(ctx, graph, steps, n_steps, &verdict));
@@ -29,7 +32,8 @@ remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_s
 
 /* ---- a plan that was given ---- */
 
-static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan, remat_verdict *out)
+static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
+                               remat_verdict *out)
 {
     const remat_summary *s = &plan->summary;
     *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
@@ -38,16 +42,20 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
                            .peak_op = REMAT_NONE,
                            .first_bad_step = REMAT_NONE};
     if (strcmp(s->digest, g->digest) != 0) {
-        snprintf(out->reason, sizeof out->reason, "the plan is for another graph: its digest is %.40s..., the graph's %.40s...",
+        snprintf(out->reason, sizeof out->reason,
+                 "the plan is for another graph: its digest is %.40s..., the graph's %.40s...",
                  s->digest, g->digest);
         return REMAT_OK;
     }
     if (s->kind != REMAT_KIND_GRAPH)
-        return snprintf(out->reason, sizeof out->reason, "the plan is for a chain, not for a graph"), REMAT_OK;
+        return snprintf(out->reason, sizeof out->reason,
+                        "the plan is for a chain, not for a graph"),
+               REMAT_OK;
     if (plan->graph_ops != REMAT_NONE && plan->graph_ops != g->n_original_ops)
         return rm_verdict_refuse(out, "n_ops", plan->graph_ops, g->n_original_ops), REMAT_OK;
     if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values)
-        return rm_verdict_refuse(out, "n_values", plan->graph_values, g->n_original_values), REMAT_OK;
+        return rm_verdict_refuse(out, "n_values", plan->graph_values, g->n_original_values),
+               REMAT_OK;
     const int64_t bandwidth = s->bandwidth == REMAT_ABSENT ? ctx->options.bandwidth : s->bandwidth;
     TRY(rm_verify(ctx, g, plan->steps, plan->n_steps, bandwidth, out));
     if (!out->valid) return REMAT_OK;
@@ -55,22 +63,29 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     rm_need need;
     TRY(rm_need_find(ctx, g, &need));
-    const bool same_cost = strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
-    const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost, same_cost ? g->cost_unit : ""};
+    const bool same_cost =
+        strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
+    const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost,
+                                 same_cost ? g->cost_unit : ""};
     rm_plan_check_claims(plan, &facts, out);
     return REMAT_OK;
 }
 
-/* A search leaves nothing behind that could be checked: that is said, and what is proved besides. */
+/* A search leaves nothing behind that could be checked: that is said, and what is proved besides.
+ */
 static void say_unchecked(remat_ctx *ctx, const remat_summary *s, int64_t proved)
 {
     if (s->bound_cost > proved)
-        rm_warn(ctx, "the plan's bound %" PRId64 " comes from a search and is not checked; %" PRId64 " is proved",
+        rm_warn(ctx,
+                "the plan's bound %" PRId64 " comes from a search and is not checked; %" PRId64
+                " is proved",
                 s->bound_cost, proved);
 }
 
-/* What the certificate proves must be what the plan says. `must`: a bound that nothing proves is a fault too, unless a search found it. */
-static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan, bool must, remat_verdict *v)
+/* What the certificate proves must be what the plan says. `must`: a bound that nothing proves is a
+ * fault too, unless a search found it. */
+static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
+                                bool must, remat_verdict *v)
 {
     const remat_summary *s = &plan->summary;
     remat_verdict word;
@@ -78,30 +93,35 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
     bool fetches = false;
     const bool searched = strcmp(s->bound_method, "search") == 0;
     if (strcmp(s->cost_model, "") != 0 && strcmp(s->cost_model, g->cost_model) != 0)
-        return must     ? rm_blame(v, REMAT_NONE, "the plan's bound is for costs by %.40s, the graph has %.40s", s->cost_model,
-                                   g->cost_model),
+        return must     ? rm_blame(v, REMAT_NONE,
+                                   "the plan's bound is for costs by %.40s, the graph has %.40s",
+                                   s->cost_model, g->cost_model),
                REMAT_OK : REMAT_OK;
     if (!plan->certificate.scale) {
         if (must && s->bound_cost == REMAT_ABSENT) rm_blame(v, REMAT_NONE, "the plan has no bound");
         else if (must && searched) say_unchecked(ctx, s, g->total_cost);
-        else if (must && s->bound_cost > g->total_cost) rm_blame(v, REMAT_NONE, "the plan's bound has no certificate");
+        else if (must && s->bound_cost > g->total_cost)
+            rm_blame(v, REMAT_NONE, "the plan's bound has no certificate");
         return REMAT_OK;
     }
-    if (s->budget_bytes < 0) return rm_blame(v, REMAT_NONE, "the plan has a certificate, but no budget"), REMAT_OK;
+    if (s->budget_bytes < 0)
+        return rm_blame(v, REMAT_NONE, "the plan has a certificate, but no budget"), REMAT_OK;
     const int64_t bandwidth = s->bandwidth == REMAT_ABSENT ? ctx->options.bandwidth : s->bandwidth;
     for (size_t i = 0; i < plan->n_steps; i++) fetches |= plan->steps[i].kind == REMAT_FETCH;
-    TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches, bandwidth, &plan->certificate, &cost,
-                        &word));
+    TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches, bandwidth,
+                        &plan->certificate, &cost, &word));
     if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
     else if (searched && plan->certificate.cost) {
-        if (plan->certificate.cost != cost) rm_verdict_refuse(v, "the certificate proves", plan->certificate.cost, cost);
+        if (plan->certificate.cost != cost)
+            rm_verdict_refuse(v, "the certificate proves", plan->certificate.cost, cost);
         else if (s->bound_cost < cost) rm_verdict_refuse(v, "bound", s->bound_cost, cost);
         else if (must) say_unchecked(ctx, s, cost);
     } else if (s->bound_cost != cost) rm_verdict_refuse(v, "bound", s->bound_cost, cost);
     return REMAT_OK;
 }
 
-static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, bool must, remat_verdict *out)
+static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                                bool must, remat_verdict *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_verdict verdict;
@@ -112,12 +132,14 @@ static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const 
     return status;
 }
 
-remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out)
+remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                               remat_verdict *out)
 {
     return verify_plan(ctx, graph, plan, false, out);
 }
 
-remat_status remat_plan_verify_bound(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan, remat_verdict *out)
+remat_status remat_plan_verify_bound(remat_ctx *ctx, const remat_graph *graph,
+                                     const remat_plan *plan, remat_verdict *out)
 {
     return verify_plan(ctx, graph, plan, true, out);
 }

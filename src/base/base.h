@@ -1,9 +1,11 @@
-/* base.h: what every file of the library stands on: the context, its memory, its errors and its limits.
+/* base.h: what every file of the library stands on: the context, its memory, its errors and its
+ * limits.
  *
- * Memory has three lifetimes. *Frozen* objects (graph, plan, chain, program) are one block each, made by rm_alloc and
- * released by rm_release. *Scratch* is an arena in the context: the API boundary takes a mark and releases to it, so code
- * in between may return early without leaks (a parsed file has an arena of its own). *Vectors* (vec.h) grow on the heap hook
- * and belong to one struct. The heap itself is touched in mem.c only. */
+ * Memory has three lifetimes. *Frozen* objects (graph, plan, chain, program) are one block each,
+ * made by rm_alloc and released by rm_release. *Scratch* is an arena in the context: the API
+ * boundary takes a mark and releases to it, so code in between may return early without leaks (a
+ * parsed file has an arena of its own). *Vectors* (vec.h) grow on the heap hook and belong to one
+ * struct. The heap itself is touched in mem.c only. */
 #ifndef RM_BASE_H
 #define RM_BASE_H
 
@@ -20,10 +22,10 @@ int rm_by_index(const void *a, const void *b); /* for qsort: of uint32_t */
 #define RM_LEN(array) (sizeof(array) / sizeof *(array))
 #define RM_MAX_SUM ((int64_t)1 << 62) /* every sum of sizes or of costs stays below this */
 
-#define TRY(call)                                                                                                              \
-    do {                                                                                                                       \
-        const remat_status status_ = (call);                                                                                   \
-        if (status_ != REMAT_OK) return status_;                                                                               \
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        const remat_status status_ = (call);                                                       \
+        if (status_ != REMAT_OK) return status_;                                                   \
     } while (0)
 
 typedef struct rm_block rm_block;
@@ -70,12 +72,14 @@ extern const remat_alloc rm_libc_heap; /* malloc and friends */
 void *rm_resize(const remat_alloc *heap, void *p, size_t old_size, size_t new_size);
 void *rm_alloc(remat_ctx *ctx, size_t size); /* zeroed; NULL: out of memory, and the error is set */
 void rm_release(const remat_alloc *heap, void *p, size_t size);
-/* n zeroed elements that live as long as the arena; NULL: out of memory, and the error is set. Never NULL for n = 0. */
+/* n zeroed elements that live as long as the arena; NULL: out of memory, and the error is set.
+ * Never NULL for n = 0. */
 void *rm_arena_get(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size);
 void rm_arena_free(const remat_alloc *heap, rm_arena *arena);
 /* The same, until the mark is released. */
 void *rm_scratch(remat_ctx *ctx, size_t n, size_t size);
-#define RM_SCRATCH(ctx, ptr, n) (((ptr) = rm_scratch((ctx), (n), sizeof *(ptr))) ? REMAT_OK : REMAT_E_MEMORY)
+#define RM_SCRATCH(ctx, ptr, n)                                                                    \
+    (((ptr) = rm_scratch((ctx), (n), sizeof *(ptr))) ? REMAT_OK : REMAT_E_MEMORY)
 char *rm_scratch_copy(remat_ctx *ctx, const char *text);
 rm_mark rm_scratch_mark(const remat_ctx *ctx);
 void rm_scratch_release(remat_ctx *ctx, rm_mark mark);
@@ -83,17 +87,21 @@ void rm_scratch_release(remat_ctx *ctx, rm_mark mark);
 /* ---- errors (error.c): say what is wrong where it is known, forward with TRY ---- */
 remat_status rm_fail(remat_ctx *ctx, remat_status status, const char *format, ...) RM_PRINTF(3, 4);
 /* With the place in the file being read, e.g. "nodes[7].in[1]". */
-remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format, ...) RM_PRINTF(4, 5);
+remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format,
+                        ...) RM_PRINTF(4, 5);
 remat_status rm_no_memory(remat_ctx *ctx);
 void rm_warn(remat_ctx *ctx, const char *format, ...) RM_PRINTF(2, 3);
-void rm_clean_text(char *text); /* what a terminal would obey becomes '?': messages quote bytes of files */
+void rm_clean_text(
+    char *text); /* what a terminal would obey becomes '?': messages quote bytes of files */
 void rm_input_name(remat_ctx *ctx, const char *name); /* NULL or "": no file */
 
 /* ---- limits (limits.c) ---- */
 void rm_limits_begin(remat_ctx *ctx, int64_t default_work);
-bool rm_spend(remat_ctx *ctx, int64_t work); /* true: stop now and keep the incumbent; ctx->stopped says why */
-bool rm_is_late(const remat_ctx *ctx);       /* by the clock or a signal, whatever the work */
-void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost, int64_t peak_bytes);
+bool rm_spend(remat_ctx *ctx,
+              int64_t work); /* true: stop now and keep the incumbent; ctx->stopped says why */
+bool rm_is_late(const remat_ctx *ctx); /* by the clock or a signal, whatever the work */
+void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost,
+               int64_t peak_bytes);
 int rm_permille_used(const remat_ctx *ctx, int64_t since_ns); /* of the time, or else of the work */
 int64_t rm_clock_ns(void);
 

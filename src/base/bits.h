@@ -20,9 +20,21 @@ static inline remat_status rm_bits_new(remat_ctx *ctx, rm_bits *b, size_t n_rows
     return RM_SCRATCH(ctx, b->words, n_rows * b->stride);
 }
 
-static inline uint64_t *rm_bits_row(const rm_bits *b, size_t row) { return b->words + row * b->stride; }
-static inline bool rm_bit(const rm_bits *b, size_t row, size_t column) { return rm_has_bit(rm_bits_row(b, row), column); }
-static inline void rm_bit_set(rm_bits *b, size_t row, size_t column) { rm_add_bit(rm_bits_row(b, row), column); }
-static inline void rm_bit_clear(rm_bits *b, size_t row, size_t column) { rm_drop_bit(rm_bits_row(b, row), column); }
+static inline uint64_t *rm_bits_row(const rm_bits *b, size_t row)
+{
+    return b->words + row * b->stride;
+}
+static inline bool rm_bit(const rm_bits *b, size_t row, size_t column)
+{
+    return rm_has_bit(rm_bits_row(b, row), column);
+}
+static inline void rm_bit_set(rm_bits *b, size_t row, size_t column)
+{
+    rm_add_bit(rm_bits_row(b, row), column);
+}
+static inline void rm_bit_clear(rm_bits *b, size_t row, size_t column)
+{
+    rm_drop_bit(rm_bits_row(b, row), column);
+}
 
 #endif

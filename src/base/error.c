@@ -1,11 +1,13 @@
-/* error.c: one failure is one line. The first cause is what is reported: code that fails forwards the status untouched. */
+/* error.c: one failure is one line. The first cause is what is reported: code that fails forwards
+ * the status untouched. */
 #include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Controls (C0, DEL, C1) and marks that turn the direction of text; `n` is the length of the sequence. */
+/* Controls (C0, DEL, C1) and marks that turn the direction of text; `n` is the length of the
+ * sequence. */
 static bool is_unsafe(const unsigned char *p, size_t *n)
 {
     *n = 1;
@@ -24,7 +26,8 @@ void rm_clean_text(char *text)
             for (size_t i = 0; i < n; i++) p[i] = '?';
 }
 
-static void set_error(remat_ctx *ctx, remat_status status, const char *place, const char *format, va_list args)
+static void set_error(remat_ctx *ctx, remat_status status, const char *place, const char *format,
+                      va_list args)
 {
     rm_error *e = &ctx->error;
     e->status = status;
@@ -32,7 +35,8 @@ static void set_error(remat_ctx *ctx, remat_status status, const char *place, co
     snprintf(e->place, sizeof e->place, "%s", place);
     vsnprintf(e->reason, sizeof e->reason, format, args);
     rm_clean_text(e->file), rm_clean_text(e->place), rm_clean_text(e->reason);
-    snprintf(e->line, sizeof e->line, "%s%s%s%s%s", e->file, *e->file ? ": " : "", e->place, *e->place ? ": " : "", e->reason);
+    snprintf(e->line, sizeof e->line, "%s%s%s%s%s", e->file, *e->file ? ": " : "", e->place,
+             *e->place ? ": " : "", e->reason);
 }
 
 remat_status rm_fail(remat_ctx *ctx, remat_status status, const char *format, ...)
@@ -44,7 +48,8 @@ remat_status rm_fail(remat_ctx *ctx, remat_status status, const char *format, ..
     return status;
 }
 
-remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format, ...)
+remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format,
+                        ...)
 {
     va_list args;
     va_start(args, format);

@@ -1,11 +1,13 @@
-/* exp_log.c: exp and log from +, -, * and / alone, which IEEE 754 defines to the bit (and -ffp-contract=off keeps apart).
- * Error below 4e-16 relative (exp) and 4e-16 (log, relative to max(1, |log x|)): tests/unit/test_real.c. */
+/* exp_log.c: exp and log from +, -, * and / alone, which IEEE 754 defines to the bit (and
+ * -ffp-contract=off keeps apart). Error below 4e-16 relative (exp) and 4e-16 (log, relative to
+ * max(1, |log x|)): tests/unit/test_real.c. */
 #include "base/exp_log.h"
 
 #include <stdint.h>
 #include <string.h>
 
-static const double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45; /* together ln 2 to 98 bits */
+static const double ln2_high = 0x1.62e42fefa3800p-1,
+                    ln2_low = 0x1.ef35793c76730p-45; /* together ln 2 to 98 bits */
 
 /* x = k ln 2 + r, |r| <= ln 2 / 2; exp(r) by its series; 2^k by its exponent field. */
 double rm_exp(double x)

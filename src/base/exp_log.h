@@ -1,4 +1,5 @@
-/* exp_log.h: exp and log that give the same bits on every machine; the C library's do not promise that. */
+/* exp_log.h: exp and log that give the same bits on every machine; the C library's do not promise
+ * that. */
 #ifndef RM_EXP_LOG_H
 #define RM_EXP_LOG_H
 

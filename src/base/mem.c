@@ -1,9 +1,10 @@
 /* mem.c: the only place that touches the heap.
  *
- * Every allocation goes through the context's one-function hook, which is told the old size, so a caller can count bytes
- * and fail any allocation at will. An arena is a list of blocks, newest first; a mark is a position in it, and releasing
- * to a mark frees the blocks above it: O(1) per allocation, O(blocks) per release.
- * Invariant: every pointer that an arena hands out is aligned for any type and zeroed. */
+ * Every allocation goes through the context's one-function hook, which is told the old size, so a
+ * caller can count bytes and fail any allocation at will. An arena is a list of blocks, newest
+ * first; a mark is a position in it, and releasing to a mark frees the blocks above it: O(1) per
+ * allocation, O(blocks) per release. Invariant: every pointer that an arena hands out is aligned
+ * for any type and zeroed. */
 #include "base/base.h"
 
 #include <stdlib.h>
@@ -84,9 +85,15 @@ static void release_to(const remat_alloc *heap, rm_arena *arena, rm_mark mark)
     if (mark.block) mark.block->used = mark.used;
 }
 
-void rm_arena_free(const remat_alloc *heap, rm_arena *arena) { release_to(heap, arena, (rm_mark){NULL, 0}); }
+void rm_arena_free(const remat_alloc *heap, rm_arena *arena)
+{
+    release_to(heap, arena, (rm_mark){NULL, 0});
+}
 
-void *rm_scratch(remat_ctx *ctx, size_t n, size_t size) { return rm_arena_get(ctx, &ctx->scratch, n, size); }
+void *rm_scratch(remat_ctx *ctx, size_t n, size_t size)
+{
+    return rm_arena_get(ctx, &ctx->scratch, n, size);
+}
 
 char *rm_scratch_copy(remat_ctx *ctx, const char *text)
 {
@@ -100,4 +107,7 @@ rm_mark rm_scratch_mark(const remat_ctx *ctx)
     return (rm_mark){ctx->scratch.top, ctx->scratch.top ? ctx->scratch.top->used : 0};
 }
 
-void rm_scratch_release(remat_ctx *ctx, rm_mark mark) { release_to(&ctx->heap, &ctx->scratch, mark); }
+void rm_scratch_release(remat_ctx *ctx, rm_mark mark)
+{
+    release_to(&ctx->heap, &ctx->scratch, mark);
+}

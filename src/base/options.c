@@ -9,14 +9,16 @@ typedef struct option_row {
 } option_row;
 
 static const option_row rows[] = {
-#define OPT(name, initial, low, high, help) {{#name, help, initial, low, high}, offsetof(rm_options, name)},
+#define OPT(name, initial, low, high, help)                                                        \
+    {{#name, help, initial, low, high}, offsetof(rm_options, name)},
     RM_OPTIONS(OPT)
 #undef OPT
 };
 
 void rm_options_reset(rm_options *options)
 {
-    for (size_t i = 0; i < RM_LEN(rows); i++) *(int64_t *)(void *)((char *)options + rows[i].offset) = rows[i].shown.initial;
+    for (size_t i = 0; i < RM_LEN(rows); i++)
+        *(int64_t *)(void *)((char *)options + rows[i].offset) = rows[i].shown.initial;
 }
 
 static const option_row *find(remat_ctx *ctx, const char *name)
@@ -33,8 +35,8 @@ remat_status remat_ctx_set(remat_ctx *ctx, const char *option, int64_t value)
     const option_row *row = find(ctx, option);
     if (!row) return REMAT_E_USAGE;
     if (value < row->shown.low || value > row->shown.high)
-        return rm_fail(ctx, REMAT_E_USAGE, "%s=%lld is not in [%lld, %lld]", option, (long long)value,
-                       (long long)row->shown.low, (long long)row->shown.high);
+        return rm_fail(ctx, REMAT_E_USAGE, "%s=%lld is not in [%lld, %lld]", option,
+                       (long long)value, (long long)row->shown.low, (long long)row->shown.high);
     *(int64_t *)(void *)((char *)&ctx->options + row->offset) = value;
     return REMAT_OK;
 }
@@ -49,4 +51,7 @@ remat_status remat_ctx_get(remat_ctx *ctx, const char *option, int64_t *out)
 
 size_t remat_option_count(void) { return RM_LEN(rows); }
 
-const remat_option *remat_option_at(size_t index) { return index < RM_LEN(rows) ? &rows[index].shown : NULL; }
+const remat_option *remat_option_at(size_t index)
+{
+    return index < RM_LEN(rows) ? &rows[index].shown : NULL;
+}

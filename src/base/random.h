@@ -1,4 +1,5 @@
-/* random.h: the one generator of random numbers (SplitMix64): small, fast, the same on every machine. */
+/* random.h: the one generator of random numbers (SplitMix64): small, fast, the same on every
+ * machine. */
 #ifndef RM_RANDOM_H
 #define RM_RANDOM_H
 
@@ -17,8 +18,17 @@ static inline uint64_t rm_random_next(rm_random *r)
 }
 
 /* 32 random bits as a number below n: nearly uniform, no division. */
-static inline uint32_t rm_scale(uint32_t bits, uint32_t n) { return (uint32_t)((uint64_t)bits * n >> 32); }
-static inline uint32_t rm_random_below(rm_random *r, uint32_t n) { return rm_scale((uint32_t)(rm_random_next(r) >> 32), n); }
-static inline double rm_random_unit(rm_random *r) { return (double)(rm_random_next(r) >> 11) * 0x1p-53; } /* in [0, 1) */
+static inline uint32_t rm_scale(uint32_t bits, uint32_t n)
+{
+    return (uint32_t)((uint64_t)bits * n >> 32);
+}
+static inline uint32_t rm_random_below(rm_random *r, uint32_t n)
+{
+    return rm_scale((uint32_t)(rm_random_next(r) >> 32), n);
+}
+static inline double rm_random_unit(rm_random *r)
+{
+    return (double)(rm_random_next(r) >> 11) * 0x1p-53;
+} /* in [0, 1) */
 
 #endif

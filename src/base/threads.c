@@ -1,4 +1,5 @@
-/* threads.c: the only place where threads are made. What the tasks compute must not depend on how many there are. */
+/* threads.c: the only place where threads are made. What the tasks compute must not depend on how
+ * many there are. */
 #include "base/threads.h"
 
 #include <pthread.h>
@@ -16,15 +17,18 @@ static void *work_through(void *user)
     return NULL;
 }
 
-void rm_threads_run(uint32_t n_threads, uint32_t n_tasks, void (*task)(void *user, uint32_t index), void *user)
+void rm_threads_run(uint32_t n_threads, uint32_t n_tasks, void (*task)(void *user, uint32_t index),
+                    void *user)
 {
     pthread_t threads[RM_THREADS_MAX];
     bool runs[RM_THREADS_MAX] = {false};
     member members[RM_THREADS_MAX];
     if (n_threads > n_tasks) n_threads = n_tasks;
     if (n_threads > RM_THREADS_MAX) n_threads = RM_THREADS_MAX;
-    for (uint32_t t = 0; t < n_threads; t++) members[t] = (member){task, user, t, n_threads, n_tasks};
-    for (uint32_t t = 1; t < n_threads; t++) runs[t] = pthread_create(&threads[t], NULL, work_through, &members[t]) == 0;
+    for (uint32_t t = 0; t < n_threads; t++)
+        members[t] = (member){task, user, t, n_threads, n_tasks};
+    for (uint32_t t = 1; t < n_threads; t++)
+        runs[t] = pthread_create(&threads[t], NULL, work_through, &members[t]) == 0;
     if (n_threads) work_through(&members[0]);
     for (uint32_t t = 1; t < n_threads; t++) {
         if (runs[t]) pthread_join(threads[t], NULL);

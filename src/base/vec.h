@@ -1,4 +1,5 @@
-/* vec.h: a growable array on the context's heap hook. `RM_VEC(uint32_t) list = {0};` is an empty one.
+/* vec.h: a growable array on the context's heap hook. `RM_VEC(uint32_t) list = {0};` is an empty
+ * one.
  *
  *     TRY(RM_PUSH(ctx, list, 7));
  *     RM_VEC_FREE(&ctx->heap, list);
@@ -9,24 +10,29 @@
 
 #include "base/base.h"
 
-#define RM_VEC(type)                                                                                                           \
-    struct {                                                                                                                   \
-        type *items;                                                                                                           \
-        size_t n, room;                                                                                                        \
+#define RM_VEC(type)                                                                               \
+    struct {                                                                                       \
+        type *items;                                                                               \
+        size_t n, room;                                                                            \
     }
 
-void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need, size_t item_size); /* NULL: no memory */
+void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need,
+                  size_t item_size); /* NULL: no memory */
 
 /* Room for k more items; the status says whether there is. */
-#define RM_RESERVE(ctx, vec, k)                                                                                                \
-    rm_vec_reserve_((ctx), (void **)(void *)&(vec).items, &(vec).room, (vec).n + (k), sizeof *(vec).items)
-#define RM_PUSH(ctx, vec, item)                                                                                                \
-    (RM_LIKELY((vec).n < (vec).room) || RM_RESERVE(ctx, vec, 1) == REMAT_OK ? ((vec).items[(vec).n++] = (item), REMAT_OK)      \
-                                                                            : REMAT_E_MEMORY)
-#define RM_VEC_FREE(heap, vec)                                                                                                 \
-    (rm_release((heap), (vec).items, (vec).room * sizeof *(vec).items), (vec).items = NULL, (vec).n = (vec).room = 0)
+#define RM_RESERVE(ctx, vec, k)                                                                    \
+    rm_vec_reserve_((ctx), (void **)(void *)&(vec).items, &(vec).room, (vec).n + (k),              \
+                    sizeof *(vec).items)
+#define RM_PUSH(ctx, vec, item)                                                                    \
+    (RM_LIKELY((vec).n < (vec).room) || RM_RESERVE(ctx, vec, 1) == REMAT_OK                        \
+         ? ((vec).items[(vec).n++] = (item), REMAT_OK)                                             \
+         : REMAT_E_MEMORY)
+#define RM_VEC_FREE(heap, vec)                                                                     \
+    (rm_release((heap), (vec).items, (vec).room * sizeof *(vec).items), (vec).items = NULL,        \
+     (vec).n = (vec).room = 0)
 
-static inline remat_status rm_vec_reserve_(remat_ctx *ctx, void **items, size_t *room, size_t need, size_t item_size)
+static inline remat_status rm_vec_reserve_(remat_ctx *ctx, void **items, size_t *room, size_t need,
+                                           size_t item_size)
 {
     if (need <= *room) return REMAT_OK;
     void *grown = rm_vec_grow(ctx, *items, room, need, item_size);

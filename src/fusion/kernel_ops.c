@@ -1,10 +1,12 @@
-/* kernel_ops.c: kernels as ops, so that every strategy plans kernels: what stays inside one takes no memory, and it runs again as a whole.
+/* kernel_ops.c: kernels as ops, so that every strategy plans kernels: what stays inside one takes
+ * no memory, and it runs again as a whole.
  *
- * A kernel of several ops (kernels.c, in the graph's own order) becomes one op. It reads what its members read from outside, and makes what others
- * read or the graph hands out, with the storages that such views need; all other values vanish. It is pinned if a member is; its workspace
- * is the largest of theirs, its flops are their sum; it costs their sum, or, by a roofline, what its own flops and bytes cost. Steps
- * call it by its last member, the op in whose place it runs. Ops that stand alone stay as they are. The order is that of the kernels.
- * Linear but for the kernels. */
+ * A kernel of several ops (kernels.c, in the graph's own order) becomes one op. It reads what its
+ * members read from outside, and makes what others read or the graph hands out, with the storages
+ * that such views need; all other values vanish. It is pinned if a member is; its workspace is the
+ * largest of theirs, its flops are their sum; it costs their sum, or, by a roofline, what its own
+ * flops and bytes cost. Steps call it by its last member, the op in whose place it runs. Ops that
+ * stand alone stay as they are. The order is that of the kernels. Linear but for the kernels. */
 #include "fusion/kernel_ops.h"
 
 #include "graph/copy.h"
@@ -23,7 +25,10 @@ typedef struct fuser { /* arrays live in scratch */
     RM_VEC(uint32_t) list;
 } fuser;
 
-static uint32_t size_of(const fuser *f, uint32_t kernel) { return f->kernels->begin[kernel + 1] - f->kernels->begin[kernel]; }
+static uint32_t size_of(const fuser *f, uint32_t kernel)
+{
+    return f->kernels->begin[kernel + 1] - f->kernels->begin[kernel];
+}
 
 static void keep(fuser *f, uint32_t value) { f->kept[value] = f->kept[f->g->root[value]] = 1; }
 
@@ -37,7 +42,8 @@ static void find_kept(fuser *f)
     for (uint32_t op = 0; op < g->n_ops; op++)
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t maker = g->producer[g->in[k]];
-            if (maker != REMAT_NONE && f->kernels->of[maker] != f->kernels->of[op]) keep(f, g->in[k]);
+            if (maker != REMAT_NONE && f->kernels->of[maker] != f->kernels->of[op])
+                keep(f, g->in[k]);
         }
 }
 
@@ -48,7 +54,8 @@ static void write_values(fuser *f)
         f->now[v] = REMAT_NONE;
         if (!f->kept[v]) continue;
         f->now[v] = rm_copy_value(f->to, g, v, rm_text(g, g->value_name[v]));
-        if (!rm_owns_storage(g, v)) remat_builder_value_set(f->to, f->now[v], REMAT_VALUE_ALIAS, f->now[g->root[v]]);
+        if (!rm_owns_storage(g, v))
+            remat_builder_value_set(f->to, f->now[v], REMAT_VALUE_ALIAS, f->now[g->root[v]]);
     }
 }
 
@@ -62,8 +69,10 @@ static remat_status list_value(fuser *f, uint32_t kernel, uint32_t value)
 static remat_status write_alone(fuser *f, uint32_t op)
 {
     const remat_graph *g = f->g;
-    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) TRY(RM_PUSH(f->ctx, f->list, f->now[g->in[k]]));
-    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) TRY(RM_PUSH(f->ctx, f->list, f->now[g->out[k]]));
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+        TRY(RM_PUSH(f->ctx, f->list, f->now[g->in[k]]));
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        TRY(RM_PUSH(f->ctx, f->list, f->now[g->out[k]]));
     rm_copy_op(f->to, g, op, rm_text(g, g->op_name[op]), f->list.items);
     return f->to->status;
 }
@@ -85,18 +94,21 @@ static void add_member(const remat_graph *g, uint32_t op, rm_op_record *record)
 static remat_status write_kernel(fuser *f, uint32_t kernel)
 {
     const remat_graph *g = f->g;
-    const uint32_t *members = f->kernels->steps + f->kernels->begin[kernel], n = size_of(f, kernel), last = members[n - 1];
+    const uint32_t *members = f->kernels->steps + f->kernels->begin[kernel], n = size_of(f, kernel),
+                   last = members[n - 1];
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = g->in_begin[members[i]]; k < g->in_begin[members[i] + 1]; k++) {
             const uint32_t maker = g->producer[g->in[k]];
-            if (maker == REMAT_NONE || f->kernels->of[maker] != kernel) TRY(list_value(f, kernel, g->in[k]));
+            if (maker == REMAT_NONE || f->kernels->of[maker] != kernel)
+                TRY(list_value(f, kernel, g->in[k]));
         }
     const uint32_t n_in = (uint32_t)f->list.n;
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = g->out_begin[members[i]]; k < g->out_begin[members[i] + 1]; k++) TRY(list_value(f, kernel, g->out[k]));
+        for (uint32_t k = g->out_begin[members[i]]; k < g->out_begin[members[i] + 1]; k++)
+            TRY(list_value(f, kernel, g->out[k]));
     const uint32_t *list = f->list.n ? f->list.items : members; /* never NULL */
-    const uint32_t op =
-        remat_builder_op(f->to, rm_text(g, g->op_name[last]), list, n_in, list + n_in, (uint32_t)f->list.n - n_in);
+    const uint32_t op = remat_builder_op(f->to, rm_text(g, g->op_name[last]), list, n_in,
+                                         list + n_in, (uint32_t)f->list.n - n_in);
     remat_builder_op_target(f->to, op, "remat.fused");
     if (f->to->status != REMAT_OK) return f->to->status;
     rm_op_record *record = &f->to->ops.items[op];
@@ -105,7 +117,8 @@ static remat_status write_kernel(fuser *f, uint32_t kernel)
         add_member(g, members[i], record);
         all_given &= g->given_cost[members[i]] != REMAT_ABSENT;
     }
-    for (uint32_t i = 0; i < n && all_given; i++) record->cost = add_up(record->cost, g->given_cost[members[i]]);
+    for (uint32_t i = 0; i < n && all_given; i++)
+        record->cost = add_up(record->cost, g->given_cost[members[i]]);
     record->phase = g->phase[last];
     record->op_class = REMAT_CLASS_FUSIBLE;
     record->original = g->op_original[last];
@@ -136,7 +149,8 @@ static remat_status write_graph(fuser *f, remat_graph **out)
     write_values(f);
     for (uint32_t k = 0; k < f->kernels->n; k++) {
         f->list.n = 0;
-        TRY(size_of(f, k) == 1 ? write_alone(f, f->kernels->steps[f->kernels->begin[k]]) : write_kernel(f, k));
+        TRY(size_of(f, k) == 1 ? write_alone(f, f->kernels->steps[f->kernels->begin[k]])
+                               : write_kernel(f, k));
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) remat_builder_output(f->to, f->now[g->outputs[i]]);
     TRY(remat_builder_finish(f->to, &made));
@@ -158,7 +172,8 @@ remat_status rm_kernels_as_ops(remat_ctx *ctx, remat_graph **graph)
     for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
     TRY(rm_trace_of(ctx, g, steps, g->n_ops, &x));
     TRY(rm_kernels_find(ctx, &x, &kernels));
-    fuser f = {.ctx = ctx, .g = g, .kernels = &kernels, .to = remat_builder_new(ctx, rm_text(g, g->name))};
+    fuser f = {
+        .ctx = ctx, .g = g, .kernels = &kernels, .to = remat_builder_new(ctx, rm_text(g, g->name))};
     if (!f.to) return REMAT_E_MEMORY;
     f.to->original = g;
     f.to->flags = g->flags | REMAT_FUSE;

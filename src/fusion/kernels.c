@@ -1,40 +1,49 @@
-/* kernels.c: kernels: fusible steps merged greedily along edges, in schedule order, while no cycle arises.
+/* kernels.c: kernels: fusible steps merged greedily along edges, in schedule order, while no cycle
+ * arises.
  *
- * Problem: the min-cut paper takes its kernels from a compiler (sections 3.1 and 3.7); a planner needs them before there is
- * one. A step joins the kernels of the fusible steps whose results it reads, in the same part of the schedule, unless a path from such
- * a kernel to the step leads through a third one: the two kernels could not be ordered.
+ * Problem: the min-cut paper takes its kernels from a compiler (sections 3.1 and 3.7); a planner
+ * needs them before there is one. A step joins the kernels of the fusible steps whose results it
+ * reads, in the same part of the schedule, unless a path from such a kernel to the step leads
+ * through a third one: the two kernels could not be ordered.
  *
- * Method: every kernel has a level, and every edge between kernels goes to a higher level: so no cycle can arise. A step's level is
- * the highest of: the level of a kernel that it may join, or one more than that of any other kernel it reads. It joins the
- * kernels of its own level; a lower kernel is lifted to it if all readers of that kernel are higher still. A test in O(1) instead of a
- * search for paths: what it refuses without need is a merge that would have to lift a reader too (docs/algorithms.md has the measured
- * difference to an exact search). Union by size: O((steps + reads) a(steps)) time, linear memory.
+ * Method: every kernel has a level, and every edge between kernels goes to a higher level: so no
+ * cycle can arise. A step's level is the highest of: the level of a kernel that it may join, or one
+ * more than that of any other kernel it reads. It joins the kernels of its own level; a lower
+ * kernel is lifted to it if all readers of that kernel are higher still. A test in O(1) instead of
+ * a search for paths: what it refuses without need is a merge that would have to lift a reader too
+ * (docs/algorithms.md has the measured difference to an exact search). Union by size: O((steps +
+ * reads) a(steps)) time, linear memory.
  *
- * A view joins the kernel that made its storage, else it stands alone: a view of a storage from outside moves no bytes and must not
- * tie its readers together. Pinned steps keep their order: one that is not in the kernel of the pinned step before it is above it;
- * so do transfers.
+ * A view joins the kernel that made its storage, else it stands alone: a view of a storage from
+ * outside moves no bytes and must not tie its readers together. Pinned steps keep their order: one
+ * that is not in the kernel of the pinned step before it is above it; so do transfers.
  *
- * A step does not join a kernel that holds another run of its op: recomputing a value next to the original would gain nothing, and it
- * is for its later readers that it is made again. Ops that a file puts into kernels (`kernel`) join those of their own number only.
+ * A step does not join a kernel that holds another run of its op: recomputing a value next to the
+ * original would gain nothing, and it is for its later readers that it is made again. Ops that a
+ * file puts into kernels (`kernel`) join those of their own number only.
  *
- * Order: kernels are emitted at the step where their last member stands, or earlier where a reader asks for them (depth first, the
- * stack on the heap), so the order stays close to the schedule's. */
+ * Order: kernels are emitted at the step where their last member stands, or earlier where a reader
+ * asks for them (depth first, the stack on the heap), so the order stays close to the schedule's.
+ */
 #include "fusion/kernels.h"
 
 #include "fusion/op_class.h"
 
 enum {
     RUNS_SEEN = 64
-}; /* how many runs of its own op a step looks back at: bounds the work on schedules that repeat one op only */
+}; /* how many runs of its own op a step looks back at: bounds the work on schedules that repeat one
+      op only */
 
 typedef struct merger {
     const remat_ctx *ctx;
     const rm_trace *x;
     uint32_t *parent, *size;         /* union-find over steps */
-    uint32_t *level, *lowest_reader; /* by representative: the kernel's level, and the lowest level that reads it from outside */
+    uint32_t *level, *lowest_reader; /* by representative: the kernel's level, and the lowest level
+                                        that reads it from outside */
     uint8_t *fuses;                  /* by step: others may join its kernel */
-    uint32_t *last_run, *run_before; /* by op: its latest run so far; by step: the run before it of the same op */
-    uint32_t last_ordered;           /* the last pinned step or transfer */
+    uint32_t *last_run,
+        *run_before; /* by op: its latest run so far; by step: the run before it of the same op */
+    uint32_t last_ordered; /* the last pinned step or transfer */
 } merger;
 
 static uint32_t find(merger *m, uint32_t t)
@@ -46,7 +55,8 @@ static uint32_t find(merger *m, uint32_t t)
 static void unite(merger *m, uint32_t a, uint32_t b) /* representatives, at the level of b */
 {
     const uint32_t level = m->level[b];
-    const uint32_t lowest = m->lowest_reader[a] < m->lowest_reader[b] ? m->lowest_reader[a] : m->lowest_reader[b];
+    const uint32_t lowest =
+        m->lowest_reader[a] < m->lowest_reader[b] ? m->lowest_reader[a] : m->lowest_reader[b];
     const uint32_t into = m->size[a] > m->size[b] ? a : b, from = into == a ? b : a;
     m->parent[from] = into;
     m->size[into] += m->size[from];
@@ -54,7 +64,10 @@ static void unite(merger *m, uint32_t a, uint32_t b) /* representatives, at the 
     m->lowest_reader[into] = lowest;
 }
 
-static uint32_t kernel_of(const rm_trace *x, uint32_t t) { return x->g->kernel[x->steps[t].index]; } /* of a run */
+static uint32_t kernel_of(const rm_trace *x, uint32_t t)
+{
+    return x->g->kernel[x->steps[t].index];
+} /* of a run */
 
 /* Does the kernel hold another run of t's op? A copy there would be no copy. */
 static bool has_run(merger *m, uint32_t t, uint32_t kernel)
@@ -111,14 +124,16 @@ static void note_reader(merger *m, uint32_t maker, uint32_t own)
 {
     if (maker == REMAT_NONE) return;
     const uint32_t kernel = find(m, maker);
-    if (kernel != own && m->level[own] < m->lowest_reader[kernel]) m->lowest_reader[kernel] = m->level[own];
+    if (kernel != own && m->level[own] < m->lowest_reader[kernel])
+        m->lowest_reader[kernel] = m->level[own];
 }
 
 /* Ops without outputs check or send something: they are no part of a kernel. */
 static bool is_fusible(const merger *m, uint32_t op)
 {
     const remat_graph *g = m->x->g;
-    return g->out_begin[op] < g->out_begin[op + 1] && rm_is_fusible_class(rm_op_class(m->ctx, g, op));
+    return g->out_begin[op] < g->out_begin[op + 1] &&
+           rm_is_fusible_class(rm_op_class(m->ctx, g, op));
 }
 
 static void place(merger *m, uint32_t t)
@@ -137,13 +152,15 @@ static void place(merger *m, uint32_t t)
         const rm_read *read = &x->reads[i];
         if (read->maker == REMAT_NONE || !may_join(m, t, read)) continue;
         const uint32_t kernel = find(m, read->maker), own = find(m, t);
-        if (kernel == own || (m->level[kernel] < level && m->lowest_reader[kernel] <= level)) continue;
+        if (kernel == own || (m->level[kernel] < level && m->lowest_reader[kernel] <= level))
+            continue;
         unite(m, kernel, own);
         joined = true;
     }
     m->fuses[t] = fusible && (joined || !rm_is_view_op(x->g, op));
     const uint32_t own = find(m, t);
-    for (uint32_t i = x->read_begin[t]; i < x->read_begin[t + 1]; i++) note_reader(m, x->reads[i].maker, own);
+    for (uint32_t i = x->read_begin[t]; i < x->read_begin[t + 1]; i++)
+        note_reader(m, x->reads[i].maker, own);
     if (!is_ordered(x, t)) return;
     note_reader(m, m->last_ordered, own);
     m->last_ordered = t;
@@ -157,7 +174,8 @@ typedef struct frame {
 
 typedef struct orderer {
     const rm_trace *x;
-    const rm_kernels *by_root; /* of: by step, the representative; begin, steps: members by representative */
+    const rm_kernels
+        *by_root; /* of: by step, the representative; begin, steps: members by representative */
     rm_kernels *out;
     uint8_t *seen;            /* by representative */
     uint32_t *ordered_before; /* by step: the step that it must follow besides, or REMAT_NONE */
@@ -185,7 +203,8 @@ static void emit(orderer *o, uint32_t root)
     out->begin[++out->n] = at;
 }
 
-/* The kernel whose turn it is among what `top` depends on, or REMAT_NONE: all of them are emitted. */
+/* The kernel whose turn it is among what `top` depends on, or REMAT_NONE: all of them are emitted.
+ */
 static uint32_t next_needed(orderer *o, frame *top)
 {
     const rm_trace *x = o->x;
@@ -194,7 +213,8 @@ static uint32_t next_needed(orderer *o, frame *top)
         const uint32_t t = all->steps[top->member], n = x->read_begin[t + 1] - x->read_begin[t];
         while (top->read <= n) { /* its reads, then the one that it must follow */
             const uint32_t i = top->read++;
-            const uint32_t maker = i < n ? x->reads[x->read_begin[t] + i].maker : o->ordered_before[t];
+            const uint32_t maker =
+                i < n ? x->reads[x->read_begin[t] + i].maker : o->ordered_before[t];
             if (maker != REMAT_NONE && !o->seen[all->of[maker]]) return all->of[maker];
         }
     }
@@ -242,7 +262,8 @@ static remat_status order_kernels(remat_ctx *ctx, merger *m, rm_kernels *out)
     sort_members(x->n_steps, &by_root);
     for (uint32_t t = 0; t < x->n_steps; t++) {
         const uint32_t root = by_root.of[t];
-        if (by_root.steps[by_root.begin[root + 1] - 1] == t && !o.seen[root]) emit_with_needs(&o, root);
+        if (by_root.steps[by_root.begin[root + 1] - 1] == t && !o.seen[root])
+            emit_with_needs(&o, root);
     }
     return REMAT_OK;
 }
@@ -259,7 +280,8 @@ remat_status rm_kernels_find(remat_ctx *ctx, const rm_trace *x, rm_kernels *out)
     TRY(RM_SCRATCH(ctx, m.run_before, x->n_steps));
     for (uint32_t op = 0; op < x->g->n_ops; op++) m.last_run[op] = REMAT_NONE;
     for (uint32_t t = 0; t < x->n_steps; t++)
-        m.run_before[t] = REMAT_NONE, m.parent[t] = t, m.size[t] = 1, m.lowest_reader[t] = UINT32_MAX;
+        m.run_before[t] = REMAT_NONE, m.parent[t] = t, m.size[t] = 1,
+        m.lowest_reader[t] = UINT32_MAX;
     for (uint32_t t = 0; t < x->n_steps; t++) place(&m, t);
     return order_kernels(ctx, &m, out);
 }
@@ -267,7 +289,8 @@ remat_status rm_kernels_find(remat_ctx *ctx, const rm_trace *x, rm_kernels *out)
 remat_status rm_kernels_of_steps(remat_ctx *ctx, const rm_trace *x, rm_kernels *out)
 {
     TRY(new_kernels(ctx, x->n_steps, out));
-    for (uint32_t t = 0; t < x->n_steps; t++) out->of[t] = out->steps[t] = t, out->begin[t + 1] = t + 1;
+    for (uint32_t t = 0; t < x->n_steps; t++)
+        out->of[t] = out->steps[t] = t, out->begin[t + 1] = t + 1;
     out->n = x->n_steps;
     return REMAT_OK;
 }

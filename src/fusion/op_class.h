@@ -4,8 +4,9 @@
 
 #include "graph/graph.h"
 
-/* The class in effect: what remat_ctx_class said, else the file's, else (where that is `other`) the table's. A class never decides
- * memory: an op whose outputs are all aliases is a view whatever anybody says. */
+/* The class in effect: what remat_ctx_class said, else the file's, else (where that is `other`) the
+ * table's. A class never decides memory: an op whose outputs are all aliases is a view whatever
+ * anybody says. */
 remat_class rm_op_class(const remat_ctx *ctx, const remat_graph *g, uint32_t op);
 
 /* Can it be computed inside a fused kernel, so that its inputs and outputs need not be written? */

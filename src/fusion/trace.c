@@ -1,16 +1,20 @@
 /* trace.c: which step made what each step reads.
  *
- * Problem: fusion, traffic and the passes between kernels ask of a schedule with repeated ops who reads whose result; the
- * schedule itself only says "the newest instance" (docs/model.md).
- * Method: one scan keeps, for every value, the step of its newest instance and the storage instance that it refers to.
- * The two parts: everything before the first run of the op that brings the tangents is the forward part, the rest the backward part,
- * recomputed forward ops included; this is where a compiler cuts the joint graph in two (min-cut paper, sections 2.4 and 3.2).
- * O(steps + reads) time and memory. */
+ * Problem: fusion, traffic and the passes between kernels ask of a schedule with repeated ops who
+ * reads whose result; the schedule itself only says "the newest instance" (docs/model.md). Method:
+ * one scan keeps, for every value, the step of its newest instance and the storage instance that it
+ * refers to. The two parts: everything before the first run of the op that brings the tangents is
+ * the forward part, the rest the backward part, recomputed forward ops included; this is where a
+ * compiler cuts the joint graph in two (min-cut paper, sections 2.4 and 3.2). O(steps + reads) time
+ * and memory. */
 #include "fusion/trace.h"
 
 #include <string.h>
 
-bool rm_is_boundary(const remat_graph *g, uint32_t op) { return strcmp(rm_text(g, g->op_target[op]), "remat.boundary") == 0; }
+bool rm_is_boundary(const remat_graph *g, uint32_t op)
+{
+    return strcmp(rm_text(g, g->op_target[op]), "remat.boundary") == 0;
+}
 
 static bool reads_output_of(const remat_graph *g, uint32_t op, uint32_t maker)
 {
@@ -25,7 +29,8 @@ uint32_t rm_boundary_op(const remat_graph *g, bool *found)
     *found = true;
     for (uint32_t op = 0; op < g->n_ops; op++) {
         if (rm_is_boundary(g, op)) return op;
-        if (g->phase[op] == REMAT_FORWARD && g->out_begin[op] < g->out_begin[op + 1]) last_forward = op;
+        if (g->phase[op] == REMAT_FORWARD && g->out_begin[op] < g->out_begin[op + 1])
+            last_forward = op;
         if (g->phase[op] == REMAT_BACKWARD && first_backward == REMAT_NONE) first_backward = op;
     }
     for (uint32_t op = first_backward; op < g->n_ops && last_forward != REMAT_NONE; op++)
@@ -42,7 +47,8 @@ static remat_status count(remat_ctx *ctx, rm_trace *x)
         const uint32_t op = x->steps[t].index;
         if (x->steps[t].kind == REMAT_RUN) {
             n_reads += g->in_begin[op + 1] - g->in_begin[op];
-            for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) n_made += g->out_source[k] == REMAT_NONE;
+            for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+                n_made += g->out_source[k] == REMAT_NONE;
         } else {
             n_reads += x->steps[t].kind == REMAT_OFFLOAD;
             n_made += x->steps[t].kind == REMAT_FETCH;
@@ -79,19 +85,24 @@ static void run_op(rm_trace *x, uint32_t t, newest *now, uint8_t *given, uint32_
 {
     const remat_graph *g = x->g;
     const uint32_t op = x->steps[t].index;
-    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) read_value(x, g->in[k], now, n_reads);
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+        read_value(x, g->in[k], now, n_reads);
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
         const uint32_t v = g->out[k], source = g->out_source[k];
         const uint32_t instance = source == REMAT_NONE ? make(x, v, t) : now[source].instance;
         now[v] = (newest){t, instance};
-        if (g->is_output[v] && !given[v] && !rm_is_resident(g, v)) x->delivered[instance] = given[v] = 1;
+        if (g->is_output[v] && !given[v] && !rm_is_resident(g, v))
+            x->delivered[instance] = given[v] = 1;
     }
 }
 
-remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_trace *out)
+remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                         size_t n_steps, rm_trace *out)
 {
-    if (n_steps >= REMAT_NONE) return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long", n_steps);
-    rm_trace x = {.g = g, .steps = steps, .n_steps = (uint32_t)n_steps, .backward = (uint32_t)n_steps};
+    if (n_steps >= REMAT_NONE)
+        return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long", n_steps);
+    rm_trace x = {
+        .g = g, .steps = steps, .n_steps = (uint32_t)n_steps, .backward = (uint32_t)n_steps};
     newest *now;
     uint8_t *given; /* by value: a graph output that has been made once */
     TRY(count(ctx, &x));
@@ -108,12 +119,14 @@ remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step 
         if (steps[t].kind == REMAT_RUN) run_op(&x, t, now, given, &n_reads);
         else if (steps[t].kind == REMAT_FETCH) now[index] = (newest){t, make(&x, index, t)};
         else read_value(&x, index, now, &n_reads);
-        if (steps[t].kind == REMAT_RUN && index == boundary && x.backward == n_steps) x.backward = t + rm_is_boundary(g, index);
+        if (steps[t].kind == REMAT_RUN && index == boundary && x.backward == n_steps)
+            x.backward = t + rm_is_boundary(g, index);
     }
     x.read_begin[n_steps] = n_reads;
     x.made_begin[n_steps] = x.n_made;
     for (uint32_t i = 0; i < n_reads; i++)
-        if (rm_is_resident(g, x.reads[i].value)) x.reads[i].instance = x.n_made + g->root[x.reads[i].value];
+        if (rm_is_resident(g, x.reads[i].value))
+            x.reads[i].instance = x.n_made + g->root[x.reads[i].value];
     *out = x;
     return REMAT_OK;
 }

@@ -1,4 +1,5 @@
-/* trace.h: a schedule with every read resolved: which step made what each step reads, and in which storage instance it lies. */
+/* trace.h: a schedule with every read resolved: which step made what each step reads, and in which
+ * storage instance it lies. */
 #ifndef RM_TRACE_H
 #define RM_TRACE_H
 
@@ -6,8 +7,9 @@
 
 typedef struct rm_read {
     uint32_t value;
-    uint32_t maker;    /* the step that made it, or REMAT_NONE: resident */
-    uint32_t instance; /* the storage instance; a resident storage is instance n_made + its root value */
+    uint32_t maker; /* the step that made it, or REMAT_NONE: resident */
+    uint32_t
+        instance; /* the storage instance; a resident storage is instance n_made + its root value */
 } rm_read;
 
 typedef struct rm_trace { /* arrays live in scratch */
@@ -16,7 +18,8 @@ typedef struct rm_trace { /* arrays live in scratch */
     uint32_t n_steps, n_made;
     uint32_t backward;    /* the first step of the backward part: n_steps where there is none */
     uint32_t *read_begin; /* by step */
-    rm_read *reads;       /* of step t: [read_begin[t] .. read_begin[t + 1]); an offload reads what it moves */
+    rm_read *
+        reads; /* of step t: [read_begin[t] .. read_begin[t + 1]); an offload reads what it moves */
     uint32_t *made_begin; /* by step: it makes the instances [made_begin[t] .. made_begin[t + 1]) */
     uint32_t *maker;      /* by instance < n_made: the step */
     uint32_t *root;       /* by instance < n_made: the value that owns the storage */
@@ -24,10 +27,12 @@ typedef struct rm_trace { /* arrays live in scratch */
 } rm_trace;
 
 /* The schedule must be valid, and `steps` outlive the trace. */
-remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_trace *out);
+remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                         size_t n_steps, rm_trace *out);
 
-/* The op that brings the tangents: `remat.boundary`; without one, the first backward op that reads what the last forward op made. Where there
- * is none of these, *found is false and it is the first backward op; REMAT_NONE: the graph has no two phases. */
+/* The op that brings the tangents: `remat.boundary`; without one, the first backward op that reads
+ * what the last forward op made. Where there is none of these, *found is false and it is the first
+ * backward op; REMAT_NONE: the graph has no two phases. */
 uint32_t rm_boundary_op(const remat_graph *g, bool *found);
 bool rm_is_boundary(const remat_graph *g, uint32_t op); /* the pseudo-op itself */
 

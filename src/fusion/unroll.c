@@ -1,11 +1,13 @@
 /* unroll.c: a schedule as a graph (Checkmate, section 4.8: each compute statement becomes a node).
  *
- * Problem: who reads which run of an op is implicit in a schedule ("the newest"); a compiler, and the pass between kernels, want a graph in
- * which every run is a node with values of its own.
- * Method: the ops are written one after the other; `now` says which new value stands for each old one, so a repeated op simply gets new
- * outputs, and later readers read those. Resident values come first and once. For fusion a graph output is its first instance, which is
- * what a forward pass hands out: a plan that drops an output and makes it again has a lower peak than that graph; otherwise its newest.
- * Invariant: the new graph is valid if the ops are written in an order in which everything they read has been written. Linear. */
+ * Problem: who reads which run of an op is implicit in a schedule ("the newest"); a compiler, and
+ * the pass between kernels, want a graph in which every run is a node with values of its own.
+ * Method: the ops are written one after the other; `now` says which new value stands for each old
+ * one, so a repeated op simply gets new outputs, and later readers read those. Resident values come
+ * first and once. For fusion a graph output is its first instance, which is what a forward pass
+ * hands out: a plan that drops an output and makes it again has a lower peak than that graph;
+ * otherwise its newest. Invariant: the new graph is valid if the ops are written in an order in
+ * which everything they read has been written. Linear. */
 #include "fusion/unroll.h"
 
 #include "graph/copy.h"
@@ -25,7 +27,8 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
     TRY(RM_SCRATCH(ctx, out->delivers, g->n_values));
     TRY(RM_SCRATCH(ctx, out->written, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++) {
-        const uint32_t n = g->in_begin[op + 1] - g->in_begin[op] + g->out_begin[op + 1] - g->out_begin[op];
+        const uint32_t n =
+            g->in_begin[op + 1] - g->in_begin[op] + g->out_begin[op + 1] - g->out_begin[op];
         if (n > longest) longest = n;
     }
     TRY(RM_SCRATCH(ctx, out->list, longest));
@@ -33,7 +36,8 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
         out->now[v] = out->delivers[v] = REMAT_NONE;
         if (g->producer[v] != REMAT_NONE) continue;
         out->now[v] = out->delivers[v] = rm_copy_value(out->to, g, v, rm_text(g, g->value_name[v]));
-        if (g->alias[v] != REMAT_NONE) remat_builder_value_set(out->to, out->now[v], REMAT_VALUE_ALIAS, out->now[g->alias[v]]);
+        if (g->alias[v] != REMAT_NONE)
+            remat_builder_value_set(out->to, out->now[v], REMAT_VALUE_ALIAS, out->now[g->alias[v]]);
     }
     return out->to->status;
 }
@@ -49,18 +53,23 @@ static const char *copy_name(const char *name, bool again, char buffer[200])
 remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase, uint32_t kernel)
 {
     const remat_graph *g = u->g;
-    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op], n_out = g->out_begin[op + 1] - g->out_begin[op];
+    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op],
+                   n_out = g->out_begin[op + 1] - g->out_begin[op];
     char name[200];
     for (uint32_t k = 0; k < n_in; k++) u->list[k] = u->now[g->in[g->in_begin[op] + k]];
     for (uint32_t k = 0; k < n_out; k++) {
-        const uint32_t v = g->out[g->out_begin[op] + k], source = g->out_source[g->out_begin[op] + k];
+        const uint32_t v = g->out[g->out_begin[op] + k],
+                       source = g->out_source[g->out_begin[op] + k];
         const bool again = u->delivers[v] != REMAT_NONE;
-        const uint32_t value = rm_copy_value(u->to, g, v, copy_name(rm_text(g, g->value_name[v]), again, name));
-        if (source != REMAT_NONE) remat_builder_value_set(u->to, value, REMAT_VALUE_ALIAS, u->now[source]);
+        const uint32_t value =
+            rm_copy_value(u->to, g, v, copy_name(rm_text(g, g->value_name[v]), again, name));
+        if (source != REMAT_NONE)
+            remat_builder_value_set(u->to, value, REMAT_VALUE_ALIAS, u->now[source]);
         u->now[v] = u->list[n_in + k] = value;
         if (!again) u->delivers[v] = value;
     }
-    const uint32_t written = rm_copy_op(u->to, g, op, copy_name(rm_text(g, g->op_name[op]), u->written[op], name), u->list);
+    const uint32_t written = rm_copy_op(
+        u->to, g, op, copy_name(rm_text(g, g->op_name[op]), u->written[op], name), u->list);
     if (u->to->status != REMAT_OK) return u->to->status;
     u->to->ops.items[written].phase = phase;
     u->to->ops.items[written].kernel = kernel;
@@ -72,7 +81,8 @@ remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u, remat_graph **out)
 {
     const remat_graph *g = u->g;
     remat_graph *made = NULL;
-    for (uint32_t i = 0; i < g->n_outputs; i++) remat_builder_output(u->to, u->delivers[g->outputs[i]]);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        remat_builder_output(u->to, u->delivers[g->outputs[i]]);
     TRY(remat_builder_finish(u->to, &made));
     const remat_status status = rm_cost_apply(ctx, made, g->cost_model);
     if (status != REMAT_OK) return remat_graph_free(made), status;
@@ -80,25 +90,27 @@ remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u, remat_graph **out)
     return REMAT_OK;
 }
 
-static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *steps, size_t n_steps, rm_unroll_kind kind,
-                           remat_graph **out)
+static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *steps, size_t n_steps,
+                           rm_unroll_kind kind, remat_graph **out)
 {
     rm_trace x;
     rm_kernels kernels = {0};
     TRY(rm_trace_of(ctx, u->g, steps, n_steps, &x));
     if (kind == RM_UNROLL_KERNELS) TRY(rm_kernels_find(ctx, &x, &kernels));
     for (uint32_t t = 0; t < n_steps; t++) {
-        if (steps[t].kind != REMAT_RUN) return rm_fail(ctx, REMAT_E_APPLIES, "step %u: a transfer is no node of a graph", t);
+        if (steps[t].kind != REMAT_RUN)
+            return rm_fail(ctx, REMAT_E_APPLIES, "step %u: a transfer is no node of a graph", t);
         const uint8_t phase = u->g->phase[steps[t].index];
-        TRY(rm_unroll_op(u, steps[t].index, t >= x.backward && phase == REMAT_FORWARD ? REMAT_BACKWARD : phase,
+        TRY(rm_unroll_op(u, steps[t].index,
+                         t >= x.backward && phase == REMAT_FORWARD ? REMAT_BACKWARD : phase,
                          kernels.n && kernels.fused[kernels.of[t]] ? kernels.of[t] : REMAT_NONE));
     }
     if (kind == RM_UNROLL_STEPS) u->delivers = u->now;
     return rm_unroll_end(ctx, u, out);
 }
 
-remat_status rm_unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_unroll_kind kind,
-                       remat_graph **out)
+remat_status rm_unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                       size_t n_steps, rm_unroll_kind kind, remat_graph **out)
 {
     rm_unroller u;
     remat_status status = rm_unroll_begin(ctx, g, &u);

@@ -1,8 +1,9 @@
 /* builder.c: collects values and ops, checks them, and freezes them into a graph of one block.
  *
- * The checks are the format's rules (docs/format.md): indices in range, one producer a value, no forward reference, an
- * alias that its op can honour, sums below 2^62. Places in messages are those of a remat-graph file ("nodes[7].in[1]").
- * Freezing is linear in the graph. Invariant: a builder with status != REMAT_OK stays so, and keeps the first message. */
+ * The checks are the format's rules (docs/format.md): indices in range, one producer a value, no
+ * forward reference, an alias that its op can honour, sums below 2^62. Places in messages are those
+ * of a remat-graph file ("nodes[7].in[1]"). Freezing is linear in the graph. Invariant: a builder
+ * with status != REMAT_OK stays so, and keeps the first message. */
 #include "graph/graph.h"
 
 #include <stdio.h>
@@ -41,10 +42,10 @@ void rm_builder_fail(remat_builder *b, remat_status status)
     b->error = b->ctx->error;
 }
 
-#define CHECK(b, call)                                                                                                         \
-    do {                                                                                                                       \
-        const remat_status status_ = (call);                                                                                   \
-        if (status_ != REMAT_OK) rm_builder_fail((b), status_);                                                                \
+#define CHECK(b, call)                                                                             \
+    do {                                                                                           \
+        const remat_status status_ = (call);                                                       \
+        if (status_ != REMAT_OK) rm_builder_fail((b), status_);                                    \
     } while (0)
 
 uint32_t rm_builder_text(remat_builder *b, const char *text)
@@ -99,24 +100,30 @@ void remat_builder_value_set(remat_builder *b, uint32_t value, remat_value_attr 
     case REMAT_VALUE_ALIAS:
         if (x >= 0 && x < UINT32_MAX) v->alias = (uint32_t)x;
         else if (x == REMAT_ABSENT) v->alias = REMAT_NONE;
-        else CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: alias %lld is not a value", value, (long long)x));
+        else
+            CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: alias %lld is not a value", value,
+                             (long long)x));
         return;
     case REMAT_VALUE_KIND:
         if (x < REMAT_TEMPORARY || x > REMAT_CONST)
-            CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: there is no kind %lld", value, (long long)x));
+            CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: there is no kind %lld", value,
+                             (long long)x));
         else v->kind = (uint32_t)x;
         return;
     case REMAT_VALUE_ROOT:
     case REMAT_VALUE_PRODUCER: break;
     }
-    CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: attribute %d cannot be set", value, (int)attr));
+    CHECK(b,
+          rm_fail(b->ctx, REMAT_E_USAGE, "value %u: attribute %d cannot be set", value, (int)attr));
 }
 
-void remat_builder_value_tensor(remat_builder *b, uint32_t value, const char *dtype, const int64_t *shape, uint32_t rank)
+void remat_builder_value_tensor(remat_builder *b, uint32_t value, const char *dtype,
+                                const int64_t *shape, uint32_t rank)
 {
     if (b->status != REMAT_OK) return;
     if (value >= b->values.n || b->dims.n + rank > MAX_INDEX) {
-        CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: no such value, or too many dimensions", value));
+        CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "value %u: no such value, or too many dimensions",
+                         value));
         return;
     }
     CHECK(b, RM_RESERVE(b->ctx, b->dims, rank));
@@ -131,7 +138,8 @@ void remat_builder_value_tensor(remat_builder *b, uint32_t value, const char *dt
 
 static uint32_t push_list(remat_builder *b, const uint32_t *list, uint32_t n)
 {
-    if (b->lists.n + n > MAX_INDEX) CHECK(b, rm_fail(b->ctx, REMAT_E_INPUT, "more than 4294967293 edges"));
+    if (b->lists.n + n > MAX_INDEX)
+        CHECK(b, rm_fail(b->ctx, REMAT_E_INPUT, "more than 4294967293 edges"));
     else CHECK(b, RM_RESERVE(b->ctx, b->lists, n));
     if (b->status != REMAT_OK) return 0;
     const uint32_t begin = (uint32_t)b->lists.n;
@@ -140,8 +148,8 @@ static uint32_t push_list(remat_builder *b, const uint32_t *list, uint32_t n)
     return begin;
 }
 
-uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in, uint32_t n_in, const uint32_t *out,
-                          uint32_t n_out)
+uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in, uint32_t n_in,
+                          const uint32_t *out, uint32_t n_out)
 {
     const size_t index = b->ops.n;
     if (index >= MAX_INDEX) CHECK(b, rm_fail(b->ctx, REMAT_E_INPUT, "more than 4294967293 ops"));
@@ -167,10 +175,14 @@ void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int
         return;
     }
     rm_op_record *o = &b->ops.items[op];
-    const int64_t most[] = {
-        [REMAT_OP_PHASE] = REMAT_BACKWARD, [REMAT_OP_CLASS] = REMAT_CLASS_RANDOM, [REMAT_OP_PINNED] = 1, [REMAT_OP_REPLAY] = 1};
-    if ((unsigned)attr > REMAT_OP_REPLAY || ((unsigned)attr >= REMAT_OP_PHASE && (x < 0 || x > most[attr]))) {
-        CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "op %u: attribute %d cannot be %lld", op, (int)attr, (long long)x));
+    const int64_t most[] = {[REMAT_OP_PHASE] = REMAT_BACKWARD,
+                            [REMAT_OP_CLASS] = REMAT_CLASS_RANDOM,
+                            [REMAT_OP_PINNED] = 1,
+                            [REMAT_OP_REPLAY] = 1};
+    if ((unsigned)attr > REMAT_OP_REPLAY ||
+        ((unsigned)attr >= REMAT_OP_PHASE && (x < 0 || x > most[attr]))) {
+        CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "op %u: attribute %d cannot be %lld", op, (int)attr,
+                         (long long)x));
         return;
     }
     switch (attr) {
@@ -199,16 +211,18 @@ void remat_builder_output(remat_builder *b, uint32_t value)
 
 /* ---- checks ---- */
 
-static remat_status bad(remat_ctx *ctx, const char *list, size_t i, const char *field, const char *reason)
+static remat_status bad(remat_ctx *ctx, const char *list, size_t i, const char *field,
+                        const char *reason)
 {
     char place[80];
     snprintf(place, sizeof place, "%s[%zu]%s%s", list, i, *field ? "." : "", field);
     return rm_fail_at(ctx, REMAT_E_INPUT, place, "%s", reason);
 }
 
-/* At nodes[op].field[item]: says what is wrong with value `v`, and names `other`, another index, behind it. */
-static remat_status bad_item(remat_ctx *ctx, size_t op, const char *field, uint32_t item, uint32_t v, const char *what,
-                             size_t other)
+/* At nodes[op].field[item]: says what is wrong with value `v`, and names `other`, another index,
+ * behind it. */
+static remat_status bad_item(remat_ctx *ctx, size_t op, const char *field, uint32_t item,
+                             uint32_t v, const char *what, size_t other)
 {
     char place[80];
     snprintf(place, sizeof place, "nodes[%zu].%s[%u]", op, field, item);
@@ -226,13 +240,15 @@ static remat_status check_values(remat_builder *b, uint32_t *root, int64_t *stor
             return bad(ctx, "values", i, "size", "the sizes add up to 2^62 or more");
         root[i] = (uint32_t)i;
         if (v->alias != REMAT_NONE) {
-            if (v->storage != REMAT_ABSENT) return bad(ctx, "values", i, "storage", "an alias has no storage of its own");
+            if (v->storage != REMAT_ABSENT)
+                return bad(ctx, "values", i, "storage", "an alias has no storage of its own");
             if (v->alias >= i) return bad(ctx, "values", i, "alias", "must name an earlier value");
             root[i] = root[v->alias];
             continue;
         }
         for (uint32_t k = 0; k < v->n_dims; k++)
-            if (b->dims.items[v->dims_begin + k] < 0 || b->dims.items[v->dims_begin + k] >= RM_MAX_SUM)
+            if (b->dims.items[v->dims_begin + k] < 0 ||
+                b->dims.items[v->dims_begin + k] >= RM_MAX_SUM)
                 return bad(ctx, "values", i, "shape", "must not be negative or 2^62 and more");
         const int64_t storage = v->storage == REMAT_ABSENT ? v->size : v->storage;
         if (storage < 0) return bad(ctx, "values", i, "storage", "must not be negative");
@@ -252,11 +268,13 @@ static remat_status check_op_numbers(remat_builder *b, size_t i, int64_t *costs,
     if (o->cost >= RM_MAX_SUM || (o->cost > 0 && (*costs += o->cost) >= RM_MAX_SUM))
         return bad(b->ctx, "nodes", i, "cost", "the costs add up to 2^62 or more");
     if (o->workspace >= RM_MAX_SUM || (*bytes += o->workspace) >= RM_MAX_SUM)
-        return bad(b->ctx, "nodes", i, "workspace", "storages and workspaces add up to 2^62 or more");
+        return bad(b->ctx, "nodes", i, "workspace",
+                   "storages and workspaces add up to 2^62 or more");
     return REMAT_OK;
 }
 
-/* Which value of the op at hand hands its storage instance to an alias output: by root, the first input, else the first output. */
+/* Which value of the op at hand hands its storage instance to an alias output: by root, the first
+ * input, else the first output. */
 typedef struct holder {
     size_t op_plus_1;
     uint32_t value;
@@ -267,22 +285,28 @@ static void offer(holder *holders, uint32_t root, size_t op, uint32_t value)
     if (holders[root].op_plus_1 != op + 1) holders[root] = (holder){op + 1, value};
 }
 
-static remat_status check_ops(remat_builder *b, const uint32_t *root, int64_t storages, uint32_t *producer, uint32_t *source)
+static remat_status check_ops(remat_builder *b, const uint32_t *root, int64_t storages,
+                              uint32_t *producer, uint32_t *source)
 {
     remat_ctx *ctx = b->ctx;
     holder *holders;
     TRY(RM_SCRATCH(ctx, holders, b->values.n));
     const size_t n_values = b->values.n;
     uint32_t n_out = 0;
-    int64_t costs = 0, bytes = storages; /* with all workspaces, so that keep-all's memory cannot overflow */
+    int64_t costs = 0,
+            bytes = storages; /* with all workspaces, so that keep-all's memory cannot overflow */
     for (size_t i = 0; i < n_values; i++) producer[i] = REMAT_NONE;
-    for (size_t i = 0; i < b->ops.n; i++) { /* producers first, so that a forward reference can be told from a resident value */
+    for (size_t i = 0; i < b->ops.n;
+         i++) { /* producers first, so that a forward reference can be told from a resident value */
         const rm_op_record *o = &b->ops.items[i];
         for (uint32_t k = 0; k < o->n_out; k++) {
             const uint32_t v = b->lists.items[o->out_begin + k];
-            if (v >= n_values) return bad_item(ctx, i, "out", k, v, "does not exist: the number of values is ", n_values);
+            if (v >= n_values)
+                return bad_item(ctx, i, "out", k, v, "does not exist: the number of values is ",
+                                n_values);
             if (producer[v] != REMAT_NONE)
-                return bad_item(ctx, i, "out", k, v, "has two producers; the other is node ", producer[v]);
+                return bad_item(ctx, i, "out", k, v, "has two producers; the other is node ",
+                                producer[v]);
             producer[v] = (uint32_t)i;
         }
     }
@@ -291,9 +315,12 @@ static remat_status check_ops(remat_builder *b, const uint32_t *root, int64_t st
         TRY(check_op_numbers(b, i, &costs, &bytes));
         for (uint32_t k = 0; k < o->n_in; k++) {
             const uint32_t v = b->lists.items[o->in_begin + k];
-            if (v >= n_values) return bad_item(ctx, i, "in", k, v, "does not exist: the number of values is ", n_values);
+            if (v >= n_values)
+                return bad_item(ctx, i, "in", k, v, "does not exist: the number of values is ",
+                                n_values);
             if (producer[v] != REMAT_NONE && producer[v] >= i)
-                return bad_item(ctx, i, "in", k, v, "is read before it is made, by node ", producer[v]);
+                return bad_item(ctx, i, "in", k, v, "is read before it is made, by node ",
+                                producer[v]);
             offer(holders, root[v], i, v);
         }
         for (uint32_t k = 0; k < o->n_out; k++, n_out++) {
@@ -302,30 +329,35 @@ static remat_status check_ops(remat_builder *b, const uint32_t *root, int64_t st
             if (root[v] != v) {
                 if (holders[root[v]].op_plus_1 == i + 1) source[n_out] = holders[root[v]].value;
                 else
-                    return bad_item(ctx, i, "out", k, v,
-                                    "is an alias, but no input of the op shares its storage, that of value ", root[v]);
+                    return bad_item(
+                        ctx, i, "out", k, v,
+                        "is an alias, but no input of the op shares its storage, that of value ",
+                        root[v]);
             }
             offer(holders, root[v], i, v);
         }
     }
     for (size_t i = 0; i < n_values; i++)
         if (producer[i] == REMAT_NONE && producer[root[i]] != REMAT_NONE)
-            return bad(ctx, "values", i, "alias", "no op makes this value, yet it aliases one that an op makes");
+            return bad(ctx, "values", i, "alias",
+                       "no op makes this value, yet it aliases one that an op makes");
     for (size_t i = 0; i < b->outputs.n; i++)
-        if (b->outputs.items[i] >= n_values) return bad(ctx, "outputs", i, "", "this value does not exist");
+        if (b->outputs.items[i] >= n_values)
+            return bad(ctx, "outputs", i, "", "this value does not exist");
     return REMAT_OK;
 }
 
 /* ---- freezing ---- */
 
-/* Lays the arrays of a graph out in one block: called once with base NULL to learn the size, once to set the pointers. */
+/* Lays the arrays of a graph out in one block: called once with base NULL to learn the size, once
+ * to set the pointers. */
 static size_t carve(remat_graph *g, unsigned char *base)
 {
     size_t used = (sizeof *g + 15) / 16 * 16;
-#define ARRAY(field, n)                                                                                                        \
-    do {                                                                                                                       \
-        if (base) g->field = (void *)(base + used);                                                                            \
-        used += ((size_t)(n) * sizeof *g->field + 15) / 16 * 16;                                                               \
+#define ARRAY(field, n)                                                                            \
+    do {                                                                                           \
+        if (base) g->field = (void *)(base + used);                                                \
+        used += ((size_t)(n) * sizeof *g->field + 15) / 16 * 16;                                   \
     } while (0)
     const size_t v = g->n_values, o = g->n_ops;
     ARRAY(size, v);
@@ -368,7 +400,8 @@ static size_t carve(remat_graph *g, unsigned char *base)
     return used;
 }
 
-static void fill_values(const remat_builder *b, remat_graph *g, const uint32_t *root, const uint32_t *producer)
+static void fill_values(const remat_builder *b, remat_graph *g, const uint32_t *root,
+                        const uint32_t *producer)
 {
     uint32_t n_dims = 0;
     for (uint32_t i = 0; i < g->n_values; i++) {
@@ -376,7 +409,9 @@ static void fill_values(const remat_builder *b, remat_graph *g, const uint32_t *
         g->size[i] = v->size;
         g->alias[i] = v->alias;
         g->root[i] = root[i];
-        g->storage[i] = root[i] != i ? g->storage[root[i]] : v->storage == REMAT_ABSENT ? v->size : v->storage;
+        g->storage[i] = root[i] != i                 ? g->storage[root[i]]
+                        : v->storage == REMAT_ABSENT ? v->size
+                                                     : v->storage;
         g->producer[i] = producer[i];
         g->value_kind[i] = (uint8_t)v->kind;
         g->value_name[i] = v->name;
@@ -385,11 +420,13 @@ static void fill_values(const remat_builder *b, remat_graph *g, const uint32_t *
         g->value_original[i] = v->original;
         g->value_now[v->original] = i;
         g->dims_begin[i] = n_dims;
-        for (uint32_t k = 0; k < v->n_dims; k++) g->dims[n_dims++] = b->dims.items[v->dims_begin + k];
+        for (uint32_t k = 0; k < v->n_dims; k++)
+            g->dims[n_dims++] = b->dims.items[v->dims_begin + k];
         if (root[i] == i && producer[i] == REMAT_NONE) g->resident_bytes += g->storage[i];
     }
     g->dims_begin[g->n_values] = n_dims;
-    for (uint32_t i = 0; i < g->n_outputs; i++) g->is_output[g->outputs[i] = b->outputs.items[i]] = 1;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        g->is_output[g->outputs[i] = b->outputs.items[i]] = 1;
 }
 
 static void fill_ops(const remat_builder *b, remat_graph *g, const uint32_t *source)
@@ -428,7 +465,8 @@ static remat_status freeze(remat_builder *b, remat_graph **out)
     remat_ctx *ctx = b->ctx;
     uint32_t *root, *producer, *source;
     size_t n_in = 0, n_out = 0;
-    for (size_t i = 0; i < b->ops.n; i++) n_in += b->ops.items[i].n_in, n_out += b->ops.items[i].n_out;
+    for (size_t i = 0; i < b->ops.n; i++)
+        n_in += b->ops.items[i].n_in, n_out += b->ops.items[i].n_out;
     TRY(RM_SCRATCH(ctx, root, b->values.n));
     TRY(RM_SCRATCH(ctx, producer, b->values.n));
     TRY(RM_SCRATCH(ctx, source, n_out));
@@ -436,20 +474,21 @@ static remat_status freeze(remat_builder *b, remat_graph **out)
     TRY(check_values(b, root, &storages));
     TRY(check_ops(b, root, storages, producer, source));
 
-    remat_graph head = {.heap = ctx->heap,
-                        .n_ops = (uint32_t)b->ops.n,
-                        .n_values = (uint32_t)b->values.n,
-                        .n_outputs = (uint32_t)b->outputs.n,
-                        .n_in = (uint32_t)n_in,
-                        .n_out = (uint32_t)n_out,
-                        .n_dims = (uint32_t)b->dims.n,
-                        .n_text = (uint32_t)b->text.n,
-                        .n_original_ops = b->original ? b->original->n_original_ops : (uint32_t)b->ops.n,
-                        .n_original_values = b->original ? b->original->n_original_values : (uint32_t)b->values.n,
-                        .flags = b->flags,
-                        .name = b->name,
-                        .given_unit = b->cost_unit,
-                        .extra = b->extra};
+    remat_graph head = {
+        .heap = ctx->heap,
+        .n_ops = (uint32_t)b->ops.n,
+        .n_values = (uint32_t)b->values.n,
+        .n_outputs = (uint32_t)b->outputs.n,
+        .n_in = (uint32_t)n_in,
+        .n_out = (uint32_t)n_out,
+        .n_dims = (uint32_t)b->dims.n,
+        .n_text = (uint32_t)b->text.n,
+        .n_original_ops = b->original ? b->original->n_original_ops : (uint32_t)b->ops.n,
+        .n_original_values = b->original ? b->original->n_original_values : (uint32_t)b->values.n,
+        .flags = b->flags,
+        .name = b->name,
+        .given_unit = b->cost_unit,
+        .extra = b->extra};
     head.block_size = carve(&head, NULL);
     remat_graph *g = rm_alloc(ctx, head.block_size);
     if (!g) return REMAT_E_MEMORY;

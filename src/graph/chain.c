@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *place_of(char *buffer, size_t size, uint32_t stage, uint32_t n_stages, const char *field)
+static const char *place_of(char *buffer, size_t size, uint32_t stage, uint32_t n_stages,
+                            const char *field)
 {
     if (stage == 0) snprintf(buffer, size, "input.%s", field);
     else if (stage > n_stages) snprintf(buffer, size, "loss.%s", field);
@@ -18,28 +19,33 @@ static remat_status check(remat_ctx *ctx, const remat_stage *stages, uint32_t n_
 {
     char place[80];
     int64_t bytes = 0, time = 0;
-    if (n_stages == 0) return rm_fail_at(ctx, REMAT_E_INPUT, "stages", "a chain needs at least one stage");
+    if (n_stages == 0)
+        return rm_fail_at(ctx, REMAT_E_INPUT, "stages", "a chain needs at least one stage");
     for (uint32_t i = 0; i <= n_stages + 1; i++) {
         const remat_stage *s = &stages[i];
         const struct {
             const char *name;
             int64_t x;
             int64_t *sum;
-        } fields[] = {{"a", s->a, &bytes},   {"abar", s->abar, &bytes}, {"delta", s->delta, &bytes}, {"of", s->of, &bytes},
-                      {"ob", s->ob, &bytes}, {"keep", s->keep, &bytes}, {"tf", s->tf, &time},        {"tb", s->tb, &time}};
+        } fields[] = {{"a", s->a, &bytes},   {"abar", s->abar, &bytes}, {"delta", s->delta, &bytes},
+                      {"of", s->of, &bytes}, {"ob", s->ob, &bytes},     {"keep", s->keep, &bytes},
+                      {"tf", s->tf, &time},  {"tb", s->tb, &time}};
         for (size_t k = 0; k < RM_LEN(fields); k++) {
             if (fields[k].x < 0)
-                return rm_fail_at(ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name),
+                return rm_fail_at(ctx, REMAT_E_INPUT,
+                                  place_of(place, sizeof place, i, n_stages, fields[k].name),
                                   "must not be negative");
             if (fields[k].x >= RM_MAX_SUM || (*fields[k].sum += fields[k].x) >= RM_MAX_SUM)
-                return rm_fail_at(ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name),
-                                  "the %s add up to 2^62 or more", fields[k].sum == &bytes ? "sizes" : "times");
+                return rm_fail_at(
+                    ctx, REMAT_E_INPUT, place_of(place, sizeof place, i, n_stages, fields[k].name),
+                    "the %s add up to 2^62 or more", fields[k].sum == &bytes ? "sizes" : "times");
         }
     }
     for (uint32_t i = 1; i <= n_stages; i++)
         if (stages[i].abar < stages[i].a) {
             rm_warn(ctx,
-                    "%s: abar is smaller than a, which it contains: the numbers are used as they are, and no plan is called "
+                    "%s: abar is smaller than a, which it contains: the numbers are used as they "
+                    "are, and no plan is called "
                     "optimal",
                     place_of(place, sizeof place, i, n_stages, "abar"));
             break;
@@ -47,7 +53,8 @@ static remat_status check(remat_ctx *ctx, const remat_stage *stages, uint32_t n_
     return REMAT_OK;
 }
 
-remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_stage *stages, remat_chain **out)
+remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_stage *stages,
+                          remat_chain **out)
 {
     const uint32_t n = head->n_stages + 2;
     TRY(check(ctx, stages, head->n_stages));
@@ -58,12 +65,14 @@ remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_s
     if (!c) return REMAT_E_MEMORY;
     *c = (remat_chain){.heap = ctx->heap, .block_size = size, .n_stages = head->n_stages};
     memcpy(c->stages, stages, n * sizeof *stages);
-    c->stages[0] = (remat_stage){.a = stages[0].a, .delta = stages[0].delta}; /* an input has nothing else */
+    c->stages[0] =
+        (remat_stage){.a = stages[0].a, .delta = stages[0].delta}; /* an input has nothing else */
     char *text = (char *)(c->stages + n);
     const struct {
         const char **to;
         const char *from;
-    } heads[] = {{&c->name, head->name}, {&c->size_unit, head->size_unit}, {&c->cost_unit, head->cost_unit}};
+    } heads[] = {
+        {&c->name, head->name}, {&c->size_unit, head->size_unit}, {&c->cost_unit, head->cost_unit}};
     for (size_t i = 0; i < RM_LEN(heads) + n; i++) {
         const char **to = i < RM_LEN(heads) ? heads[i].to : &c->stages[i - RM_LEN(heads)].name;
         const char *from = i < RM_LEN(heads) ? heads[i].from : stages[i - RM_LEN(heads)].name;
@@ -95,7 +104,8 @@ void rm_chain_digest(const remat_chain *c, char digest[80])
 bool rm_chain_is_plain(const remat_chain *c)
 {
     for (uint32_t l = 1; l <= c->n_stages; l++)
-        if (c->stages[l].abar < c->stages[l].a || c->stages[l].delta != c->stages[l].a) return false;
+        if (c->stages[l].abar < c->stages[l].a || c->stages[l].delta != c->stages[l].a)
+            return false;
     return c->stages[0].delta == c->stages[0].a;
 }
 
@@ -112,7 +122,9 @@ int64_t rm_chain_need(const remat_chain *c, uint32_t *stage)
     *stage = 1;
     for (uint32_t l = 1; l <= c->n_stages + 1; l++) {
         const remat_stage *s = &c->stages[l], *before = s - 1;
-        const int64_t input = l == 1 ? before->a : c->stages[0].a + (before->a < before->abar ? before->a : before->abar);
+        const int64_t input =
+            l == 1 ? before->a
+                   : c->stages[0].a + (before->a < before->abar ? before->a : before->abar);
         kept += s->keep;
         const int64_t backward = input + s->delta + s->abar + before->delta + s->ob + kept,
                       forward = input + s->abar + s->of + kept;

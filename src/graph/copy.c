@@ -1,4 +1,5 @@
-/* copy.c: all that a value or an op carries, from a frozen graph into a builder. A builder that has failed stays as it is. */
+/* copy.c: all that a value or an op carries, from a frozen graph into a builder. A builder that has
+ * failed stays as it is. */
 #include "graph/copy.h"
 
 uint32_t rm_copy_value(remat_builder *b, const remat_graph *g, uint32_t v, const char *name)
@@ -16,9 +17,11 @@ uint32_t rm_copy_value(remat_builder *b, const remat_graph *g, uint32_t v, const
     return value;
 }
 
-uint32_t rm_copy_op(remat_builder *b, const remat_graph *g, uint32_t op, const char *name, const uint32_t *list)
+uint32_t rm_copy_op(remat_builder *b, const remat_graph *g, uint32_t op, const char *name,
+                    const uint32_t *list)
 {
-    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op], n_out = g->out_begin[op + 1] - g->out_begin[op];
+    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op],
+                   n_out = g->out_begin[op + 1] - g->out_begin[op];
     const uint32_t copied = remat_builder_op(b, name, list, n_in, list + n_in, n_out);
     remat_builder_op_target(b, copied, rm_text(g, g->op_target[op]));
     const uint32_t extra = rm_builder_text(b, rm_text(g, g->op_extra[op]));

@@ -1,7 +1,8 @@
-/* demand.c: depth first over what is asked for, with a stack of our own: graphs are as deep as files say.
+/* demand.c: depth first over what is asked for, with a stack of our own: graphs are as deep as
+ * files say.
  *
- * The stack holds ops whose inputs are being seen to. Each waits for the one above it, so they are distinct ancestors of each other and
- * n_ops frames are enough. O(inputs of the ops that run). */
+ * The stack holds ops whose inputs are being seen to. Each waits for the one above it, so they are
+ * distinct ancestors of each other and n_ops frames are enough. O(inputs of the ops that run). */
 #include "graph/demand.h"
 
 remat_status rm_demand_begin(remat_ctx *ctx, rm_demand *d, uint32_t n_ops)

@@ -1,4 +1,5 @@
-/* graph.c: reading a frozen graph. Every accessor answers out-of-range indices with "", REMAT_ABSENT or an empty list. */
+/* graph.c: reading a frozen graph. Every accessor answers out-of-range indices with "",
+ * REMAT_ABSENT or an empty list. */
 #include "graph/graph.h"
 
 void remat_graph_free(remat_graph *graph)
@@ -21,7 +22,10 @@ const char *remat_graph_cost_model(const remat_graph *g) { return g->cost_model;
 const char *remat_graph_cost_unit(const remat_graph *g) { return g->cost_unit; }
 uint32_t remat_graph_n_ops(const remat_graph *g) { return g->n_ops; }
 uint32_t remat_graph_n_values(const remat_graph *g) { return g->n_values; }
-const char *remat_graph_op_name(const remat_graph *g, uint32_t op) { return op < g->n_ops ? rm_text(g, g->op_name[op]) : ""; }
+const char *remat_graph_op_name(const remat_graph *g, uint32_t op)
+{
+    return op < g->n_ops ? rm_text(g, g->op_name[op]) : "";
+}
 const char *remat_graph_op_target(const remat_graph *g, uint32_t op)
 {
     return op < g->n_ops ? rm_text(g, g->op_target[op]) : "";
@@ -55,12 +59,14 @@ int64_t remat_graph_value_get(const remat_graph *g, uint32_t value, remat_value_
     case REMAT_VALUE_ALIAS: return g->alias[value] == REMAT_NONE ? REMAT_ABSENT : g->alias[value];
     case REMAT_VALUE_KIND: return g->value_kind[value];
     case REMAT_VALUE_ROOT: return g->root[value];
-    case REMAT_VALUE_PRODUCER: return g->producer[value] == REMAT_NONE ? REMAT_ABSENT : g->producer[value];
+    case REMAT_VALUE_PRODUCER:
+        return g->producer[value] == REMAT_NONE ? REMAT_ABSENT : g->producer[value];
     }
     return REMAT_ABSENT;
 }
 
-static const uint32_t *list(const uint32_t *items, const uint32_t *begin, uint32_t op, uint32_t n_ops, uint32_t *n)
+static const uint32_t *list(const uint32_t *items, const uint32_t *begin, uint32_t op,
+                            uint32_t n_ops, uint32_t *n)
 {
     *n = op < n_ops ? begin[op + 1] - begin[op] : 0;
     return op < n_ops ? items + begin[op] : items;

@@ -1,8 +1,8 @@
 /* graph.h: the frozen graph and the builder behind it. docs/model.md says what the fields mean.
  *
- * Arrays are indexed by value or by op; lists are CSR: the inputs of `op` are in[in_begin[op] .. in_begin[op + 1]).
- * Every op reads only resident values and values made by earlier ops, so array order is a valid schedule (keep-all).
- * Strings are offsets into `text`, where offset 0 is "". */
+ * Arrays are indexed by value or by op; lists are CSR: the inputs of `op` are in[in_begin[op] ..
+ * in_begin[op + 1]). Every op reads only resident values and values made by earlier ops, so array
+ * order is a valid schedule (keep-all). Strings are offsets into `text`, where offset 0 is "". */
 #ifndef RM_GRAPH_H
 #define RM_GRAPH_H
 
@@ -33,26 +33,41 @@ struct remat_graph {
     int64_t *dims;
 
     uint32_t *in_begin, *in, *out_begin, *out;
-    uint32_t *out_source; /* parallel to out: the input (or earlier output) whose storage instance an alias output takes;
-                             REMAT_NONE: a new storage */
-    int64_t *cost, *given_cost, *flops, *workspace; /* given_cost, flops: REMAT_ABSENT where the file has none */
+    uint32_t *out_source; /* parallel to out: the input (or earlier output) whose storage instance
+                             an alias output takes; REMAT_NONE: a new storage */
+    int64_t *cost, *given_cost, *flops,
+        *workspace; /* given_cost, flops: REMAT_ABSENT where the file has none */
     uint32_t *op_name, *op_target, *op_extra;
     uint32_t *op_original;
-    uint32_t *kernel; /* ops with the same number fuse, and with no others; REMAT_NONE: as fusion finds */
-    uint8_t *phase, *op_class, *pinned, *replay; /* pinned: in effect; explicit or random without replay */
-    uint8_t *says_pinned;                        /* pinned: in the file */
+    uint32_t *
+        kernel; /* ops with the same number fuse, and with no others; REMAT_NONE: as fusion finds */
+    uint8_t *phase, *op_class, *pinned,
+        *replay;          /* pinned: in effect; explicit or random without replay */
+    uint8_t *says_pinned; /* pinned: in the file */
     uint32_t *outputs;
 
-    uint32_t *op_now, *value_now; /* by original index: index here, or REMAT_NONE if prepare dropped it */
+    uint32_t *op_now,
+        *value_now; /* by original index: index here, or REMAT_NONE if prepare dropped it */
     char *text;
 };
 
-static inline const char *rm_text(const remat_graph *g, uint32_t offset) { return g->text + offset; }
-static inline bool rm_is_resident(const remat_graph *g, uint32_t value) { return g->producer[g->root[value]] == REMAT_NONE; }
-static inline bool rm_owns_storage(const remat_graph *g, uint32_t value) { return g->root[value] == value; }
-bool rm_is_view_op(const remat_graph *g, uint32_t op); /* it has outputs, and all of them are aliases */
+static inline const char *rm_text(const remat_graph *g, uint32_t offset)
+{
+    return g->text + offset;
+}
+static inline bool rm_is_resident(const remat_graph *g, uint32_t value)
+{
+    return g->producer[g->root[value]] == REMAT_NONE;
+}
+static inline bool rm_owns_storage(const remat_graph *g, uint32_t value)
+{
+    return g->root[value] == value;
+}
+bool rm_is_view_op(const remat_graph *g,
+                   uint32_t op); /* it has outputs, and all of them are aliases */
 
-/* ---- builder (builder.c): what the readers, the zoo, prepare and the public builder fill in ---- */
+/* ---- builder (builder.c): what the readers, the zoo, prepare and the public builder fill in ----
+ */
 
 typedef struct rm_value_record {
     int64_t size, storage; /* storage: REMAT_ABSENT: as size */
@@ -78,7 +93,8 @@ struct remat_builder {
     RM_VEC(uint32_t) outputs;
     RM_VEC(int64_t) dims;
     RM_VEC(char) text;
-    const remat_graph *original; /* prepare: where `original` indices, flags and digest come from; else NULL */
+    const remat_graph
+        *original; /* prepare: where `original` indices, flags and digest come from; else NULL */
     unsigned flags;
 };
 
@@ -90,9 +106,11 @@ void rm_builder_fail(remat_builder *b, remat_status status);  /* remembers ctx->
 void rm_graph_digest(const remat_graph *g, char digest[80]); /* digest.c */
 remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g,
                            const char *model); /* cost.c: sets the costs; NULL: the default model */
-remat_status rm_cost_unit(remat_ctx *ctx, const char *model, const char **unit); /* NULL for "given" */
+remat_status rm_cost_unit(remat_ctx *ctx, const char *model,
+                          const char **unit); /* NULL for "given" */
 /* prepare.c: a copy with the flags applied, all but REMAT_FUSE, and costs by the model. */
-remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model, remat_graph **out);
+remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
+                        const char *cost_model, remat_graph **out);
 /* Marks the ops that REMAT_DCE keeps, given the other flags; `live` is zeroed. */
 remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live);
 
@@ -101,7 +119,8 @@ typedef struct rm_need {
     uint32_t op;
 } rm_need;
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out); /* need.c */
-/* Marks the storages (by root value; `marked` is zeroed) that are in memory at `op` whatever the schedule. */
+/* Marks the storages (by root value; `marked` is zeroed) that are in memory at `op` whatever the
+ * schedule. */
 remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, uint8_t *marked);
 
 #endif

@@ -1,18 +1,20 @@
-/* liveness.c: the storage instances of a schedule, and memory at each step. This is the model of docs/model.md as the
- * planners and the lowering use it; src/verify has its own copy of the truth.
+/* liveness.c: the storage instances of a schedule, and memory at each step. This is the model of
+ * docs/model.md as the planners and the lowering use it; src/verify has its own copy of the truth.
  *
- * One forward scan keeps, for every value, the storage instance that its newest instance refers to. A read moves that
- * instance's death to the reading step; a run makes new instances, or, for an alias output, takes over the instance of
- * its source. The newest instances of the graph's outputs never die. Memory is a prefix sum over births and deaths.
- * O(steps + reads). */
+ * One forward scan keeps, for every value, the storage instance that its newest instance refers to.
+ * A read moves that instance's death to the reading step; a run makes new instances, or, for an
+ * alias output, takes over the instance of its source. The newest instances of the graph's outputs
+ * never die. Memory is a prefix sum over births and deaths. O(steps + reads). */
 #include "graph/schedule.h"
 
 #include <inttypes.h>
 
-static remat_status count_instances(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, size_t *n)
+static remat_status count_instances(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                                    size_t n_steps, size_t *n)
 {
     *n = 0;
-    if (n_steps >= REMAT_NONE) return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long", n_steps);
+    if (n_steps >= REMAT_NONE)
+        return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long", n_steps);
     for (size_t t = 0; t < n_steps; t++) {
         if (steps[t].kind == REMAT_FETCH) ++*n;
         if (steps[t].kind != REMAT_RUN) continue;
@@ -22,9 +24,11 @@ static remat_status count_instances(remat_ctx *ctx, const remat_graph *g, const 
     return REMAT_OK;
 }
 
-static void read_value(const remat_graph *g, uint32_t value, uint32_t step, const uint32_t *now, rm_instance *instances)
+static void read_value(const remat_graph *g, uint32_t value, uint32_t step, const uint32_t *now,
+                       rm_instance *instances)
 {
-    if (!rm_is_resident(g, value)) instances[now[value]].last_read = instances[now[value]].death = step;
+    if (!rm_is_resident(g, value))
+        instances[now[value]].last_read = instances[now[value]].death = step;
 }
 
 static uint32_t make(rm_liveness *l, uint32_t value, uint32_t step)
@@ -33,13 +37,16 @@ static uint32_t make(rm_liveness *l, uint32_t value, uint32_t step)
     return (uint32_t)l->n_instances++;
 }
 
-static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_liveness *l)
+static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                               size_t n_steps, rm_liveness *l)
 {
     for (size_t i = 0; i < l->n_instances; i++) { /* differences */
         const rm_instance *x = &l->instances[i];
         int64_t *from = &l->memory[x->birth], *to = &l->memory[x->death + 1];
-        if (rm_add_overflows(*from, g->storage[x->root], from) || rm_add_overflows(*to, -g->storage[x->root], to))
-            return rm_fail(ctx, REMAT_E_PLAN, "step %" PRIu32 ": memory passes 2^62 bytes", x->birth);
+        if (rm_add_overflows(*from, g->storage[x->root], from) ||
+            rm_add_overflows(*to, -g->storage[x->root], to))
+            return rm_fail(ctx, REMAT_E_PLAN, "step %" PRIu32 ": memory passes 2^62 bytes",
+                           x->birth);
     }
     int64_t live = g->resident_bytes;
     l->peak_bytes = g->resident_bytes;
@@ -61,14 +68,17 @@ remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t *out)
     *out = 0;
     const int64_t bandwidth = ctx->options.bandwidth;
     if (bandwidth == 0) return REMAT_OK;
-    const rm_uint128 cost = ((rm_uint128)bytes * 1000000000 + (rm_uint128)bandwidth - 1) / (rm_uint128)bandwidth;
+    const rm_uint128 cost =
+        ((rm_uint128)bytes * 1000000000 + (rm_uint128)bandwidth - 1) / (rm_uint128)bandwidth;
     if (cost >= (rm_uint128)RM_MAX_SUM)
-        return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 ": a transfer costs 2^62 or more", bandwidth);
+        return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 ": a transfer costs 2^62 or more",
+                       bandwidth);
     *out = (int64_t)cost;
     return REMAT_OK;
 }
 
-remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_liveness *out)
+remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                            size_t n_steps, rm_liveness *out)
 {
     rm_liveness l = {0};
     size_t n_instances;
@@ -83,9 +93,11 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
         int64_t cost = 0;
         if (steps[t].kind == REMAT_RUN) {
             cost = g->cost[index];
-            for (uint32_t k = g->in_begin[index]; k < g->in_begin[index + 1]; k++) read_value(g, g->in[k], t, now, l.instances);
+            for (uint32_t k = g->in_begin[index]; k < g->in_begin[index + 1]; k++)
+                read_value(g, g->in[k], t, now, l.instances);
             for (uint32_t k = g->out_begin[index]; k < g->out_begin[index + 1]; k++)
-                now[g->out[k]] = g->out_source[k] == REMAT_NONE ? make(&l, g->out[k], t) : now[g->out_source[k]];
+                now[g->out[k]] =
+                    g->out_source[k] == REMAT_NONE ? make(&l, g->out[k], t) : now[g->out_source[k]];
         } else {
             TRY(rm_transfer_cost(ctx, g->storage[index], &cost));
             if (steps[t].kind == REMAT_FETCH) now[index] = make(&l, index, t);
@@ -110,14 +122,16 @@ remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g, rm_liven
     return rm_liveness_of(ctx, g, steps, g->n_ops, out);
 }
 
-remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step *steps, size_t n_steps)
+remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step *steps,
+                               size_t n_steps)
 {
     for (size_t t = 0; t < n_steps; t++) {
         const bool run = steps[t].kind == REMAT_RUN;
         const uint32_t index = steps[t].index, n = run ? g->n_original_ops : g->n_original_values;
         const uint32_t now = index >= n ? REMAT_NONE : run ? g->op_now[index] : g->value_now[index];
         if (now == REMAT_NONE)
-            return rm_fail(ctx, REMAT_E_PLAN, "step %zu: there is no %s %" PRIu32, t, run ? "op" : "value", index);
+            return rm_fail(ctx, REMAT_E_PLAN, "step %zu: there is no %s %" PRIu32, t,
+                           run ? "op" : "value", index);
         steps[t].index = now;
     }
     return REMAT_OK;
@@ -126,5 +140,6 @@ remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step 
 void rm_steps_to_original(const remat_graph *g, remat_step *steps, size_t n_steps)
 {
     for (size_t t = 0; t < n_steps; t++)
-        steps[t].index = steps[t].kind == REMAT_RUN ? g->op_original[steps[t].index] : g->value_original[steps[t].index];
+        steps[t].index = steps[t].kind == REMAT_RUN ? g->op_original[steps[t].index]
+                                                    : g->value_original[steps[t].index];
 }

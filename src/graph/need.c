@@ -1,13 +1,15 @@
 /* need.c: the least budget that any schedule needs, whatever its order.
  *
- * While an op runs, its inputs, its outputs and its workspace are in memory together, and all that is resident. So is the
- * storage of a pinned op p (it has one instance only) at every op o with p -> ... -> o -> ... -> r, where r reads that
- * storage: p runs before the first run of o, r after it. The same holds if the storage is a graph output and p is an
- * ancestor of o. Need = the largest such sum. (Without offload: a fetch would make a second instance.)
+ * While an op runs, its inputs, its outputs and its workspace are in memory together, and all that
+ * is resident. So is the storage of a pinned op p (it has one instance only) at every op o with p
+ * -> ... -> o -> ... -> r, where r reads that storage: p runs before the first run of o, r after
+ * it. The same holds if the storage is a graph output and p is an ancestor of o. Need = the largest
+ * such sum. (Without offload: a fetch would make a second instance.)
  *
- * Reachability goes 64 pinned storages at a time: "p reaches o" one way over the ops, "o reaches a reader" the other
- * way, each one word per op, over the ops between the first maker and the last reader. O(edges there) a batch; after MOST_WORK the
- * rest of the pinned storages is left out, which weakens the bound but keeps it true. */
+ * Reachability goes 64 pinned storages at a time: "p reaches o" one way over the ops, "o reaches a
+ * reader" the other way, each one word per op, over the ops between the first maker and the last
+ * reader. O(edges there) a batch; after MOST_WORK the rest of the pinned storages is left out,
+ * which weakens the bound but keeps it true. */
 #include "graph/graph.h"
 
 #include <string.h>
@@ -19,14 +21,16 @@ typedef struct batch { /* up to 64 storages of pinned ops */
     unsigned n;
     uint64_t *own;   /* by op: bit i set if it makes storage i */
     uint64_t *below; /* by op: bit i set if the op that makes storage i is a proper ancestor */
-    uint64_t *above; /* by op: bit i set if a proper descendant reads storage i, or it is an output */
-    uint8_t *slot;   /* by root value: 1 + bit, for the storages at hand */
+    uint64_t
+        *above;    /* by op: bit i set if a proper descendant reads storage i, or it is an output */
+    uint8_t *slot; /* by root value: 1 + bit, for the storages at hand */
     uint32_t *last_reader;
     uint32_t from, to; /* the ops that the words above are right for */
     int64_t work;
 } batch;
 
-static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *list, uint32_t begin, uint32_t end)
+static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *list, uint32_t begin,
+                        uint32_t end)
 {
     uint64_t bits = 0;
     for (uint32_t k = begin; k < end; k++) {
@@ -47,7 +51,8 @@ static void propagate(const remat_graph *g, batch *b, const uint32_t *last_reade
     }
     for (uint32_t op = b->from; op < b->to; op++) b->own[op] = b->below[op] = b->above[op] = 0;
     for (unsigned i = 0; i < b->n; i++)
-        if (g->producer[b->storage[i]] < b->to) b->own[g->producer[b->storage[i]]] |= UINT64_C(1) << i;
+        if (g->producer[b->storage[i]] < b->to)
+            b->own[g->producer[b->storage[i]]] |= UINT64_C(1) << i;
     uint64_t kept_to_end = 0;
     for (unsigned i = 0; i < b->n; i++)
         if (last_reader[b->storage[i]] > g->n_ops) kept_to_end |= UINT64_C(1) << i;
@@ -60,7 +65,8 @@ static void propagate(const remat_graph *g, batch *b, const uint32_t *last_reade
         }
     }
     for (uint32_t op = b->to; op-- > b->from;) {
-        const uint64_t from_here = b->above[op] | bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]);
+        const uint64_t from_here =
+            b->above[op] | bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]);
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t p = g->producer[g->in[k]];
             if (p != REMAT_NONE && p >= b->from) b->above[p] |= from_here;
@@ -68,12 +74,14 @@ static void propagate(const remat_graph *g, batch *b, const uint32_t *last_reade
     }
 }
 
-/* By root value: 1 + the last op that reads it; more than n_ops for a graph output, which is needed to the end. */
+/* By root value: 1 + the last op that reads it; more than n_ops for a graph output, which is needed
+ * to the end. */
 static remat_status find_last_readers(remat_ctx *ctx, const remat_graph *g, uint32_t **out)
 {
     TRY(RM_SCRATCH(ctx, *out, g->n_values));
     for (uint32_t op = 0; op < g->n_ops; op++)
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) (*out)[g->root[g->in[k]]] = op + 1;
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            (*out)[g->root[g->in[k]]] = op + 1;
     for (uint32_t i = 0; i < g->n_outputs; i++) (*out)[g->root[g->outputs[i]]] = g->n_ops + 1;
     return REMAT_OK;
 }
@@ -88,8 +96,8 @@ static remat_status batch_new(remat_ctx *ctx, const remat_graph *g, batch *b)
     return RM_SCRATCH(ctx, b->slot, g->n_values);
 }
 
-/* The next up to 64 storages of pinned ops, from value `v` on; false when there are none, or after so much work that the weaker
- * bound that is there already must do. */
+/* The next up to 64 storages of pinned ops, from value `v` on; false when there are none, or after
+ * so much work that the weaker bound that is there already must do. */
 static bool batch_next(const remat_graph *g, batch *b, uint32_t *v)
 {
     for (unsigned i = 0; i < b->n; i++) b->slot[b->storage[i]] = 0;
@@ -101,7 +109,9 @@ static bool batch_next(const remat_graph *g, batch *b, uint32_t *v)
         }
     if (b->n == 0) return false;
     propagate(g, b, b->last_reader);
-    b->work += (int64_t)(b->to > b->from ? g->in_begin[b->to] - g->in_begin[b->from] + b->to - b->from : 0);
+    b->work +=
+        (int64_t)(b->to > b->from ? g->in_begin[b->to] - g->in_begin[b->from] + b->to - b->from
+                                  : 0);
     return b->work < MOST_WORK;
 }
 
@@ -117,9 +127,12 @@ static uint64_t held_across(const remat_graph *g, const batch *b, uint32_t op)
 static void add_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
 {
     for (uint32_t op = 0; op < g->n_ops; op++) {
-        need[op] = g->resident_bytes + g->workspace[op]; /* sums of distinct storages: below 2^62, and so is each workspace */
+        need[op] =
+            g->resident_bytes +
+            g->workspace[op]; /* sums of distinct storages: below 2^62, and so is each workspace */
         for (int side = 0; side < 2; side++) {
-            const uint32_t *list = side ? g->out : g->in, *begin = side ? g->out_begin : g->in_begin;
+            const uint32_t *list = side ? g->out : g->in,
+                           *begin = side ? g->out_begin : g->in_begin;
             for (uint32_t k = begin[op]; k < begin[op + 1]; k++) {
                 const uint32_t root = g->root[list[k]];
                 if (g->producer[root] == REMAT_NONE || seen[root] == op + 1) continue;
@@ -139,7 +152,8 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
     TRY(RM_SCRATCH(ctx, seen, g->n_values));
     TRY(batch_new(ctx, g, &b));
     add_own_needs(g, need, seen);
-    for (uint32_t v = 0; !ctx->options.offload && batch_next(g, &b, &v);) /* what can be offloaded need not be there */
+    for (uint32_t v = 0; !ctx->options.offload &&
+                         batch_next(g, &b, &v);) /* what can be offloaded need not be there */
         for (uint32_t op = b.from; op < b.to; op++)
             for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
                 need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];
@@ -153,11 +167,13 @@ remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op,
 {
     batch b;
     TRY(batch_new(ctx, g, &b));
-    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) marked[g->root[g->in[k]]] = !rm_is_resident(g, g->in[k]);
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+        marked[g->root[g->in[k]]] = !rm_is_resident(g, g->in[k]);
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
     for (uint32_t v = 0; batch_next(g, &b, &v);)
-        for (uint64_t bits = op >= b.from && op < b.to ? held_across(g, &b, op) : 0; bits; bits &= bits - 1)
+        for (uint64_t bits = op >= b.from && op < b.to ? held_across(g, &b, op) : 0; bits;
+             bits &= bits - 1)
             marked[b.storage[rm_lowest_bit(bits)]] = 1;
     return REMAT_OK;
 }

@@ -1,11 +1,13 @@
 /* normal.c: views collapsed and resident values dropped, and the way back.
  *
- * Why nothing is lost. A view occupies no memory of its own; one that costs nothing can run directly before each op that reads
- * it. At that moment its storage is in memory, since the reader needs it, and whatever else is in memory then is still in
- * memory at the reader: so the added step is never the peak. For the same reason an offload directly after the step that made the
- * storage is free of charge in memory, and so is a view that nobody reads directly after the first run of its storage's op.
- * Conversely, a schedule that reads an old instance through a stale view keeps that instance in memory, so reading it directly
- * instead of the newer one costs nothing: schedules without stale reads are enough.
+ * Why nothing is lost. A view occupies no memory of its own; one that costs nothing can run
+ * directly before each op that reads it. At that moment its storage is in memory, since the reader
+ * needs it, and whatever else is in memory then is still in memory at the reader: so the added step
+ * is never the peak. For the same reason an offload directly after the step that made the storage
+ * is free of charge in memory, and so is a view that nobody reads directly after the first run of
+ * its storage's op. Conversely, a schedule that reads an old instance through a stale view keeps
+ * that instance in memory, so reading it directly instead of the newer one costs nothing: schedules
+ * without stale reads are enough.
  *
  * Cost: O(values + edges) to build, O(steps + views run) to expand. */
 #include "graph/normal.h"
@@ -22,19 +24,22 @@ typedef struct build {
     rm_normal *nm;
     uint32_t *store_of; /* by root value */
     uint32_t *token_of; /* by value: the token that its readers read as well; REMAT_NONE: none */
-    uint32_t *seen;     /* by storage, by root value past them: the last op that listed it, plus one */
+    uint32_t *seen; /* by storage, by root value past them: the last op that listed it, plus one */
 } build;
 
 /* Free, and all that it reads is one storage, through nothing that stays. */
 static bool is_collapsible(const build *b, uint32_t op)
 {
     const remat_graph *g = b->g;
-    if (g->pinned[op] || g->cost[op] != 0 || g->workspace[op] != 0 || !rm_is_view_op(g, op)) return false;
+    if (g->pinned[op] || g->cost[op] != 0 || g->workspace[op] != 0 || !rm_is_view_op(g, op))
+        return false;
     const uint32_t root = g->root[g->out[g->out_begin[op]]];
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         if (g->root[g->out[k]] != root) return false;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-        if (b->token_of[g->in[k]] != REMAT_NONE || (!rm_is_resident(g, g->in[k]) && g->root[g->in[k]] != root)) return false;
+        if (b->token_of[g->in[k]] != REMAT_NONE ||
+            (!rm_is_resident(g, g->in[k]) && g->root[g->in[k]] != root))
+            return false;
     return true;
 }
 
@@ -98,7 +103,8 @@ static void add_op(build *b, uint32_t op)
     nm->n_ops++;
 }
 
-static remat_status allocate(remat_ctx *ctx, rm_normal *nm, uint32_t n_ops, uint32_t n_in, uint32_t n_out)
+static remat_status allocate(remat_ctx *ctx, rm_normal *nm, uint32_t n_ops, uint32_t n_in,
+                             uint32_t n_out)
 {
     TRY(RM_SCRATCH(ctx, nm->in_begin, n_ops + 1));
     TRY(RM_SCRATCH(ctx, nm->in, 2 * (size_t)n_in));
@@ -144,15 +150,16 @@ typedef struct csr {
     uint32_t *begin, *items;
 } csr;
 
-static remat_status invert(remat_ctx *ctx, uint32_t n_keys, uint32_t n_items, const uint32_t *begin, const uint32_t *keys,
-                           csr *out)
+static remat_status invert(remat_ctx *ctx, uint32_t n_keys, uint32_t n_items, const uint32_t *begin,
+                           const uint32_t *keys, csr *out)
 {
     TRY(RM_SCRATCH(ctx, out->begin, n_keys + 2));
     TRY(RM_SCRATCH(ctx, out->items, begin[n_items]));
     for (uint32_t k = 0; k < begin[n_items]; k++) out->begin[keys[k] + 2]++;
     for (uint32_t i = 0; i < n_keys; i++) out->begin[i + 2] += out->begin[i + 1];
     for (uint32_t item = 0; item < n_items; item++)
-        for (uint32_t k = begin[item]; k < begin[item + 1]; k++) out->items[out->begin[keys[k] + 1]++] = item;
+        for (uint32_t k = begin[item]; k < begin[item + 1]; k++)
+            out->items[out->begin[keys[k] + 1]++] = item;
     return REMAT_OK;
 }
 
@@ -170,7 +177,8 @@ remat_status rm_normal_index(remat_ctx *ctx, rm_normal *nm)
     TRY(invert(ctx, nm->n_stores, nm->n_stores, begin, bases, &tokens));
     TRY(RM_SCRATCH(ctx, nm->producer, nm->n_stores));
     for (uint32_t op = 0; op < nm->n_ops; op++)
-        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) nm->producer[nm->out[k]] = op;
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+            nm->producer[nm->out[k]] = op;
     nm->reader_begin = readers.begin;
     nm->readers = readers.items;
     nm->token_begin = tokens.begin;
@@ -187,7 +195,8 @@ typedef struct expander {
     rm_schedule *out;
     uint32_t *made;             /* by root value: how often; resident: 1 */
     uint32_t *refers;           /* by value: which of those its newest instance is; 0: none */
-    uint32_t *dead, *next_dead; /* by root value, by op: collapsed ops that nobody reads, as a list; REMAT_NONE ends it */
+    uint32_t *dead, *next_dead; /* by root value, by op: collapsed ops that nobody reads, as a list;
+                                   REMAT_NONE ends it */
     uint8_t *offload;           /* by value: it is fetched, and not offloaded yet */
     rm_demand views;            /* stale ones run before what reads them */
 } expander;
@@ -195,7 +204,8 @@ typedef struct expander {
 static bool is_stale(const expander *x, uint32_t value)
 {
     const uint32_t op = x->g->producer[value];
-    return op != REMAT_NONE && x->nm->collapsed[op] && x->refers[value] != x->made[x->g->root[value]];
+    return op != REMAT_NONE && x->nm->collapsed[op] &&
+           x->refers[value] != x->made[x->g->root[value]];
 }
 
 static uint32_t stale_maker(void *user, uint32_t value)
@@ -208,7 +218,8 @@ static remat_status run_view(void *user, uint32_t op)
 {
     expander *x = user;
     const remat_graph *g = x->g;
-    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) x->refers[g->out[k]] = x->made[g->root[g->out[k]]];
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        x->refers[g->out[k]] = x->made[g->root[g->out[k]]];
     return rm_schedule_run(x->ctx, x->out, op);
 }
 
@@ -219,7 +230,8 @@ static remat_status made_again(expander *x, uint32_t value)
         TRY(RM_PUSH(x->ctx, *x->out, ((remat_step){REMAT_OFFLOAD, value})));
         x->offload[value] = 0;
     }
-    for (uint32_t op = x->dead[value]; op != REMAT_NONE; op = x->next_dead[op]) TRY(rm_demand_run(&x->views, op));
+    for (uint32_t op = x->dead[value]; op != REMAT_NONE; op = x->next_dead[op])
+        TRY(rm_demand_run(&x->views, op));
     x->dead[value] = REMAT_NONE;
     return REMAT_OK;
 }
@@ -252,7 +264,8 @@ static remat_status begin_expansion(expander *x, const rm_code *codes, size_t n)
     TRY(RM_SCRATCH(x->ctx, x->dead, g->n_values));
     TRY(RM_SCRATCH(x->ctx, x->next_dead, g->n_ops));
     TRY(RM_SCRATCH(x->ctx, x->offload, g->n_values));
-    x->views = (rm_demand){.in_begin = g->in_begin, .in = g->in, .ask = stale_maker, .run = run_view, .user = x};
+    x->views = (rm_demand){
+        .in_begin = g->in_begin, .in = g->in, .ask = stale_maker, .run = run_view, .user = x};
     TRY(rm_demand_begin(x->ctx, &x->views, g->n_ops));
     for (uint32_t k = 0; k < g->n_in; k++) read[g->in[k]] = 1;
     for (uint32_t v = 0; v < g->n_values; v++) {
@@ -276,7 +289,8 @@ static remat_status end_expansion(expander *x)
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (is_stale(x, g->outputs[i])) TRY(rm_demand_run(&x->views, g->producer[g->outputs[i]]));
     for (uint32_t v = 0; v < g->n_values; v++) /* views of resident values that nobody reads */
-        for (uint32_t op = x->dead[v]; op != REMAT_NONE; op = x->next_dead[op]) TRY(rm_demand_run(&x->views, op));
+        for (uint32_t op = x->dead[v]; op != REMAT_NONE; op = x->next_dead[op])
+            TRY(rm_demand_run(&x->views, op));
     return REMAT_OK;
 }
 
@@ -296,7 +310,8 @@ static remat_status expand(expander *x, const rm_code *codes, size_t n)
     return end_expansion(x);
 }
 
-remat_status rm_normal_expand(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n, rm_schedule *out)
+remat_status rm_normal_expand(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n,
+                              rm_schedule *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     expander x = {.ctx = ctx, .nm = nm, .g = nm->g, .out = out};

@@ -3,20 +3,20 @@
 
 #include <string.h>
 
-#define STRINGS(s)                                                                                                             \
-    {                                                                                                                          \
-        &(s).strategy, &(s).graph, &(s).digest, &(s).cost_model, &(s).cost_unit, &(s).bound_scope, &(s).bound_method           \
-    }
+#define STRINGS(s)                                                                                 \
+    {&(s).strategy,  &(s).graph,       &(s).digest,      &(s).cost_model,                          \
+     &(s).cost_unit, &(s).bound_scope, &(s).bound_method}
 
-remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
-                         const rm_certificate *certificate, remat_plan **out)
+remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps,
+                         size_t n_steps, const rm_certificate *certificate, remat_plan **out)
 {
     const rm_certificate none = {.scale = 0}, *from = certificate ? certificate : &none;
     remat_summary copied = *summary;
     const char **strings[] = STRINGS(copied);
     size_t bytes = 0;
     for (size_t i = 0; i < RM_LEN(strings); i++) bytes += strlen(*strings[i]) + 1;
-    const size_t size = sizeof(remat_plan) + n_steps * sizeof *steps + from->n_prices * sizeof *from->prices +
+    const size_t size = sizeof(remat_plan) + n_steps * sizeof *steps +
+                        from->n_prices * sizeof *from->prices +
                         from->n_heirs * sizeof *from->heirs + bytes;
     remat_plan *plan = rm_alloc(ctx, size);
     if (!plan) return REMAT_E_MEMORY;
@@ -29,8 +29,10 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
     plan->certificate = *from;
     plan->certificate.prices = (rm_price *)(void *)(plan->steps + n_steps);
     plan->certificate.heirs = (rm_heir *)(void *)(plan->certificate.prices + from->n_prices);
-    if (from->n_prices) memcpy(plan->certificate.prices, from->prices, from->n_prices * sizeof *from->prices);
-    if (from->n_heirs) memcpy(plan->certificate.heirs, from->heirs, from->n_heirs * sizeof *from->heirs);
+    if (from->n_prices)
+        memcpy(plan->certificate.prices, from->prices, from->n_prices * sizeof *from->prices);
+    if (from->n_heirs)
+        memcpy(plan->certificate.heirs, from->heirs, from->n_heirs * sizeof *from->heirs);
     char *text = (char *)(plan->certificate.heirs + from->n_heirs);
     for (size_t i = 0; i < RM_LEN(strings); i++) {
         const size_t n = strlen(*strings[i]) + 1;
@@ -63,8 +65,10 @@ remat_status remat_plan_status(const remat_plan *plan)
     return plan->summary.within_budget ? REMAT_OK : REMAT_E_NOT_FOUND;
 }
 
-static const char *const outcomes[] = {
-    [REMAT_UNKNOWN] = "unknown", [REMAT_FEASIBLE] = "feasible", [REMAT_OPTIMAL] = "optimal", [REMAT_INFEASIBLE] = "infeasible"};
+static const char *const outcomes[] = {[REMAT_UNKNOWN] = "unknown",
+                                       [REMAT_FEASIBLE] = "feasible",
+                                       [REMAT_OPTIMAL] = "optimal",
+                                       [REMAT_INFEASIBLE] = "infeasible"};
 
 const char *rm_outcome_name(remat_outcome outcome) { return outcomes[outcome]; }
 
@@ -75,9 +79,7 @@ bool rm_outcome_parse(const char *name, remat_outcome *out)
     return false;
 }
 
-const rm_flag_name rm_flag_names[] = {{"dce", REMAT_DCE},
-                                      {"fold_identity", REMAT_FOLD_IDENTITY},
-                                      {"no_alias", REMAT_NO_ALIAS},
-                                      {"replay_random", REMAT_REPLAY_RANDOM},
-                                      {"fuse", REMAT_FUSE},
-                                      {NULL, 0}};
+const rm_flag_name rm_flag_names[] = {
+    {"dce", REMAT_DCE},           {"fold_identity", REMAT_FOLD_IDENTITY},
+    {"no_alias", REMAT_NO_ALIAS}, {"replay_random", REMAT_REPLAY_RANDOM},
+    {"fuse", REMAT_FUSE},         {NULL, 0}};

@@ -1,4 +1,5 @@
-/* plan.h: a plan as data: steps in the original graph's indices, and the numbers that go with them. One frozen block. */
+/* plan.h: a plan as data: steps in the original graph's indices, and the numbers that go with them.
+ * One frozen block. */
 #ifndef RM_PLAN_H
 #define RM_PLAN_H
 
@@ -18,8 +19,8 @@ struct remat_plan {
 };
 
 /* Copies `summary`, with its strings, `steps` and `certificate`, which may be NULL: none. */
-remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps, size_t n_steps,
-                         const rm_certificate *certificate, remat_plan **out);
+remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps,
+                         size_t n_steps, const rm_certificate *certificate, remat_plan **out);
 
 /* The flags of remat_graph_prepare as files spell them; ends with NULL. */
 typedef struct rm_flag_name {

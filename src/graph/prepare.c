@@ -1,12 +1,14 @@
-/* prepare.c: the graph that was asked for, made from the graph that was read. One pass through a new builder:
+/* prepare.c: the graph that was asked for, made from the graph that was read. One pass through a
+ * new builder:
  *
  * fold-identity  detach, alias and lift_fresh vanish; their readers read what they read
- * dce            ops that reach no output and are not pinned are dropped (a graph that names no outputs loses nothing:
- *                any sink may be its result)
- * no-alias       every view output becomes a storage of its own size
- * replay-random  random ops need not be pinned: their generator state is replayed
+ * dce            ops that reach no output and are not pinned are dropped (a graph that names no
+ * outputs loses nothing: any sink may be its result) no-alias       every view output becomes a
+ * storage of its own size replay-random  random ops need not be pinned: their generator state is
+ * replayed
  *
- * A cost model that is asked for becomes the copy's own costs. Values of dropped ops go, resident values stay. The result maps its indices to the original's, and carries its digest. */
+ * A cost model that is asked for becomes the copy's own costs. Values of dropped ops go, resident
+ * values stay. The result maps its indices to the original's, and carries its digest. */
 #include "graph/copy.h"
 
 #include <string.h>
@@ -34,9 +36,11 @@ remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned fla
     op_stack stack = {0};
     TRY(RM_SCRATCH(ctx, stack.ops, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++)
-        if (flags & REMAT_REPLAY_RANDOM ? g->says_pinned[op] : g->pinned[op]) visit(op, live, &stack);
+        if (flags & REMAT_REPLAY_RANDOM ? g->says_pinned[op] : g->pinned[op])
+            visit(op, live, &stack);
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (g->producer[g->outputs[i]] != REMAT_NONE) visit(g->producer[g->outputs[i]], live, &stack);
+        if (g->producer[g->outputs[i]] != REMAT_NONE)
+            visit(g->producer[g->outputs[i]], live, &stack);
     while (stack.n) {
         const uint32_t op = stack.ops[--stack.n];
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
@@ -60,8 +64,9 @@ static bool calls(const char *target, const char *name)
 static bool is_identity(const remat_graph *g, uint32_t op)
 {
     const char *target = rm_text(g, g->op_target[op]);
-    return !g->pinned[op] && g->in_begin[op + 1] - g->in_begin[op] == 1 && g->out_begin[op + 1] - g->out_begin[op] == 1 &&
-           rm_is_view_op(g, op) && (calls(target, "detach") || calls(target, "alias") || calls(target, "lift_fresh"));
+    return !g->pinned[op] && g->in_begin[op + 1] - g->in_begin[op] == 1 &&
+           g->out_begin[op + 1] - g->out_begin[op] == 1 && rm_is_view_op(g, op) &&
+           (calls(target, "detach") || calls(target, "alias") || calls(target, "lift_fresh"));
 }
 
 /* ---- copying what is left ---- */
@@ -79,7 +84,8 @@ static void copy_value(copy *c, uint32_t v)
 {
     const remat_graph *g = c->from;
     c->now[v] = rm_copy_value(c->to, g, v, rm_text(g, g->value_name[v]));
-    const bool alias = g->root[v] != v && !((c->flags & REMAT_NO_ALIAS) && g->producer[v] != REMAT_NONE);
+    const bool alias =
+        g->root[v] != v && !((c->flags & REMAT_NO_ALIAS) && g->producer[v] != REMAT_NONE);
     if (alias) remat_builder_value_set(c->to, c->now[v], REMAT_VALUE_ALIAS, c->now[g->root[v]]);
 }
 
@@ -87,7 +93,8 @@ static remat_status copy_op(copy *c, uint32_t op)
 {
     const remat_graph *g = c->from;
     remat_builder *b = c->to;
-    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op], n_out = g->out_begin[op + 1] - g->out_begin[op];
+    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op],
+                   n_out = g->out_begin[op + 1] - g->out_begin[op];
     uint32_t *list;
     TRY(RM_SCRATCH(b->ctx, list, n_in + n_out));
     for (uint32_t k = 0; k < n_in; k++) list[k] = c->now[c->instead[g->in[g->in_begin[op] + k]]];
@@ -95,11 +102,13 @@ static remat_status copy_op(copy *c, uint32_t op)
     const uint32_t copied = rm_copy_op(b, g, op, rm_text(g, g->op_name[op]), list);
     if (b->status != REMAT_OK) return b->status;
     rm_op_record *record = &b->ops.items[copied];
-    if ((c->flags & REMAT_REPLAY_RANDOM) && g->op_class[op] == REMAT_CLASS_RANDOM) record->replay = true;
+    if ((c->flags & REMAT_REPLAY_RANDOM) && g->op_class[op] == REMAT_CLASS_RANDOM)
+        record->replay = true;
     return REMAT_OK;
 }
 
-/* An alias whose root was made by a dropped op cannot be: its op reads the root's storage, so the root's op is live too. */
+/* An alias whose root was made by a dropped op cannot be: its op reads the root's storage, so the
+ * root's op is live too. */
 static remat_status copy_all(copy *c)
 {
     const remat_graph *g = c->from;
@@ -109,7 +118,8 @@ static remat_status copy_all(copy *c)
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
         if (c->keep[op]) TRY(copy_op(c, op));
-    for (uint32_t i = 0; i < g->n_outputs; i++) remat_builder_output(c->to, c->now[c->instead[g->outputs[i]]]);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        remat_builder_output(c->to, c->now[c->instead[g->outputs[i]]]);
     return REMAT_OK;
 }
 
@@ -140,7 +150,8 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     return REMAT_OK;
 }
 
-remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *cost_model, remat_graph **out)
+remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
+                        const char *cost_model, remat_graph **out)
 {
     remat_builder *b = remat_builder_new(ctx, rm_text(graph, graph->name));
     if (!b) return REMAT_E_MEMORY;

@@ -1,6 +1,7 @@
 /* schedule.h: steps over a graph, and what they mean for memory (liveness.c).
  *
- * Inside the library steps carry the indices of the graph at hand; at the API they carry those of the original graph. */
+ * Inside the library steps carry the indices of the graph at hand; at the API they carry those of
+ * the original graph. */
 #ifndef RM_SCHEDULE_H
 #define RM_SCHEDULE_H
 
@@ -14,7 +15,8 @@ static inline remat_status rm_schedule_run(remat_ctx *ctx, rm_schedule *s, uint3
     return RM_PUSH(ctx, *s, step);
 }
 
-/* One storage instance: made at step `birth`, in memory through step `death`, which is n_steps if a graph output keeps it. */
+/* One storage instance: made at step `birth`, in memory through step `death`, which is n_steps if a
+ * graph output keeps it. */
 typedef struct rm_instance {
     uint32_t root, birth, last_read, death;
 } rm_instance;
@@ -27,14 +29,19 @@ typedef struct rm_liveness { /* arrays live in scratch */
     uint32_t peak_step; /* the first one at the peak; REMAT_NONE without steps */
 } rm_liveness;
 
-/* The schedule must be valid: it is ours, or verify has passed it. REMAT_E_PLAN if its memory or cost passes 2^62. */
-remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, rm_liveness *out);
+/* The schedule must be valid: it is ours, or verify has passed it. REMAT_E_PLAN if its memory or
+ * cost passes 2^62. */
+remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                            size_t n_steps, rm_liveness *out);
 remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g,
-                                  rm_liveness *out);                        /* of every op once, in graph order */
-remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t *out); /* of one offload or fetch */
+                                  rm_liveness *out); /* of every op once, in graph order */
+remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes,
+                              int64_t *out); /* of one offload or fetch */
 
-/* Changes steps between the original's indices and the graph's own, in place; to_graph fails on ops that prepare dropped. */
-remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step *steps, size_t n_steps);
+/* Changes steps between the original's indices and the graph's own, in place; to_graph fails on ops
+ * that prepare dropped. */
+remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step *steps,
+                               size_t n_steps);
 void rm_steps_to_original(const remat_graph *g, remat_step *steps, size_t n_steps);
 
 #endif

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- zlib's memory: each block remembers its size in front, because zlib does not pass it back ---- */
+/* ---- zlib's memory: each block remembers its size in front, because zlib does not pass it back
+ * ---- */
 
 typedef union block_head {
     size_t size;
@@ -16,7 +17,8 @@ typedef union block_head {
 
 void *rm_zlib_alloc(void *opaque, unsigned n, unsigned size)
 {
-    const size_t bytes = sizeof(block_head) + (size_t)n * size; /* two 32-bit factors cannot overflow 64 bits */
+    const size_t bytes =
+        sizeof(block_head) + (size_t)n * size; /* two 32-bit factors cannot overflow 64 bits */
     block_head *head = rm_resize(opaque, NULL, 0, bytes);
     if (!head) return NULL;
     head->size = bytes;
@@ -76,7 +78,8 @@ void rm_out_begin(rm_out *out, remat_ctx *ctx, bool gzip, remat_sink *sink, void
     out->gzip = gzip;
     out->n = 0;
     out->z = (z_stream){.zalloc = rm_zlib_alloc, .zfree = rm_zlib_free, .opaque = &ctx->heap};
-    if (gzip && deflateInit2(&out->z, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (gzip && deflateInit2(&out->z, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 9,
+                             Z_DEFAULT_STRATEGY) != Z_OK) {
         out->gzip = false;
         out->status = rm_no_memory(ctx);
     }

@@ -1,4 +1,5 @@
-/* codec.h: bytes out: a buffered JSON writer in front of the caller's sink, with gzip in between by request.
+/* codec.h: bytes out: a buffered JSON writer in front of the caller's sink, with gzip in between by
+ * request.
  *
  * Failures stick: calls after one do nothing, and rm_out_end returns it. */
 #ifndef RM_CODEC_H
@@ -21,8 +22,10 @@ typedef struct rm_out {
 
 void rm_out_begin(rm_out *out, remat_ctx *ctx, bool gzip, remat_sink *sink, void *user);
 void rm_out_text(rm_out *out, const char *text);
-void rm_out_format(rm_out *out, const char *format, ...) RM_PRINTF(2, 3); /* at most 500 bytes a call */
-void rm_out_string(rm_out *out, const char *text); /* a JSON string, quotes included; bad UTF-8 is replaced */
+void rm_out_format(rm_out *out, const char *format, ...)
+    RM_PRINTF(2, 3); /* at most 500 bytes a call */
+void rm_out_string(rm_out *out,
+                   const char *text); /* a JSON string, quotes included; bad UTF-8 is replaced */
 remat_status rm_out_end(rm_out *out);
 
 /* zlib's allocator on the heap hook; `opaque` is a remat_alloc. */

@@ -1,7 +1,9 @@
-/* dag.c: a plain DAG (a node is an op with one value) becomes a graph, in an order that respects its edges.
+/* dag.c: a plain DAG (a node is an op with one value) becomes a graph, in an order that respects
+ * its edges.
  *
- * The order is the one given; else array order where that is topological; else Kahn's algorithm that always takes the ready
- * node of least index (a binary heap), so equal files give equal orders. O((nodes + edges) log nodes). */
+ * The order is the one given; else array order where that is topological; else Kahn's algorithm
+ * that always takes the ready node of least index (a binary heap), so equal files give equal
+ * orders. O((nodes + edges) log nodes). */
 #include "import/input.h"
 
 #include <string.h>
@@ -41,7 +43,8 @@ static remat_status group_edges(remat_ctx *ctx, const rm_dag *dag, bool by_sourc
     TRY(RM_SCRATCH(ctx, a->begin, dag->n_nodes + 2));
     TRY(RM_SCRATCH(ctx, a->list, dag->n_edges));
     size_t *next = a->begin + 1;
-    for (size_t e = 0; e < dag->n_edges; e++) next[(by_source ? dag->edges[e].from : dag->edges[e].to) + 1]++;
+    for (size_t e = 0; e < dag->n_edges; e++)
+        next[(by_source ? dag->edges[e].from : dag->edges[e].to) + 1]++;
     for (size_t i = 1; i <= dag->n_nodes; i++) next[i] += next[i - 1];
     for (size_t e = 0; e < dag->n_edges; e++) {
         const rm_dag_edge edge = dag->edges[e];
@@ -70,7 +73,9 @@ static remat_status sort(remat_ctx *ctx, const rm_dag *dag, uint32_t *order)
     }
     for (uint32_t i = 0; i < dag->n_nodes && n < dag->n_nodes; i++)
         if (waiting[i])
-            return rm_fail(ctx, REMAT_E_INPUT, "the graph has a cycle: node '%.60s' lies on or behind it", dag->nodes[i].name);
+            return rm_fail(ctx, REMAT_E_INPUT,
+                           "the graph has a cycle: node '%.60s' lies on or behind it",
+                           dag->nodes[i].name);
     return REMAT_OK;
 }
 
@@ -90,19 +95,22 @@ remat_status rm_dag_build(remat_ctx *ctx, const rm_dag *dag, remat_builder *b)
     for (uint32_t i = 0; i < dag->n_nodes; i++) position[order[i]] = i;
     const rm_dag_edge *wrong = first_backward_edge(dag, position);
     if (wrong && dag->order)
-        return rm_fail_at(ctx, REMAT_E_INPUT, "graph.order", "'%.60s' must come after '%.60s', which it reads",
+        return rm_fail_at(ctx, REMAT_E_INPUT, "graph.order",
+                          "'%.60s' must come after '%.60s', which it reads",
                           dag->nodes[wrong->to].name, dag->nodes[wrong->from].name);
     if (wrong) TRY(sort(ctx, dag, order));
     for (uint32_t i = 0; i < dag->n_nodes; i++) position[order[i]] = i;
 
     adjacency before;
     TRY(group_edges(ctx, dag, false, &before));
-    for (uint32_t i = 0; i < dag->n_nodes; i++) remat_builder_value(b, dag->nodes[order[i]].name, dag->nodes[order[i]].size);
+    for (uint32_t i = 0; i < dag->n_nodes; i++)
+        remat_builder_value(b, dag->nodes[order[i]].name, dag->nodes[order[i]].size);
     for (uint32_t i = 0; i < dag->n_nodes; i++) {
         const rm_dag_node *node = &dag->nodes[order[i]];
         const size_t begin = before.begin[order[i]], end = before.begin[order[i] + 1];
         for (size_t k = begin; k < end; k++) before.list[k] = position[before.list[k]];
-        const uint32_t op = remat_builder_op(b, node->name, before.list + begin, (uint32_t)(end - begin), &i, 1);
+        const uint32_t op =
+            remat_builder_op(b, node->name, before.list + begin, (uint32_t)(end - begin), &i, 1);
         remat_builder_op_set(b, op, REMAT_OP_COST, node->cost);
         remat_builder_op_set(b, op, REMAT_OP_PHASE, node->phase);
     }

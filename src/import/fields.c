@@ -11,7 +11,8 @@ const char *const rm_value_kinds[] = {[REMAT_TEMPORARY] = "temporary",
                                       [REMAT_BUFFER] = "buffer",
                                       [REMAT_INPUT] = "input",
                                       [REMAT_CONST] = "const"};
-const char *const rm_phases[] = {[REMAT_PHASE_NONE] = "none", [REMAT_FORWARD] = "forward", [REMAT_BACKWARD] = "backward"};
+const char *const rm_phases[] = {
+    [REMAT_PHASE_NONE] = "none", [REMAT_FORWARD] = "forward", [REMAT_BACKWARD] = "backward"};
 const char *const rm_classes[] = {[REMAT_CLASS_OTHER] = "other",
                                   [REMAT_CLASS_COMPUTE] = "compute",
                                   [REMAT_CLASS_FUSIBLE] = "fusible",
@@ -23,8 +24,10 @@ remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...)
     char where[120] = "", reason[240];
     size_t n = 0;
     if (place.list) n += (size_t)snprintf(where, sizeof where, "%.40s", place.list);
-    if (place.list && place.index != RM_NO_ITEM) n += (size_t)snprintf(where + n, sizeof where - n, "[%zu]", place.index);
-    if (place.key) n += (size_t)snprintf(where + n, sizeof where - n, "%s%.40s", n ? "." : "", place.key);
+    if (place.list && place.index != RM_NO_ITEM)
+        n += (size_t)snprintf(where + n, sizeof where - n, "[%zu]", place.index);
+    if (place.key)
+        n += (size_t)snprintf(where + n, sizeof where - n, "%s%.40s", n ? "." : "", place.key);
     if (place.item != RM_NO_ITEM) snprintf(where + n, sizeof where - n, "[%zu]", place.item);
     va_list args;
     va_start(args, format);
@@ -33,18 +36,22 @@ remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...)
     return rm_fail_at(ctx, REMAT_E_INPUT, where, "%s", reason);
 }
 
-static remat_status int_of(remat_ctx *ctx, const rm_json *x, rm_place place, int64_t low, int64_t *out)
+static remat_status int_of(remat_ctx *ctx, const rm_json *x, rm_place place, int64_t low,
+                           int64_t *out)
 {
     if (x->kind != RM_JSON_INTEGER) return rm_bad(ctx, place, "must be an integer");
     if (x->integer < low)
-        return low == 0 ? rm_bad(ctx, place, "must not be negative: %" PRId64, x->integer)
-                        : rm_bad(ctx, place, "must be at least %" PRId64 ": %" PRId64, low, x->integer);
-    if (x->integer >= RM_MAX_SUM) return rm_bad(ctx, place, "must be below 2^62: %" PRId64, x->integer);
+        return low == 0
+                   ? rm_bad(ctx, place, "must not be negative: %" PRId64, x->integer)
+                   : rm_bad(ctx, place, "must be at least %" PRId64 ": %" PRId64, low, x->integer);
+    if (x->integer >= RM_MAX_SUM)
+        return rm_bad(ctx, place, "must be below 2^62: %" PRId64, x->integer);
     *out = x->integer;
     return REMAT_OK;
 }
 
-remat_status rm_get_int(remat_ctx *ctx, const rm_json *object, rm_place place, int64_t low, int64_t *out)
+remat_status rm_get_int(remat_ctx *ctx, const rm_json *object, rm_place place, int64_t low,
+                        int64_t *out)
 {
     const rm_json *x = rm_json_get(object, place.key);
     return x ? int_of(ctx, x, place, low, out) : REMAT_OK;
@@ -54,7 +61,8 @@ remat_status rm_get_bool(remat_ctx *ctx, const rm_json *object, rm_place place, 
 {
     const rm_json *x = rm_json_get(object, place.key);
     if (!x) return REMAT_OK;
-    if (x->kind != RM_JSON_TRUE && x->kind != RM_JSON_FALSE) return rm_bad(ctx, place, "must be true or false");
+    if (x->kind != RM_JSON_TRUE && x->kind != RM_JSON_FALSE)
+        return rm_bad(ctx, place, "must be true or false");
     *out = x->kind == RM_JSON_TRUE;
     return REMAT_OK;
 }
@@ -68,8 +76,8 @@ remat_status rm_get_string(remat_ctx *ctx, const rm_json *object, rm_place place
     return REMAT_OK;
 }
 
-remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place, const char *const *names, size_t n_names,
-                           uint32_t *out)
+remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place,
+                           const char *const *names, size_t n_names, uint32_t *out)
 {
     const char *text = NULL;
     TRY(rm_get_string(ctx, object, place, &text));
@@ -82,7 +90,8 @@ remat_status rm_get_choice(remat_ctx *ctx, const rm_json *object, rm_place place
     return rm_bad(ctx, place, "'%.40s' is none of %s", text, known);
 }
 
-remat_status rm_get_array(remat_ctx *ctx, const rm_json *object, rm_place place, const rm_json **out)
+remat_status rm_get_array(remat_ctx *ctx, const rm_json *object, rm_place place,
+                          const rm_json **out)
 {
     const rm_json *x = rm_json_get(object, place.key);
     if (!x) return rm_bad(ctx, place, "is missing");
@@ -92,7 +101,8 @@ remat_status rm_get_array(remat_ctx *ctx, const rm_json *object, rm_place place,
     return REMAT_OK;
 }
 
-remat_status rm_get_indices(remat_ctx *ctx, const rm_json *object, rm_place place, const uint32_t **items, uint32_t *n)
+remat_status rm_get_indices(remat_ctx *ctx, const rm_json *object, rm_place place,
+                            const uint32_t **items, uint32_t *n)
 {
     const rm_json *array = NULL;
     TRY(rm_get_array(ctx, object, place, &array));
@@ -117,7 +127,8 @@ remat_status rm_require(remat_ctx *ctx, const rm_json *object, rm_place place)
 
 remat_status rm_check_object(remat_ctx *ctx, const rm_json *object, rm_place place)
 {
-    return object && object->kind == RM_JSON_OBJECT ? REMAT_OK : rm_bad(ctx, place, "must be an object");
+    return object && object->kind == RM_JSON_OBJECT ? REMAT_OK
+                                                    : rm_bad(ctx, place, "must be an object");
 }
 
 remat_status rm_check_version(remat_ctx *ctx, const rm_json *object)
@@ -126,8 +137,10 @@ remat_status rm_check_version(remat_ctx *ctx, const rm_json *object)
     const rm_place place = {.key = "version", .item = RM_NO_ITEM};
     TRY(rm_require(ctx, object, place));
     TRY(rm_get_int(ctx, object, place, 0, &version));
-    return version == 1 ? REMAT_OK
-                        : rm_bad(ctx, place, "version %" PRId64 " is not known: this library reads version 1", version);
+    return version == 1
+               ? REMAT_OK
+               : rm_bad(ctx, place,
+                        "version %" PRId64 " is not known: this library reads version 1", version);
 }
 
 static bool is_known(const char *key, const char *const *known)
@@ -137,7 +150,8 @@ static bool is_known(const char *key, const char *const *known)
     return false;
 }
 
-remat_status rm_get_extra(remat_ctx *ctx, const rm_json *object, const char *const *known, const char **out)
+remat_status rm_get_extra(remat_ctx *ctx, const rm_json *object, const char *const *known,
+                          const char **out)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < object->n; i++)

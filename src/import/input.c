@@ -1,6 +1,7 @@
-/* input.c: from bytes to a parsed input. The content decides: gzip by its magic number, then JSON by its first character, DIMACS
- * by its first line, DOT otherwise. Nothing here trusts the bytes: decompression stops at the option max_input_bytes (a gzip bomb costs no more than
- * that twice, once for the text, once for the tree), and json.c is strict. */
+/* input.c: from bytes to a parsed input. The content decides: gzip by its magic number, then JSON
+ * by its first character, DIMACS by its first line, DOT otherwise. Nothing here trusts the bytes:
+ * decompression stops at the option max_input_bytes (a gzip bomb costs no more than that twice,
+ * once for the text, once for the tree), and json.c is strict. */
 #include "import/input.h"
 
 #include <stdio.h>
@@ -24,21 +25,27 @@ static remat_status inflate_all(remat_ctx *ctx, z_stream *z, byte_vec *out)
         const int rc = inflate(z, Z_NO_FLUSH);
         out->n += before - z->avail_out;
         if ((int64_t)out->n > ctx->options.max_input_bytes)
-            return rm_fail(ctx, REMAT_E_INPUT, "expands to more than %lld bytes (option max_input_bytes)",
+            return rm_fail(ctx, REMAT_E_INPUT,
+                           "expands to more than %lld bytes (option max_input_bytes)",
                            (long long)ctx->options.max_input_bytes);
         if (rc == Z_MEM_ERROR) return rm_no_memory(ctx);
         if (rc == Z_STREAM_END) {
             if (z->avail_in == 0) return REMAT_OK;
-            if (inflateReset(z) != Z_OK) return rm_fail(ctx, REMAT_E_INPUT, "damaged gzip data"); /* another member follows */
+            if (inflateReset(z) != Z_OK)
+                return rm_fail(ctx, REMAT_E_INPUT,
+                               "damaged gzip data"); /* another member follows */
             continue;
         }
-        if (rc == Z_BUF_ERROR && z->avail_in == 0) return rm_fail(ctx, REMAT_E_INPUT, "truncated gzip data");
+        if (rc == Z_BUF_ERROR && z->avail_in == 0)
+            return rm_fail(ctx, REMAT_E_INPUT, "truncated gzip data");
         if (rc != Z_OK && rc != Z_BUF_ERROR)
-            return rm_fail(ctx, REMAT_E_INPUT, "damaged gzip data: %s", z->msg ? z->msg : "unknown fault");
+            return rm_fail(ctx, REMAT_E_INPUT, "damaged gzip data: %s",
+                           z->msg ? z->msg : "unknown fault");
     }
 }
 
-static remat_status gunzip(remat_ctx *ctx, const unsigned char *bytes, size_t n_bytes, byte_vec *out)
+static remat_status gunzip(remat_ctx *ctx, const unsigned char *bytes, size_t n_bytes,
+                           byte_vec *out)
 {
     if (n_bytes > UINT32_MAX) return rm_fail(ctx, REMAT_E_INPUT, "gzip data of more than 4 GiB");
     z_stream z = {.zalloc = rm_zlib_alloc, .zfree = rm_zlib_free, .opaque = &ctx->heap};
@@ -54,15 +61,19 @@ static remat_status gunzip(remat_ctx *ctx, const unsigned char *bytes, size_t n_
 
 static remat_status classify_json(remat_ctx *ctx, remat_input *input)
 {
-    static const char *const formats[] = {
-        [REMAT_KIND_GRAPH] = "remat-graph", [REMAT_KIND_CHAIN] = "remat-chain", [REMAT_KIND_PLAN] = "remat-plan"};
+    static const char *const formats[] = {[REMAT_KIND_GRAPH] = "remat-graph",
+                                          [REMAT_KIND_CHAIN] = "remat-chain",
+                                          [REMAT_KIND_PLAN] = "remat-plan"};
     const rm_json *root = input->json;
-    if (root->kind != RM_JSON_OBJECT) return rm_fail(ctx, REMAT_E_INPUT, "the file is a JSON array, not an object");
+    if (root->kind != RM_JSON_OBJECT)
+        return rm_fail(ctx, REMAT_E_INPUT, "the file is a JSON array, not an object");
     const rm_json *format = rm_json_get(root, "format");
     if (!format) {
-        if (!rm_json_get(root, "nodes") || !(rm_json_get(root, "links") || rm_json_get(root, "edges")))
+        if (!rm_json_get(root, "nodes") ||
+            !(rm_json_get(root, "links") || rm_json_get(root, "edges")))
             return rm_fail(ctx, REMAT_E_INPUT,
-                           "neither a remat file (no \"format\") nor networkx node-link JSON (no \"nodes\" and \"links\")");
+                           "neither a remat file (no \"format\") nor networkx node-link JSON (no "
+                           "\"nodes\" and \"links\")");
         input->dialect = RM_NETWORKX;
         input->kind = REMAT_KIND_GRAPH;
         return REMAT_OK;
@@ -73,7 +84,8 @@ static remat_status classify_json(remat_ctx *ctx, remat_input *input)
             input->kind = (remat_kind)i;
             return REMAT_OK;
         }
-    return rm_fail_at(ctx, REMAT_E_INPUT, "format", "must be \"remat-graph\", \"remat-chain\" or \"remat-plan\"");
+    return rm_fail_at(ctx, REMAT_E_INPUT, "format",
+                      "must be \"remat-graph\", \"remat-chain\" or \"remat-plan\"");
 }
 
 /* A comment, or one of the words that a DOT file can begin with, in any case. */
@@ -90,7 +102,10 @@ static bool begins_like_dot(const char *text)
 }
 
 /* A line that begins with the word c or p. */
-static bool begins_like_dimacs(const char *text) { return (*text == 'c' || *text == 'p') && strchr(" \t\r\n", text[1]); }
+static bool begins_like_dimacs(const char *text)
+{
+    return (*text == 'c' || *text == 'p') && strchr(" \t\r\n", text[1]);
+}
 
 /* The text is kept: the tree points into it. */
 static remat_status parse_text(remat_ctx *ctx, remat_input *input, const char *text, size_t n)

@@ -1,9 +1,11 @@
-/* json.c: a recursive descent parser for RFC 8259, strict: no comments, no trailing commas, no NaN, no duplicate keys, valid
- * UTF-8 only, no zero bytes, numbers that fit (integers into 64 bits; reals below 1e309), nesting of at most 512.
+/* json.c: a recursive descent parser for RFC 8259, strict: no comments, no trailing commas, no NaN,
+ * no duplicate keys, valid UTF-8 only, no zero bytes, numbers that fit (integers into 64 bits;
+ * reals below 1e309), nesting of at most 512.
  *
- * Children are collected on one stack and copied to the arena when their parent closes, so every array is contiguous. Strings
- * are decoded into the arena; reals stay text, because nothing here needs their value. Time is linear, duplicate keys included.
- * Written here rather than taken from a library: the common one (jansson) drops characters silently when memory runs out. */
+ * Children are collected on one stack and copied to the arena when their parent closes, so every
+ * array is contiguous. Strings are decoded into the arena; reals stay text, because nothing here
+ * needs their value. Time is linear, duplicate keys included. Written here rather than taken from a
+ * library: the common one (jansson) drops characters silently when memory runs out. */
 #include "import/json.h"
 
 #include <stdio.h>
@@ -37,7 +39,8 @@ static remat_status fail(const parser *p, const char *at, const char *reason)
 
 static void skip_blanks(parser *p)
 {
-    while (p->at < p->end && (*p->at == ' ' || *p->at == '\n' || *p->at == '\t' || *p->at == '\r')) p->at++;
+    while (p->at < p->end && (*p->at == ' ' || *p->at == '\n' || *p->at == '\t' || *p->at == '\r'))
+        p->at++;
 }
 
 static bool next_is(const parser *p, char c) { return p->at < p->end && *p->at == c; }
@@ -47,12 +50,17 @@ static bool next_is(const parser *p, char c) { return p->at < p->end && *p->at =
 size_t rm_utf8_length(const unsigned char *p, const unsigned char *end)
 {
     if (p[0] < 0x80) return 1;
-    const size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+    const size_t n = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
+                     : (p[0] & 0xf0) == 0xe0        ? 3
+                     : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+                                                    : 0;
     if (n == 0 || (size_t)(end - p) < n) return 0;
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80) return 0;
-    if (n == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))) return 0; /* overlong, surrogate */
-    if (n == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))) return 0; /* overlong, past U+10FFFF */
+    if (n == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)))
+        return 0; /* overlong, surrogate */
+    if (n == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)))
+        return 0; /* overlong, past U+10FFFF */
     return n;
 }
 
@@ -74,10 +82,11 @@ static char *put_utf8(char *to, uint32_t c)
     if (c < 0x80) *to++ = (char)c;
     else if (c < 0x800) *to++ = (char)(0xc0 | c >> 6), *to++ = (char)(0x80 | (c & 0x3f));
     else if (c < 0x10000)
-        *to++ = (char)(0xe0 | c >> 12), *to++ = (char)(0x80 | (c >> 6 & 0x3f)), *to++ = (char)(0x80 | (c & 0x3f));
-    else
-        *to++ = (char)(0xf0 | c >> 18), *to++ = (char)(0x80 | (c >> 12 & 0x3f)), *to++ = (char)(0x80 | (c >> 6 & 0x3f)),
+        *to++ = (char)(0xe0 | c >> 12), *to++ = (char)(0x80 | (c >> 6 & 0x3f)),
         *to++ = (char)(0x80 | (c & 0x3f));
+    else
+        *to++ = (char)(0xf0 | c >> 18), *to++ = (char)(0x80 | (c >> 12 & 0x3f)),
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f)), *to++ = (char)(0x80 | (c & 0x3f));
     return to;
 }
 
@@ -94,8 +103,8 @@ static remat_status parse_escape(parser *p, char **to)
     if (c != 'u' || !hex4(p, p->at, &code)) return fail(p, begin, "unknown escape sequence");
     p->at += 4;
     if (code >= 0xd800 && code < 0xdc00) {
-        if (p->end - p->at < 6 || p->at[0] != '\\' || p->at[1] != 'u' || !hex4(p, p->at + 2, &low) || low < 0xdc00 ||
-            low > 0xdfff)
+        if (p->end - p->at < 6 || p->at[0] != '\\' || p->at[1] != 'u' ||
+            !hex4(p, p->at + 2, &low) || low < 0xdc00 || low > 0xdfff)
             return fail(p, begin, "half a surrogate pair");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
         p->at += 6;
@@ -110,7 +119,8 @@ static remat_status parse_string(parser *p, const char **out)
     const char *begin = p->at++, *close = p->at;
     while (close < p->end && *close != '"') close += *close == '\\' && close + 1 < p->end ? 2 : 1;
     if (close >= p->end) return fail(p, begin, "a string does not end");
-    char *text = rm_arena_get(p->ctx, p->arena, (size_t)(close - p->at) + 1, 1), *to = text; /* decoding never lengthens */
+    char *text = rm_arena_get(p->ctx, p->arena, (size_t)(close - p->at) + 1, 1),
+         *to = text; /* decoding never lengthens */
     if (!text) return REMAT_E_MEMORY;
     while (*p->at != '"') {
         if ((unsigned char)*p->at < 0x20) return fail(p, p->at, "a control character in a string");
@@ -119,7 +129,8 @@ static remat_status parse_string(parser *p, const char **out)
             TRY(parse_escape(p, &to));
             continue;
         }
-        const size_t n = rm_utf8_length((const unsigned char *)p->at, (const unsigned char *)p->end);
+        const size_t n =
+            rm_utf8_length((const unsigned char *)p->at, (const unsigned char *)p->end);
         if (n == 0) return fail(p, p->at, "a string is not valid UTF-8");
         memcpy(to, p->at, n);
         p->at += n, to += n;
@@ -164,7 +175,8 @@ static remat_status parse_number(parser *p, rm_json *out)
         for (; e < p->at; e++) x = x < 1000000 ? 10 * x + (*e - '0') : x;
         exponent += down ? -x : x;
     }
-    if (out->kind == RM_JSON_REAL) return *first != '0' && exponent > 309 ? fail(p, begin, "a number is too large") : REMAT_OK;
+    if (out->kind == RM_JSON_REAL)
+        return *first != '0' && exponent > 309 ? fail(p, begin, "a number is too large") : REMAT_OK;
     int64_t x = 0;
     for (const char *c = first; c < p->at; c++)
         if (rm_mul_overflows(x, (int64_t)10, &x) ||
@@ -193,7 +205,8 @@ bool rm_json_whole(const rm_json *number, int64_t *out)
     for (c += negative; c < mantissa_end; c++) {
         if (c >= tail) continue;
         if (*c == '.') point = true;
-        else if (rm_mul_overflows(value, (int64_t)10, &value) || rm_add_overflows(value, (int64_t)(*c - '0'), &value))
+        else if (rm_mul_overflows(value, (int64_t)10, &value) ||
+                 rm_add_overflows(value, (int64_t)(*c - '0'), &value))
             return false;
         else shift += point;
     }
@@ -234,7 +247,8 @@ static remat_status refuse_duplicates(parser *p, const rm_json *object, const ch
     for (uint32_t i = 0; i < object->n; i++) {
         const char *key = object->items[i].key;
         bool again = object->n > FEW && rm_names_find(&seen, key) != REMAT_NONE;
-        for (uint32_t k = 0; k < i && object->n <= FEW; k++) again |= strcmp(object->items[k].key, key) == 0;
+        for (uint32_t k = 0; k < i && object->n <= FEW; k++)
+            again |= strcmp(object->items[k].key, key) == 0;
         if (again) {
             char reason[100];
             snprintf(reason, sizeof reason, "duplicate key '%.60s'", key);
@@ -255,12 +269,14 @@ static remat_status parse_children(parser *p, rm_json *out, char close)
     for (bool first = true; !next_is(p, close); first = false) {
         rm_json child = {.raw = p->at};
         if (!first && !next_is(p, ','))
-            return p->at == p->end ? fail(p, begin, "the file ends inside this array or object")
-                                   : fail(p, p->at, "expected ',' or the end of the array or object");
+            return p->at == p->end
+                       ? fail(p, begin, "the file ends inside this array or object")
+                       : fail(p, p->at, "expected ',' or the end of the array or object");
         if (!first) p->at++, skip_blanks(p), child.raw = p->at;
         if (close == '}') {
             if (!next_is(p, '"'))
-                return p->at == p->end ? fail(p, begin, "the file ends inside this object") : fail(p, p->at, "expected a key");
+                return p->at == p->end ? fail(p, begin, "the file ends inside this object")
+                                       : fail(p, p->at, "expected a key");
             TRY(parse_string(p, &child.key));
             skip_blanks(p);
             if (!next_is(p, ':')) return fail(p, p->at, "expected ':'");
@@ -300,14 +316,16 @@ static remat_status parse_value(parser *p, rm_json *out)
     return parse_number(p, out);
 }
 
-remat_status rm_json_parse(remat_ctx *ctx, rm_arena *arena, const char *text, size_t n, const rm_json **out)
+remat_status rm_json_parse(remat_ctx *ctx, rm_arena *arena, const char *text, size_t n,
+                           const rm_json **out)
 {
     parser p = {.ctx = ctx,
                 .arena = arena,
                 .text = text,
                 .at = text,
                 .end = text + n,
-                .most_values = ctx->options.max_input_bytes / (int64_t)sizeof(rm_json) + MIN_TREE_VALUES};
+                .most_values =
+                    ctx->options.max_input_bytes / (int64_t)sizeof(rm_json) + MIN_TREE_VALUES};
     skip_blanks(&p);
     rm_json *root = rm_arena_get(ctx, arena, 1, sizeof *root);
     remat_status status = root ? (root->raw = p.at, parse_value(&p, root)) : REMAT_E_MEMORY;
@@ -325,6 +343,7 @@ const rm_json *rm_json_get(const rm_json *object, const char *key)
 {
     if (!object || object->kind != RM_JSON_OBJECT) return NULL;
     for (uint32_t i = 0; i < object->n; i++)
-        if (strcmp(object->items[i].key, key) == 0) return object->items[i].kind == RM_JSON_NULL ? NULL : &object->items[i];
+        if (strcmp(object->items[i].key, key) == 0)
+            return object->items[i].kind == RM_JSON_NULL ? NULL : &object->items[i];
     return NULL;
 }

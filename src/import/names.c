@@ -1,8 +1,10 @@
-/* names.c: a crit-bit tree. Files choose the names, so a hash table could be made quadratic by bytes of somebody's choice; here
- * finding and adding take time proportional to the name's length, whatever the names are.
+/* names.c: a crit-bit tree. Files choose the names, so a hash table could be made quadratic by
+ * bytes of somebody's choice; here finding and adding take time proportional to the name's length,
+ * whatever the names are.
  *
- * An inner node names a byte and a mask with one 0 bit: the first bit in which the names below it differ. Names under
- * child[0] have a 0 there, under child[1] a 1. Invariant: (byte, mask) grow lexicographically down every path. */
+ * An inner node names a byte and a mask with one 0 bit: the first bit in which the names below it
+ * differ. Names under child[0] have a 0 there, under child[1] a 1. Invariant: (byte, mask) grow
+ * lexicographically down every path. */
 #include "import/names.h"
 
 #include <string.h>
@@ -57,7 +59,8 @@ remat_status rm_names_add(remat_ctx *ctx, rm_names *names, const char *name, uin
     inner->others = others;
     const unsigned side = (1 + (others | (unsigned)a[byte])) >> 8;
     rm_name_node **where = &names->root;
-    while (!(*where)->name && ((*where)->byte < byte || ((*where)->byte == byte && (*where)->others < others)))
+    while (!(*where)->name &&
+           ((*where)->byte < byte || ((*where)->byte == byte && (*where)->others < others)))
         where = &(*where)->child[direction(*where, a, length)];
     inner->child[side] = leaf;
     inner->child[1 - side] = *where;

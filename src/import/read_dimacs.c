@@ -1,7 +1,8 @@
-/* read_dimacs.c: maximum-flow problems in the format of the first DIMACS challenge: lines `c ...` (comments), one `p max VERTICES ARCS`, then
- * `n ID s` and `n ID t`, and `a FROM TO CAPACITY`, ids from 1. Strict: every count, id and number must be right, and the capacities
- * must sum to less than 2^62. Loops and parallel arcs are fine. O(bytes); the header's numbers size nothing but the vertices,
- * whose number is limited. */
+/* read_dimacs.c: maximum-flow problems in the format of the first DIMACS challenge: lines `c ...`
+ * (comments), one `p max VERTICES ARCS`, then `n ID s` and `n ID t`, and `a FROM TO CAPACITY`, ids
+ * from 1. Strict: every count, id and number must be right, and the capacities must sum to less
+ * than 2^62. Loops and parallel arcs are fine. O(bytes); the header's numbers size nothing but the
+ * vertices, whose number is limited. */
 #include "import/network.h"
 
 #include <inttypes.h>
@@ -33,8 +34,8 @@ static remat_status fail(reader *r, const char *what, const word *detail)
     char place[40];
     snprintf(place, sizeof place, "line %zu", r->line);
     const int shown = detail ? (int)(detail->length < 40 ? detail->length : 40) : 0;
-    return rm_fail_at(r->ctx, REMAT_E_INPUT, place, "%s%s%.*s%s", what, detail ? ": '" : "", shown, detail ? detail->text : "",
-                      detail ? "'" : "");
+    return rm_fail_at(r->ctx, REMAT_E_INPUT, place, "%s%s%.*s%s", what, detail ? ": '" : "", shown,
+                      detail ? detail->text : "", detail ? "'" : "");
 }
 
 static void split(reader *r, const char *from, const char *end)
@@ -48,16 +49,21 @@ static void split(reader *r, const char *from, const char *end)
     }
 }
 
-static bool is(const word *w, const char *text) { return w->length == strlen(text) && memcmp(w->text, text, w->length) == 0; }
+static bool is(const word *w, const char *text)
+{
+    return w->length == strlen(text) && memcmp(w->text, text, w->length) == 0;
+}
 
 /* Digits only, at most `high`. */
-static remat_status number(reader *r, size_t i, int64_t low, int64_t high, const char *what, int64_t *out)
+static remat_status number(reader *r, size_t i, int64_t low, int64_t high, const char *what,
+                           int64_t *out)
 {
     const word *w = &r->words[i];
     int64_t x = 0;
     for (size_t k = 0; k < w->length; k++) {
         if (w->text[k] < '0' || w->text[k] > '9') return fail(r, what, w);
-        if (rm_mul_overflows(x, 10, &x) || rm_add_overflows(x, w->text[k] - '0', &x)) return fail(r, what, w);
+        if (rm_mul_overflows(x, 10, &x) || rm_add_overflows(x, w->text[k] - '0', &x))
+            return fail(r, what, w);
     }
     if (x < low || x > high) return fail(r, what, w);
     *out = x;
@@ -67,9 +73,12 @@ static remat_status number(reader *r, size_t i, int64_t low, int64_t high, const
 static remat_status read_header(reader *r)
 {
     if (r->has_header) return fail(r, "a second line that begins with p", NULL);
-    if (r->n_words != 4 || !is(&r->words[1], "max")) return fail(r, "must be: p max VERTICES ARCS", NULL);
-    TRY(number(r, 2, 2, MOST_VERTICES, "the number of vertices is not between 2 and 2^24", &r->n_vertices));
-    TRY(number(r, 3, 0, UINT32_MAX / 2, "the number of arcs is not between 0 and 2^31", &r->n_arcs));
+    if (r->n_words != 4 || !is(&r->words[1], "max"))
+        return fail(r, "must be: p max VERTICES ARCS", NULL);
+    TRY(number(r, 2, 2, MOST_VERTICES, "the number of vertices is not between 2 and 2^24",
+               &r->n_vertices));
+    TRY(number(r, 3, 0, UINT32_MAX / 2, "the number of arcs is not between 0 and 2^31",
+               &r->n_arcs));
     r->has_header = true;
     return REMAT_OK;
 }
@@ -87,7 +96,8 @@ static remat_status read_terminal(reader *r)
     if (r->n_words != 3 || !(is(&r->words[2], "s") || is(&r->words[2], "t")))
         return fail(r, "must be: n ID s, or: n ID t", NULL);
     uint32_t *which = is(&r->words[2], "s") ? &r->source : &r->sink;
-    if (*which != REMAT_NONE) return fail(r, which == &r->source ? "a second source" : "a second sink", NULL);
+    if (*which != REMAT_NONE)
+        return fail(r, which == &r->source ? "a second source" : "a second sink", NULL);
     return read_vertex(r, 1, which);
 }
 
@@ -97,8 +107,10 @@ static remat_status read_arc(reader *r)
     if (r->n_words != 4) return fail(r, "must be: a FROM TO CAPACITY", NULL);
     TRY(read_vertex(r, 1, &e.from));
     TRY(read_vertex(r, 2, &e.to));
-    TRY(number(r, 3, 0, RM_MAX_SUM - 1, "the capacity is not a whole number below 2^62", &e.capacity));
-    if ((r->sum += e.capacity) >= RM_MAX_SUM) return fail(r, "the capacities sum to 2^62 or more", NULL);
+    TRY(number(r, 3, 0, RM_MAX_SUM - 1, "the capacity is not a whole number below 2^62",
+               &e.capacity));
+    if ((r->sum += e.capacity) >= RM_MAX_SUM)
+        return fail(r, "the capacities sum to 2^62 or more", NULL);
     if ((int64_t)r->edges.n == r->n_arcs) return fail(r, "more arcs than the header says", NULL);
     return RM_PUSH(r->ctx, r->edges, e);
 }
@@ -108,7 +120,8 @@ static remat_status read_line(reader *r)
     if (r->n_words == 0 || r->words[0].text[0] == 'c') return REMAT_OK;
     const word *kind = &r->words[0];
     if (is(kind, "p")) return read_header(r);
-    if (!is(kind, "n") && !is(kind, "a")) return fail(r, "a line must begin with c, p, n or a", kind);
+    if (!is(kind, "n") && !is(kind, "a"))
+        return fail(r, "a line must begin with c, p, n or a", kind);
     if (!r->has_header) return fail(r, "the line `p max VERTICES ARCS` must come first", NULL);
     return is(kind, "n") ? read_terminal(r) : read_arc(r);
 }
@@ -123,13 +136,17 @@ static remat_status read_lines(reader *r, const char *text, size_t n)
         TRY(read_line(r));
         from = stop + 1;
     }
-    if (!r->has_header) return rm_fail(r->ctx, REMAT_E_INPUT, "there is no line `p max VERTICES ARCS`");
+    if (!r->has_header)
+        return rm_fail(r->ctx, REMAT_E_INPUT, "there is no line `p max VERTICES ARCS`");
     if (r->source == REMAT_NONE || r->sink == REMAT_NONE)
-        return rm_fail(r->ctx, REMAT_E_INPUT, "there is no %s: a line `n ID %s`", r->source == REMAT_NONE ? "source" : "sink",
+        return rm_fail(r->ctx, REMAT_E_INPUT, "there is no %s: a line `n ID %s`",
+                       r->source == REMAT_NONE ? "source" : "sink",
                        r->source == REMAT_NONE ? "s" : "t");
-    if (r->source == r->sink) return rm_fail(r->ctx, REMAT_E_INPUT, "source and sink are the same vertex");
+    if (r->source == r->sink)
+        return rm_fail(r->ctx, REMAT_E_INPUT, "source and sink are the same vertex");
     if ((int64_t)r->edges.n != r->n_arcs)
-        return rm_fail(r->ctx, REMAT_E_INPUT, "the header says %" PRId64 " arcs, but there are %zu", r->n_arcs, r->edges.n);
+        return rm_fail(r->ctx, REMAT_E_INPUT, "the header says %" PRId64 " arcs, but there are %zu",
+                       r->n_arcs, r->edges.n);
     return REMAT_OK;
 }
 
@@ -142,7 +159,8 @@ static remat_status freeze(reader *r, remat_network **out)
     if (r->edges.n) memcpy(edges, r->edges.items, r->edges.n * sizeof *edges);
     network->heap = r->ctx->heap;
     network->block_size = size;
-    network->flow = (rm_flow_network){(uint32_t)r->n_vertices, r->source, r->sink, edges, r->edges.n};
+    network->flow =
+        (rm_flow_network){(uint32_t)r->n_vertices, r->source, r->sink, edges, r->edges.n};
     *out = network;
     return REMAT_OK;
 }

@@ -1,9 +1,11 @@
-/* read_dot.c: the DOT language as far as graphs need it: strict or not, digraph only, node and edge statements with attribute
- * lists, edge chains (a -> b -> c), defaults (`node [size=4]`), subgraphs (their statements count, their grouping does not),
- * ports, all three comment styles, quoted and HTML identifiers.
+/* read_dot.c: the DOT language as far as graphs need it: strict or not, digraph only, node and edge
+ * statements with attribute lists, edge chains (a -> b -> c), defaults (`node [size=4]`), subgraphs
+ * (their statements count, their grouping does not), ports, all three comment styles, quoted and
+ * HTML identifiers.
  *
- * A node is an op with one value: `size` in bytes (required), `cost`, `phase` (forward, backward), and `label`, its name. Nodes are numbered
- * as they appear; dag.c orders them. A recursive descent over one token of look-ahead, with nesting limited. */
+ * A node is an op with one value: `size` in bytes (required), `cost`, `phase` (forward, backward),
+ * and `label`, its name. Nodes are numbered as they appear; dag.c orders them. A recursive descent
+ * over one token of look-ahead, with nesting limited. */
 #include "import/input.h"
 #include "import/names.h"
 
@@ -12,7 +14,13 @@
 
 enum { MAX_DEPTH = 100 };
 
-typedef enum token_kind { END, WORD, ARROW, LINE, PUNCT } token_kind; /* LINE: --, an undirected edge */
+typedef enum token_kind {
+    END,
+    WORD,
+    ARROW,
+    LINE,
+    PUNCT
+} token_kind; /* LINE: --, an undirected edge */
 typedef struct token {
     token_kind kind;
     const char *text;
@@ -43,7 +51,8 @@ static remat_status fail(parser *p, size_t line, const char *what, const char *d
 {
     char place[40];
     snprintf(place, sizeof place, "line %zu", line);
-    return rm_fail_at(p->ctx, REMAT_E_INPUT, place, "%s%s%.60s%s", what, *detail ? " '" : "", detail, *detail ? "'" : "");
+    return rm_fail_at(p->ctx, REMAT_E_INPUT, place, "%s%s%.60s%s", what, *detail ? " '" : "",
+                      detail, *detail ? "'" : "");
 }
 
 /* ---- tokens ---- */
@@ -53,7 +62,8 @@ static remat_status skip_blanks(parser *p)
     for (;;) {
         if (*p->at == '\n') p->line++, p->at++;
         else if (*p->at == ' ' || *p->at == '\t' || *p->at == '\r') p->at++;
-        else if (p->at[0] == '#' || (p->at[0] == '/' && p->at[1] == '/')) p->at += strcspn(p->at, "\n");
+        else if (p->at[0] == '#' || (p->at[0] == '/' && p->at[1] == '/'))
+            p->at += strcspn(p->at, "\n");
         else if (p->at[0] == '/' && p->at[1] == '*') {
             const size_t begin = p->line;
             for (p->at += 2; !(p->at[0] == '*' && p->at[1] == '/'); p->at++) {
@@ -113,8 +123,8 @@ static remat_status html(parser *p)
 
 static bool is_word_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           (unsigned char)c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || (unsigned char)c >= 0x80;
 }
 
 static remat_status advance(parser *p)
@@ -126,7 +136,8 @@ static remat_status advance(parser *p)
     if (c == '"') return quoted(p);
     if (c == '<') return html(p);
     if (c == '-' && (p->at[1] == '>' || p->at[1] == '-')) {
-        p->next = (token){p->at[1] == '>' ? ARROW : LINE, p->at[1] == '>' ? "->" : "--", 0, false, p->line};
+        p->next = (token){p->at[1] == '>' ? ARROW : LINE, p->at[1] == '>' ? "->" : "--", 0, false,
+                          p->line};
         p->at += 2;
         return REMAT_OK;
     }
@@ -145,7 +156,10 @@ static remat_status advance(parser *p)
     return fail(p, p->line, "unexpected character", text);
 }
 
-static bool is_punct(const parser *p, char c) { return p->next.kind == PUNCT && p->next.punct == c; }
+static bool is_punct(const parser *p, char c)
+{
+    return p->next.kind == PUNCT && p->next.punct == c;
+}
 
 static bool is_keyword(const token *t, const char *word) /* keywords are case-independent */
 {
@@ -191,7 +205,8 @@ static remat_status number(parser *p, const char *key, const char *text, size_t 
     int64_t x = 0;
     bool ok = *text != '\0';
     for (const char *c = text; *c && ok; c++)
-        ok = *c >= '0' && *c <= '9' && !rm_mul_overflows(x, (int64_t)10, &x) && !rm_add_overflows(x, (int64_t)(*c - '0'), &x);
+        ok = *c >= '0' && *c <= '9' && !rm_mul_overflows(x, (int64_t)10, &x) &&
+             !rm_add_overflows(x, (int64_t)(*c - '0'), &x);
     char what[60];
     snprintf(what, sizeof what, "%s must be a whole number below 2^63, not", key);
     if (!ok) return fail(p, line, what, text);
@@ -274,7 +289,8 @@ static remat_status node_or_edge(parser *p)
         return REMAT_OK;
     }
     while (p->next.kind == ARROW || p->next.kind == LINE) {
-        if (p->next.kind == LINE) return fail(p, p->next.line, "undirected edges (--) are not supported", "");
+        if (p->next.kind == LINE)
+            return fail(p, p->next.line, "undirected edges (--) are not supported", "");
         TRY(advance(p));
         from = node;
         TRY(endpoint(p, &node));
@@ -297,7 +313,9 @@ static remat_status subgraph(parser *p)
     p->defaults = outer;
     p->depth--;
     TRY(expect(p, '}'));
-    return p->next.kind == ARROW ? fail(p, p->next.line, "an edge to or from a subgraph is not supported", "") : REMAT_OK;
+    return p->next.kind == ARROW
+               ? fail(p, p->next.line, "an edge to or from a subgraph is not supported", "")
+               : REMAT_OK;
 }
 
 static remat_status statements(parser *p)
@@ -321,9 +339,11 @@ static remat_status file(parser *p, remat_builder *b)
 {
     TRY(advance(p));
     if (is_keyword(&p->next, "strict")) TRY(advance(p));
-    if (is_keyword(&p->next, "graph")) return fail(p, p->next.line, "an undirected graph: a digraph is needed", "");
+    if (is_keyword(&p->next, "graph"))
+        return fail(p, p->next.line, "an undirected graph: a digraph is needed", "");
     if (!is_keyword(&p->next, "digraph"))
-        return fail(p, p->next.line, "neither JSON nor DOT: expected 'digraph' before", p->next.text);
+        return fail(p, p->next.line, "neither JSON nor DOT: expected 'digraph' before",
+                    p->next.text);
     TRY(advance(p));
     if (p->next.kind == WORD) {
         b->name = rm_builder_text(b, p->next.text);
@@ -336,7 +356,8 @@ static remat_status file(parser *p, remat_builder *b)
     size_t with_cost = 0;
     for (size_t i = 0; i < p->nodes.n; i++) {
         if (p->nodes.items[i].size == REMAT_ABSENT)
-            return rm_fail(p->ctx, REMAT_E_INPUT, "node '%.60s' has no size", p->nodes.items[i].name);
+            return rm_fail(p->ctx, REMAT_E_INPUT, "node '%.60s' has no size",
+                           p->nodes.items[i].name);
         with_cost += p->nodes.items[i].cost != REMAT_ABSENT;
     }
     b->cost_unit = rm_builder_text(b, with_cost ? "given" : "");
@@ -346,7 +367,10 @@ static remat_status file(parser *p, remat_builder *b)
 
 remat_status rm_read_dot(remat_ctx *ctx, const remat_input *input, remat_builder *b)
 {
-    parser p = {.ctx = ctx, .at = input->text, .line = 1, .defaults = {REMAT_ABSENT, REMAT_ABSENT, REMAT_PHASE_NONE, NULL}};
+    parser p = {.ctx = ctx,
+                .at = input->text,
+                .line = 1,
+                .defaults = {REMAT_ABSENT, REMAT_ABSENT, REMAT_PHASE_NONE, NULL}};
     const remat_status status = file(&p, b);
     RM_VEC_FREE(&ctx->heap, p.nodes);
     RM_VEC_FREE(&ctx->heap, p.edges);

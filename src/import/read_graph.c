@@ -1,8 +1,9 @@
-/* read_graph.c: remat-graph version 1 (docs/format.md). Types and required keys are checked here, everything about the graph
- * itself by the builder. Unknown keys are kept as text and written back.
+/* read_graph.c: remat-graph version 1 (docs/format.md). Types and required keys are checked here,
+ * everything about the graph itself by the builder. Unknown keys are kept as text and written back.
  *
- * At another batch size than the file's, sizes and costs are x(B) = x + (B - batch) * x_per_batch. None of x_per_batch is negative, so a schedule that fits
- * a budget at some batch fits it at every smaller one. */
+ * At another batch size than the file's, sizes and costs are x(B) = x + (B - batch) * x_per_batch.
+ * None of x_per_batch is negative, so a schedule that fits a budget at some batch fits it at every
+ * smaller one. */
 #include "import/input.h"
 
 #include <inttypes.h>
@@ -14,13 +15,15 @@
 #define COUNT_CLASSES 5
 
 typedef struct batch {
-    int64_t wanted, more; /* the batch size asked for, 0: as in the file; how much more than the file's that is */
+    int64_t wanted, more; /* the batch size asked for, 0: as in the file; how much more than the
+                             file's that is */
     bool grows;           /* something does */
 } batch;
 
-/* Adds to *x, if the batch is another one, what `key` (or, where that is absent, `otherwise`, if not NULL) says for each sample. */
-static remat_status scale(remat_ctx *ctx, const rm_json *object, rm_place place, const char *key, const char *otherwise,
-                          batch *scaled, int64_t *x)
+/* Adds to *x, if the batch is another one, what `key` (or, where that is absent, `otherwise`, if
+ * not NULL) says for each sample. */
+static remat_status scale(remat_ctx *ctx, const rm_json *object, rm_place place, const char *key,
+                          const char *otherwise, batch *scaled, int64_t *x)
 {
     int64_t each = 0, more;
     if (!scaled->wanted || *x == REMAT_ABSENT) return REMAT_OK;
@@ -28,14 +31,17 @@ static remat_status scale(remat_ctx *ctx, const rm_json *object, rm_place place,
     TRY(rm_get_int(ctx, object, place, 0, &each));
     if (each == 0) return REMAT_OK;
     scaled->grows = true;
-    if (rm_mul_overflows(each, scaled->more, &more) || rm_add_overflows(*x, more, &more) || more >= RM_MAX_SUM)
+    if (rm_mul_overflows(each, scaled->more, &more) || rm_add_overflows(*x, more, &more) ||
+        more >= RM_MAX_SUM)
         return rm_bad(ctx, place, "at batch %" PRId64 " this passes 2^62", scaled->wanted);
-    if (more < 0) return rm_bad(ctx, place, "at batch %" PRId64 " this makes it negative", scaled->wanted);
+    if (more < 0)
+        return rm_bad(ctx, place, "at batch %" PRId64 " this makes it negative", scaled->wanted);
     *x = more;
     return REMAT_OK;
 }
 
-static remat_status read_shape(remat_ctx *ctx, const rm_json *object, rm_place place, const int64_t **dims, uint32_t *rank)
+static remat_status read_shape(remat_ctx *ctx, const rm_json *object, rm_place place,
+                               const int64_t **dims, uint32_t *rank)
 {
     *rank = 0;
     if (!rm_json_get(object, "shape")) return REMAT_OK;
@@ -55,9 +61,11 @@ static remat_status read_shape(remat_ctx *ctx, const rm_json *object, rm_place p
     return REMAT_OK;
 }
 
-static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t index, batch *scaled, remat_builder *b)
+static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t index, batch *scaled,
+                               remat_builder *b)
 {
-    static const char *const known[] = {"name", "size", "storage", "kind", "alias", "dtype", "shape", NULL};
+    static const char *const known[] = {"name",  "size",  "storage", "kind",
+                                        "alias", "dtype", "shape",   NULL};
     rm_place place = {"values", index, NULL, RM_NO_ITEM};
     const char *name = "", *dtype = "", *extra;
     int64_t size = 0, storage = REMAT_ABSENT, alias = REMAT_ABSENT;
@@ -72,7 +80,8 @@ static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t ind
     TRY(scale(ctx, object, place, "storage_per_batch", "size_per_batch", scaled, &storage));
     TRY((place.key = "alias", rm_get_int(ctx, object, place, 0, &alias)));
     if (alias >= (int64_t)index) return rm_bad(ctx, place, "must name an earlier value");
-    TRY((place.key = "kind", rm_get_choice(ctx, object, place, rm_value_kinds, COUNT_VALUE_KINDS, &kind)));
+    TRY((place.key = "kind",
+         rm_get_choice(ctx, object, place, rm_value_kinds, COUNT_VALUE_KINDS, &kind)));
     TRY((place.key = "dtype", rm_get_string(ctx, object, place, &dtype)));
     TRY(read_shape(ctx, object, place, &dims, &rank));
     TRY(rm_get_extra(ctx, object, known, &extra));
@@ -86,10 +95,12 @@ static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t ind
     return b->status;
 }
 
-static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index, batch *scaled, remat_builder *b)
+static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index, batch *scaled,
+                            remat_builder *b)
 {
-    static const char *const known[] = {"name",  "op",    "in",     "out",    "cost",   "flops", "workspace",
-                                        "phase", "class", "pinned", "replay", "kernel", NULL};
+    static const char *const known[] = {"name",   "op",        "in",    "out",   "cost",
+                                        "flops",  "workspace", "phase", "class", "pinned",
+                                        "replay", "kernel",    NULL};
     rm_place place = {"nodes", index, NULL, RM_NO_ITEM};
     const char *name = "", *target = "", *extra;
     const uint32_t *in, *out;
@@ -108,7 +119,8 @@ static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index,
     TRY(scale(ctx, object, place, "flops_per_batch", NULL, scaled, &flops));
     TRY(scale(ctx, object, place, "workspace_per_batch", NULL, scaled, &workspace));
     TRY((place.key = "phase", rm_get_choice(ctx, object, place, rm_phases, COUNT_PHASES, &phase)));
-    TRY((place.key = "class", rm_get_choice(ctx, object, place, rm_classes, COUNT_CLASSES, &op_class)));
+    TRY((place.key = "class",
+         rm_get_choice(ctx, object, place, rm_classes, COUNT_CLASSES, &op_class)));
     TRY((place.key = "pinned", rm_get_bool(ctx, object, place, &pinned)));
     TRY((place.key = "replay", rm_get_bool(ctx, object, place, &replay)));
     TRY((place.key = "kernel", rm_get_int(ctx, object, place, 0, &kernel)));
@@ -131,16 +143,20 @@ static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index,
     return REMAT_OK;
 }
 
-/* The file's batch, and the members of the root that are kept as text, with the batch asked for in place of the file's. */
-static remat_status begin_batch(remat_ctx *ctx, const rm_json *root, batch *scaled, const char **extra)
+/* The file's batch, and the members of the root that are kept as text, with the batch asked for in
+ * place of the file's. */
+static remat_status begin_batch(remat_ctx *ctx, const rm_json *root, batch *scaled,
+                                const char **extra)
 {
     static const char *const with_batch[] = {"format",  "version",   "name",  "values", "nodes",
                                              "outputs", "cost_unit", "batch", NULL};
-    static const char *const known[] = {"format", "version", "name", "values", "nodes", "outputs", "cost_unit", NULL};
+    static const char *const known[] = {"format", "version", "name",      "values",
+                                        "nodes",  "outputs", "cost_unit", NULL};
     const rm_place place = {.key = "batch", .item = RM_NO_ITEM};
     int64_t own = 0;
     if (!scaled->wanted) return rm_get_extra(ctx, root, known, extra);
-    if (!rm_json_get(root, "batch")) return rm_bad(ctx, place, "is missing: the file does not say how it grows with the batch");
+    if (!rm_json_get(root, "batch"))
+        return rm_bad(ctx, place, "is missing: the file does not say how it grows with the batch");
     TRY(rm_get_int(ctx, root, place, 1, &own));
     scaled->more = scaled->wanted - own;
     TRY(rm_get_extra(ctx, root, with_batch, extra));
@@ -152,7 +168,8 @@ static remat_status begin_batch(remat_ctx *ctx, const rm_json *root, batch *scal
     return REMAT_OK;
 }
 
-remat_status rm_read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch_size, remat_builder *b)
+remat_status rm_read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch_size,
+                           remat_builder *b)
 {
     batch scaled = {.wanted = batch_size};
     const rm_json *root = input->json, *values, *nodes;
@@ -178,7 +195,9 @@ remat_status rm_read_graph(remat_ctx *ctx, const remat_input *input, int64_t bat
         rm_scratch_release(ctx, mark);
     }
     if (scaled.wanted && !scaled.grows)
-        return rm_fail(ctx, REMAT_E_INPUT, "no value has a size_per_batch: the file does not say how it grows with the batch");
+        return rm_fail(
+            ctx, REMAT_E_INPUT,
+            "no value has a size_per_batch: the file does not say how it grows with the batch");
     if (!rm_json_get(root, "outputs")) return b->status;
     const uint32_t *outputs;
     uint32_t n;

@@ -1,6 +1,7 @@
-/* read_networkx.c: networkx node-link JSON, in its spellings: `links` or `edges`; an edge as source/target, "0"/"1", from/to or
- * a pair; a node known by its `id`, else its `name`, else its index; sizes as cost_ram, out_cost or size, costs as cost_cpu,
- * duration or cost; `backward` becomes the phase; `graph.order` the order. */
+/* read_networkx.c: networkx node-link JSON, in its spellings: `links` or `edges`; an edge as
+ * source/target, "0"/"1", from/to or a pair; a node known by its `id`, else its `name`, else its
+ * index; sizes as cost_ram, out_cost or size, costs as cost_cpu, duration or cost; `backward`
+ * becomes the phase; `graph.order` the order. */
 #include "import/input.h"
 #include "import/names.h"
 
@@ -30,13 +31,15 @@ static remat_status key_of(reader *r, const rm_json *id, rm_place place, const c
     return REMAT_OK;
 }
 
-static remat_status get_number(remat_ctx *ctx, const rm_json *object, size_t index, const char *const *keys, int64_t *out)
+static remat_status get_number(remat_ctx *ctx, const rm_json *object, size_t index,
+                               const char *const *keys, int64_t *out)
 {
     for (; *keys; keys++) {
         const rm_json *x = rm_json_get(object, *keys);
         if (!x) continue;
         if (!rm_json_whole(x, out) || *out < 0)
-            return rm_bad(ctx, (rm_place){"nodes", index, *keys, RM_NO_ITEM}, "must be a whole number that is not negative");
+            return rm_bad(ctx, (rm_place){"nodes", index, *keys, RM_NO_ITEM},
+                          "must be a whole number that is not negative");
         return REMAT_OK;
     }
     return REMAT_OK;
@@ -44,8 +47,10 @@ static remat_status get_number(remat_ctx *ctx, const rm_json *object, size_t ind
 
 static remat_status read_node(reader *r, const rm_json *object, size_t index)
 {
-    static const char *const sizes[] = {"cost_ram", "out_cost", "size", NULL}, *const costs[] = {"cost_cpu", "duration", "cost",
-                                                                                                 NULL};
+    static const char *const sizes[] = {"cost_ram", "out_cost", "size", NULL}, *const costs[] = {
+                                                                                   "cost_cpu",
+                                                                                   "duration",
+                                                                                   "cost", NULL};
     remat_ctx *ctx = r->ctx;
     rm_place place = {"nodes", index, NULL, RM_NO_ITEM};
     rm_dag_node *node = &r->dag.nodes[index];
@@ -53,7 +58,8 @@ static remat_status read_node(reader *r, const rm_json *object, size_t index)
     TRY(rm_check_object(ctx, object, place));
     TRY(get_number(ctx, object, index, sizes, &node->size));
     TRY(get_number(ctx, object, index, costs, &node->cost));
-    if (node->size == REMAT_ABSENT) return rm_bad(ctx, place, "has no size: cost_ram, out_cost or size");
+    if (node->size == REMAT_ABSENT)
+        return rm_bad(ctx, place, "has no size: cost_ram, out_cost or size");
     place.key = "backward";
     const rm_json *backward = rm_json_get(object, place.key);
     bool is_backward = false;
@@ -65,7 +71,8 @@ static remat_status read_node(reader *r, const rm_json *object, size_t index)
     const char *key = "";
     place.key = id ? "id" : "name";
     TRY(key_of(r, id ? id : name ? name : &position, place, &key));
-    if (rm_names_find(&r->index_of, key) != REMAT_NONE) return rm_bad(ctx, place, "is the key of an earlier node too");
+    if (rm_names_find(&r->index_of, key) != REMAT_NONE)
+        return rm_bad(ctx, place, "is the key of an earlier node too");
     TRY(rm_names_add(ctx, &r->index_of, key, (uint32_t)index));
     node->name = name && name->kind == RM_JSON_STRING ? name->string : key + 1;
     return REMAT_OK;
@@ -92,7 +99,8 @@ static remat_status read_edge(reader *r, const rm_json *edge, const char *list, 
         return find_node(r, &edge->items[1], place, &out->to);
     }
     for (size_t i = 0; i < RM_LEN(spellings); i++) {
-        const rm_json *from = rm_json_get(edge, spellings[i][0]), *to = rm_json_get(edge, spellings[i][1]);
+        const rm_json *from = rm_json_get(edge, spellings[i][0]),
+                      *to = rm_json_get(edge, spellings[i][1]);
         if (!from || !to) continue;
         TRY((place.key = spellings[i][0], find_node(r, from, place, &out->from)));
         return place.key = spellings[i][1], find_node(r, to, place, &out->to);

@@ -1,11 +1,12 @@
-/* read_plan.c: remat-plan version 1 (docs/format.md). Only the shape of the file is checked here: whether its steps are valid
- * and its numbers true is for the verifier to say. */
+/* read_plan.c: remat-plan version 1 (docs/format.md). Only the shape of the file is checked here:
+ * whether its steps are valid and its numbers true is for the verifier to say. */
 #include "graph/plan.h"
 #include "import/formats.h"
 
 #include <string.h>
 
-const char *const rm_chain_operations[] = {"Fall", "Fck", "Fnone", "B"}; /* REMAT_F_ALL .. REMAT_B */
+const char *const rm_chain_operations[] = {"Fall", "Fck", "Fnone",
+                                           "B"}; /* REMAT_F_ALL .. REMAT_B */
 
 static remat_status read_index(remat_ctx *ctx, const rm_json *x, rm_place place, uint32_t *out)
 {
@@ -15,9 +16,11 @@ static remat_status read_index(remat_ctx *ctx, const rm_json *x, rm_place place,
     return REMAT_OK;
 }
 
-static remat_status read_graph_step(remat_ctx *ctx, const rm_json *x, rm_place place, remat_step *step)
+static remat_status read_graph_step(remat_ctx *ctx, const rm_json *x, rm_place place,
+                                    remat_step *step)
 {
-    if (x->kind != RM_JSON_OBJECT) return step->kind = REMAT_RUN, read_index(ctx, x, place, &step->index);
+    if (x->kind != RM_JSON_OBJECT)
+        return step->kind = REMAT_RUN, read_index(ctx, x, place, &step->index);
     const rm_json *offload = rm_json_get(x, "offload"), *fetch = rm_json_get(x, "fetch");
     if (x->n != 1 || (!offload && !fetch))
         return rm_bad(ctx, place, "must be an op, {\"offload\": value} or {\"fetch\": value}");
@@ -25,7 +28,8 @@ static remat_status read_graph_step(remat_ctx *ctx, const rm_json *x, rm_place p
     return read_index(ctx, offload ? offload : fetch, place, &step->index);
 }
 
-static remat_status read_chain_step(remat_ctx *ctx, const rm_json *x, rm_place place, remat_step *step)
+static remat_status read_chain_step(remat_ctx *ctx, const rm_json *x, rm_place place,
+                                    remat_step *step)
 {
     const bool pair = x->kind == RM_JSON_ARRAY && x->n == 2 && x->items[0].kind == RM_JSON_STRING;
     for (uint32_t i = 0; i < 4 && pair; i++)
@@ -34,7 +38,8 @@ static remat_status read_chain_step(remat_ctx *ctx, const rm_json *x, rm_place p
     return rm_bad(ctx, place, "must be [\"Fall\", \"Fck\", \"Fnone\" or \"B\", stage]");
 }
 
-static remat_status read_header(remat_ctx *ctx, const rm_json *root, remat_summary *s, remat_plan *head)
+static remat_status read_header(remat_ctx *ctx, const rm_json *root, remat_summary *s,
+                                remat_plan *head)
 {
     static const char *const kinds[] = {"graph", "chain"};
     rm_place place = {.item = RM_NO_ITEM};
@@ -50,11 +55,13 @@ static remat_status read_header(remat_ctx *ctx, const rm_json *root, remat_summa
     TRY((place.key = "name", rm_get_string(ctx, graph, place, &s->graph)));
     TRY((place.key = "digest", rm_require(ctx, graph, place)));
     TRY(rm_get_string(ctx, graph, place, &s->digest));
-    if (strncmp(s->digest, "sha256:", 7) != 0 || strlen(s->digest) != 7 + 64 || strspn(s->digest + 7, "0123456789abcdef") != 64)
+    if (strncmp(s->digest, "sha256:", 7) != 0 || strlen(s->digest) != 7 + 64 ||
+        strspn(s->digest + 7, "0123456789abcdef") != 64)
         return rm_bad(ctx, place, "must be \"sha256:\" and 64 hexadecimal digits");
     TRY((place.key = "n_ops", rm_get_int(ctx, graph, place, 0, &n_ops)));
     TRY((place.key = "n_values", rm_get_int(ctx, graph, place, 0, &n_values)));
-    if (n_ops > REMAT_NONE || n_values > REMAT_NONE) return rm_bad(ctx, place, "no graph has that many ops or values");
+    if (n_ops > REMAT_NONE || n_values > REMAT_NONE)
+        return rm_bad(ctx, place, "no graph has that many ops or values");
     head->graph_ops = (uint32_t)n_ops;
     head->graph_values = (uint32_t)n_values;
     return REMAT_OK;
@@ -77,15 +84,18 @@ static remat_status read_options(remat_ctx *ctx, const rm_json *root, remat_summ
 }
 
 /* A list of pairs of an index and a number. */
-static remat_status read_pairs(remat_ctx *ctx, const rm_json *certificate, const char *key, const rm_json **pairs)
+static remat_status read_pairs(remat_ctx *ctx, const rm_json *certificate, const char *key,
+                               const rm_json **pairs)
 {
     rm_place place = {"bound.certificate", RM_NO_ITEM, key, RM_NO_ITEM};
     TRY(rm_get_array(ctx, certificate, place, pairs));
     for (size_t i = 0; i < (*pairs)->n; i++) {
         const rm_json *x = &(*pairs)->items[i];
-        const bool pair = x->kind == RM_JSON_ARRAY && x->n == 2 && x->items[0].kind == RM_JSON_INTEGER &&
-                          x->items[1].kind == RM_JSON_INTEGER && x->items[0].integer >= 0 && x->items[1].integer >= 0 &&
-                          x->items[0].integer < REMAT_NONE && x->items[1].integer < RM_MAX_SUM;
+        const bool pair = x->kind == RM_JSON_ARRAY && x->n == 2 &&
+                          x->items[0].kind == RM_JSON_INTEGER &&
+                          x->items[1].kind == RM_JSON_INTEGER && x->items[0].integer >= 0 &&
+                          x->items[1].integer >= 0 && x->items[0].integer < REMAT_NONE &&
+                          x->items[1].integer < RM_MAX_SUM;
         place.item = i;
         if (!pair) return rm_bad(ctx, place, "must be a pair of an index and a whole number");
     }
@@ -109,7 +119,8 @@ static remat_status read_certificate(remat_ctx *ctx, const rm_json *bound, rm_ce
     TRY(RM_SCRATCH(ctx, out->prices, out->n_prices));
     TRY(RM_SCRATCH(ctx, out->heirs, out->n_heirs));
     for (size_t i = 0; i < out->n_prices; i++)
-        out->prices[i] = (rm_price){(uint32_t)prices->items[i].items[0].integer, prices->items[i].items[1].integer};
+        out->prices[i] = (rm_price){(uint32_t)prices->items[i].items[0].integer,
+                                    prices->items[i].items[1].integer};
     for (size_t i = 0; i < out->n_heirs; i++) {
         place = (rm_place){"bound.certificate", RM_NO_ITEM, "heirs", i};
         TRY(read_index(ctx, &heirs->items[i].items[1], place, &out->heirs[i].heir));
@@ -118,7 +129,8 @@ static remat_status read_certificate(remat_ctx *ctx, const rm_json *bound, rm_ce
     return REMAT_OK;
 }
 
-static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summary *s, remat_plan *head)
+static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summary *s,
+                                 remat_plan *head)
 {
     rm_place place = {.item = RM_NO_ITEM};
     const struct {
@@ -141,7 +153,8 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
     const char *outcome = "unknown";
     TRY((place.key = "outcome", rm_get_string(ctx, root, place, &outcome)));
     if (!rm_outcome_parse(outcome, &s->outcome))
-        return rm_bad(ctx, place, "'%.40s' is none of optimal, feasible, infeasible, unknown", outcome);
+        return rm_bad(ctx, place, "'%.40s' is none of optimal, feasible, infeasible, unknown",
+                      outcome);
     const rm_json *within = rm_json_get(root, "within_budget");
     TRY((place.key = "within_budget", rm_get_bool(ctx, root, place, &s->within_budget)));
     head->says_within = within != NULL;
@@ -162,11 +175,13 @@ static remat_status count_repeats(remat_ctx *ctx, const remat_step *steps, size_
     for (size_t i = 0; i < n; i++)
         if (steps[i].index > most) most = steps[i].index;
     *out = 0;
-    if (most > 1000000 && most > 4 * n) return REMAT_OK; /* indices that no graph of ours has: the verifier will say so */
+    if (most > 1000000 && most > 4 * n)
+        return REMAT_OK; /* indices that no graph of ours has: the verifier will say so */
     uint8_t *runs;
     TRY(RM_SCRATCH(ctx, runs, (size_t)most + 1));
     for (size_t i = 0; i < n; i++) {
-        const bool counts = steps[i].kind == REMAT_RUN || (steps[i].kind >= REMAT_F_ALL && steps[i].kind < REMAT_B);
+        const bool counts =
+            steps[i].kind == REMAT_RUN || (steps[i].kind >= REMAT_F_ALL && steps[i].kind < REMAT_B);
         if (counts && runs[steps[i].index] < 2 && ++runs[steps[i].index] == 2) ++*out;
     }
     return REMAT_OK;
@@ -210,7 +225,8 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
     TRY(RM_SCRATCH(ctx, steps, n));
     for (size_t i = 0; i < n; i++) {
         place.item = i;
-        TRY((s.kind == REMAT_KIND_CHAIN ? read_chain_step : read_graph_step)(ctx, &schedule->items[i], place, &steps[i]));
+        TRY((s.kind == REMAT_KIND_CHAIN ? read_chain_step : read_graph_step)(
+            ctx, &schedule->items[i], place, &steps[i]));
     }
     s.steps = (uint32_t)n;
     s.ops = head.graph_ops; /* REMAT_NONE where the file does not say */

@@ -1,5 +1,5 @@
-/* write.c: remat-graph, remat-chain, remat-plan and DOT files. Each object on a line of its own, defaults left out, keys in a
- * fixed order: equal content gives equal bytes. */
+/* write.c: remat-graph, remat-chain, remat-plan and DOT files. Each object on a line of its own,
+ * defaults left out, keys in a fixed order: equal content gives equal bytes. */
 #include "graph/chain.h"
 #include "graph/plan.h"
 #include "import/formats.h"
@@ -42,12 +42,14 @@ static void write_value(rm_out *out, const remat_graph *g, uint32_t v)
     member_int(out, "size", g->size[v], -1);
     if (g->alias[v] == REMAT_NONE) member_int(out, "storage", g->storage[v], g->size[v]);
     else member_int(out, "alias", g->alias[v], -1);
-    if (g->value_kind[v] != REMAT_TEMPORARY) member_string(out, "kind", rm_value_kinds[g->value_kind[v]]);
+    if (g->value_kind[v] != REMAT_TEMPORARY)
+        member_string(out, "kind", rm_value_kinds[g->value_kind[v]]);
     member_string(out, "dtype", rm_text(g, g->value_dtype[v]));
     const uint32_t begin = g->dims_begin[v], end = g->dims_begin[v + 1];
     if (begin < end || g->value_dtype[v]) {
         rm_out_text(out, ",\"shape\":[");
-        for (uint32_t k = begin; k < end; k++) rm_out_format(out, "%s%" PRId64, k > begin ? "," : "", g->dims[k]);
+        for (uint32_t k = begin; k < end; k++)
+            rm_out_format(out, "%s%" PRId64, k > begin ? "," : "", g->dims[k]);
         rm_out_text(out, "]");
     }
     member_extra(out, rm_text(g, g->value_extra[v]));
@@ -67,7 +69,8 @@ static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
     member_int(out, "flops", g->flops[op], REMAT_ABSENT);
     member_int(out, "workspace", g->workspace[op], 0);
     if (g->phase[op] != REMAT_PHASE_NONE) member_string(out, "phase", rm_phases[g->phase[op]]);
-    if (g->op_class[op] != REMAT_CLASS_OTHER) member_string(out, "class", rm_classes[g->op_class[op]]);
+    if (g->op_class[op] != REMAT_CLASS_OTHER)
+        member_string(out, "class", rm_classes[g->op_class[op]]);
     if (g->says_pinned[op]) rm_out_text(out, ",\"pinned\":true");
     if (g->replay[op]) rm_out_text(out, ",\"replay\":true");
     if (g->kernel[op] != REMAT_NONE) member_int(out, "kernel", g->kernel[op], REMAT_ABSENT);
@@ -90,13 +93,15 @@ void rm_write_graph(rm_out *out, const remat_graph *g)
     rm_out_text(out, "}\n");
 }
 
-/* ---- DOT: a node per op, an edge per op that reads another's output; sizes are the storages an op makes ---- */
+/* ---- DOT: a node per op, an edge per op that reads another's output; sizes are the storages an op
+ * makes ---- */
 
 static void dot_string(rm_out *out, const char *text)
 {
     rm_out_text(out, "\"");
     for (; *text; text++) {
-        const char one[3] = {*text == '"' || *text == '\\' ? '\\' : *text, *text == '"' || *text == '\\' ? *text : '\0', '\0'};
+        const char one[3] = {*text == '"' || *text == '\\' ? '\\' : *text,
+                             *text == '"' || *text == '\\' ? *text : '\0', '\0'};
         rm_out_text(out, (unsigned char)*text < 0x20 ? " " : one);
     }
     rm_out_text(out, "\"");
@@ -122,7 +127,8 @@ static void dot_op(rm_out *out, const remat_graph *g, uint32_t op, uint32_t *rea
 
 void rm_write_dot(rm_out *out, const remat_graph *g)
 {
-    uint32_t *reader = rm_scratch(out->ctx, g->n_ops, sizeof *reader); /* by op: 1 + the last op that read it */
+    uint32_t *reader =
+        rm_scratch(out->ctx, g->n_ops, sizeof *reader); /* by op: 1 + the last op that read it */
     if (!reader) out->status = REMAT_E_MEMORY;
     rm_out_text(out, "digraph ");
     dot_string(out, rm_text(g, g->name));
@@ -140,12 +146,15 @@ void rm_write_chain(rm_out *out, const remat_chain *c)
     rm_out_string(out, c->name);
     member_string(out, "size_unit", c->size_unit);
     member_string(out, "cost_unit", c->cost_unit);
-    rm_out_format(out, ",\n\"input\":{\"a\":%" PRId64 ",\"delta\":%" PRId64 "},\n\"stages\":[", input->a, input->delta);
+    rm_out_format(out, ",\n\"input\":{\"a\":%" PRId64 ",\"delta\":%" PRId64 "},\n\"stages\":[",
+                  input->a, input->delta);
     for (uint32_t i = 1; i <= c->n_stages; i++) {
         const remat_stage *s = &c->stages[i];
         rm_out_text(out, i > 1 ? ",\n{\"name\":" : "\n{\"name\":");
         rm_out_string(out, s->name);
-        rm_out_format(out, ",\"a\":%" PRId64 ",\"abar\":%" PRId64 ",\"delta\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64,
+        rm_out_format(out,
+                      ",\"a\":%" PRId64 ",\"abar\":%" PRId64 ",\"delta\":%" PRId64
+                      ",\"tf\":%" PRId64 ",\"tb\":%" PRId64,
                       s->a, s->abar, s->delta, s->tf, s->tb);
         member_int(out, "of", s->of, 0);
         member_int(out, "ob", s->ob, 0);
@@ -153,7 +162,8 @@ void rm_write_chain(rm_out *out, const remat_chain *c)
         rm_out_text(out, "}");
     }
     rm_out_format(out,
-                  "],\n\"loss\":{\"abar\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64 ",\"of\":%" PRId64 ",\"ob\":%" PRId64,
+                  "],\n\"loss\":{\"abar\":%" PRId64 ",\"tf\":%" PRId64 ",\"tb\":%" PRId64
+                  ",\"of\":%" PRId64 ",\"ob\":%" PRId64,
                   loss->abar, loss->tf, loss->tb, loss->of, loss->ob);
     member_int(out, "keep", loss->keep, 0);
     rm_out_text(out, "}}\n");
@@ -169,8 +179,11 @@ static void write_steps(rm_out *out, const remat_plan *plan)
         rm_out_text(out, t == 0 ? "" : t % 20 ? "," : ",\n");
         if (s.kind == REMAT_RUN) rm_out_format(out, "%" PRIu32, s.index);
         else if (s.kind < REMAT_F_ALL)
-            rm_out_format(out, "{\"%s\":%" PRIu32 "}", s.kind == REMAT_OFFLOAD ? "offload" : "fetch", s.index);
-        else rm_out_format(out, "[\"%s\",%" PRIu32 "]", rm_chain_operations[s.kind - REMAT_F_ALL], s.index);
+            rm_out_format(out, "{\"%s\":%" PRIu32 "}",
+                          s.kind == REMAT_OFFLOAD ? "offload" : "fetch", s.index);
+        else
+            rm_out_format(out, "[\"%s\",%" PRIu32 "]", rm_chain_operations[s.kind - REMAT_F_ALL],
+                          s.index);
     }
     rm_out_text(out, "]");
 }
@@ -181,17 +194,21 @@ static void write_certificate(rm_out *out, const rm_certificate *x)
     if (x->cost) rm_out_format(out, "\"cost\":%" PRId64 ",", x->cost);
     rm_out_format(out, "\"scale\":%" PRId64 ",\"prices\":[", x->scale);
     for (size_t i = 0; i < x->n_prices; i++)
-        rm_out_format(out, "%s[%" PRIu32 ",%" PRId64 "]", i ? "," : "", x->prices[i].op, x->prices[i].price);
+        rm_out_format(out, "%s[%" PRIu32 ",%" PRId64 "]", i ? "," : "", x->prices[i].op,
+                      x->prices[i].price);
     rm_out_text(out, "],\"heirs\":[");
     for (size_t i = 0; i < x->n_heirs; i++)
-        rm_out_format(out, "%s[%" PRIu32 ",%" PRIu32 "]", i ? "," : "", x->heirs[i].value, x->heirs[i].heir);
+        rm_out_format(out, "%s[%" PRIu32 ",%" PRIu32 "]", i ? "," : "", x->heirs[i].value,
+                      x->heirs[i].heir);
     rm_out_text(out, "]}");
 }
 
 void rm_write_plan(rm_out *out, const remat_plan *plan)
 {
     const remat_summary *s = &plan->summary;
-    rm_out_format(out, "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"library\":\"%s\",\n\"graph\":{\"name\":",
+    rm_out_format(out,
+                  "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"library\":\"%s\","
+                  "\n\"graph\":{\"name\":",
                   s->kind == REMAT_KIND_CHAIN ? "chain" : "graph", remat_version());
     rm_out_string(out, s->graph);
     rm_out_text(out, ",\"digest\":");

@@ -1,10 +1,12 @@
-/* lower.c: a schedule becomes a program of allocate, compute and deallocate statements (Checkmate, Algorithm 1), with frees as
- * early as the model allows (its section 4.7: here they follow from liveness, so no code motion is needed).
+/* lower.c: a schedule becomes a program of allocate, compute and deallocate statements (Checkmate,
+ * Algorithm 1), with frees as early as the model allows (its section 4.7: here they follow from
+ * liveness, so no code motion is needed).
  *
- * Each storage instance is a register. A step allocates what it makes, computes, and deallocates every register whose last
- * step it was. Registers that outlive the last step are the graph's outputs and are never deallocated.
- * Operands say which register each value that a step reads or makes lies in at that moment: a view has its base's.
- * Linear; deaths are bucketed by step with a counting sort. */
+ * Each storage instance is a register. A step allocates what it makes, computes, and deallocates
+ * every register whose last step it was. Registers that outlive the last step are the graph's
+ * outputs and are never deallocated. Operands say which register each value that a step reads or
+ * makes lies in at that moment: a view has its base's. Linear; deaths are bucketed by step with a
+ * counting sort. */
 #include "graph/schedule.h"
 
 #include "lower/lower.h"
@@ -13,8 +15,9 @@ struct remat_program { /* one block */
     remat_alloc heap;
     size_t block_size, n_statements, n_steps;
     remat_statement *statements;
-    remat_operand *operands; /* by step: what it reads, then what it makes; behind the last step the graph's outputs */
-    size_t *begin;           /* 2 n_steps + 2 of them: of the inputs of step t, of its outputs, ... */
+    remat_operand *operands; /* by step: what it reads, then what it makes; behind the last step the
+                                graph's outputs */
+    size_t *begin; /* 2 n_steps + 2 of them: of the inputs of step t, of its outputs, ... */
 };
 
 void remat_program_free(remat_program *program)
@@ -54,14 +57,16 @@ const remat_operand *remat_program_outputs(const remat_program *program, uint32_
 }
 
 /* by_death[begin[t] .. begin[t + 1]): the instances that die at step t, in order of birth. */
-static remat_status sort_by_death(remat_ctx *ctx, const rm_liveness *l, size_t n_steps, size_t **begin, uint32_t **by_death)
+static remat_status sort_by_death(remat_ctx *ctx, const rm_liveness *l, size_t n_steps,
+                                  size_t **begin, uint32_t **by_death)
 {
     TRY(RM_SCRATCH(ctx, *begin, n_steps + 3));
     TRY(RM_SCRATCH(ctx, *by_death, l->n_instances));
     size_t *next = *begin + 1;
     for (size_t i = 0; i < l->n_instances; i++) next[l->instances[i].death + 1]++;
     for (size_t t = 1; t <= n_steps + 1; t++) next[t] += next[t - 1];
-    for (size_t i = 0; i < l->n_instances; i++) (*by_death)[next[l->instances[i].death]++] = (uint32_t)i;
+    for (size_t i = 0; i < l->n_instances; i++)
+        (*by_death)[next[l->instances[i].death]++] = (uint32_t)i;
     return REMAT_OK;
 }
 
@@ -87,14 +92,18 @@ static void write_statements(lowering *x)
         for (; made < l->n_instances && l->instances[made].birth == t; made++) {
             const uint32_t root = l->instances[made].root;
             memory += g->storage[root];
-            *s++ = (remat_statement){REMAT_ALLOCATE, x->steps[t], t, g->value_original[root], made, g->storage[root], memory};
+            *s++ =
+                (remat_statement){REMAT_ALLOCATE, x->steps[t],      t,     g->value_original[root],
+                                  made,           g->storage[root], memory};
         }
         const int64_t workspace = x->own[t].kind == REMAT_RUN ? g->workspace[x->own[t].index] : 0;
-        *s++ = (remat_statement){REMAT_COMPUTE, x->steps[t], t, REMAT_NONE, REMAT_NONE, workspace, memory + workspace};
+        *s++ = (remat_statement){REMAT_COMPUTE, x->steps[t],       t, REMAT_NONE, REMAT_NONE,
+                                 workspace,     memory + workspace};
         for (size_t i = x->dead_begin[t]; i < x->dead_begin[t + 1]; i++) {
             const uint32_t reg = x->by_death[i], root = l->instances[reg].root;
             memory -= g->storage[root];
-            *s++ = (remat_statement){REMAT_DEALLOCATE, x->steps[t], t, g->value_original[root], reg, g->storage[root], memory};
+            *s++ = (remat_statement){REMAT_DEALLOCATE, x->steps[t], t, g->value_original[root], reg,
+                                     g->storage[root], memory};
         }
     }
     x->program->n_statements = (size_t)(s - x->program->statements);
@@ -106,7 +115,9 @@ static size_t count_operands(const lowering *x)
     size_t n = g->n_outputs;
     for (size_t t = 0; t < x->n_steps; t++) {
         const uint32_t op = x->own[t].index;
-        n += x->own[t].kind != REMAT_RUN ? 1 : g->in_begin[op + 1] - g->in_begin[op] + g->out_begin[op + 1] - g->out_begin[op];
+        n += x->own[t].kind != REMAT_RUN
+                 ? 1
+                 : g->in_begin[op + 1] - g->in_begin[op] + g->out_begin[op + 1] - g->out_begin[op];
     }
     return n;
 }
@@ -122,20 +133,26 @@ static remat_status write_operands(lowering *x)
     for (size_t t = 0; t < x->n_steps; t++) {
         const uint32_t index = x->own[t].index;
         *begin++ = (size_t)(to - x->program->operands);
-        if (x->own[t].kind == REMAT_OFFLOAD) *to++ = (remat_operand){g->value_original[index], now[index]};
-        for (uint32_t k = g->in_begin[index]; x->own[t].kind == REMAT_RUN && k < g->in_begin[index + 1]; k++)
+        if (x->own[t].kind == REMAT_OFFLOAD)
+            *to++ = (remat_operand){g->value_original[index], now[index]};
+        for (uint32_t k = g->in_begin[index];
+             x->own[t].kind == REMAT_RUN && k < g->in_begin[index + 1]; k++)
             *to++ = (remat_operand){g->value_original[g->in[k]], now[g->in[k]]};
         *begin++ = (size_t)(to - x->program->operands);
-        for (; made < x->l.n_instances && x->l.instances[made].birth == t; made++) now[x->l.instances[made].root] = made;
-        if (x->own[t].kind == REMAT_FETCH) *to++ = (remat_operand){g->value_original[index], now[index]};
-        for (uint32_t k = g->out_begin[index]; x->own[t].kind == REMAT_RUN && k < g->out_begin[index + 1]; k++) {
+        for (; made < x->l.n_instances && x->l.instances[made].birth == t; made++)
+            now[x->l.instances[made].root] = made;
+        if (x->own[t].kind == REMAT_FETCH)
+            *to++ = (remat_operand){g->value_original[index], now[index]};
+        for (uint32_t k = g->out_begin[index];
+             x->own[t].kind == REMAT_RUN && k < g->out_begin[index + 1]; k++) {
             const uint32_t v = g->out[k];
             if (g->out_source[k] != REMAT_NONE) now[v] = now[g->out_source[k]];
             *to++ = (remat_operand){g->value_original[v], now[v]};
         }
     }
     *begin++ = (size_t)(to - x->program->operands);
-    for (uint32_t i = 0; i < g->n_outputs; i++) *to++ = (remat_operand){g->value_original[g->outputs[i]], now[g->outputs[i]]};
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        *to++ = (remat_operand){g->value_original[g->outputs[i]], now[g->outputs[i]]};
     *begin = (size_t)(to - x->program->operands);
     return REMAT_OK;
 }
@@ -148,8 +165,10 @@ static remat_status lower(lowering *x, remat_program **out)
     size_t statements_size, operands_size, size;
     if (rm_mul_overflows(n_statements, sizeof(remat_statement), &statements_size) ||
         rm_mul_overflows(count_operands(x), sizeof(remat_operand), &operands_size) ||
-        rm_mul_overflows(n_begin, sizeof(size_t), &size) || rm_add_overflows(size, statements_size, &size) ||
-        rm_add_overflows(size, operands_size, &size) || rm_add_overflows(size, sizeof(remat_program), &size))
+        rm_mul_overflows(n_begin, sizeof(size_t), &size) ||
+        rm_add_overflows(size, statements_size, &size) ||
+        rm_add_overflows(size, operands_size, &size) ||
+        rm_add_overflows(size, sizeof(remat_program), &size))
         return rm_no_memory(x->ctx);
     remat_program *program = x->program = rm_alloc(x->ctx, size);
     if (!program) return REMAT_E_MEMORY;
@@ -166,7 +185,8 @@ static remat_status lower(lowering *x, remat_program **out)
     return status;
 }
 
-remat_status rm_lower(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, remat_program **out)
+remat_status rm_lower(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps,
+                      remat_program **out)
 {
     remat_step *own;
     TRY(RM_SCRATCH(ctx, own, n_steps));

@@ -1,10 +1,13 @@
-/* backend_highs.c: HiGHS, found when the program runs and called through its C interface; nothing of it is needed to build.
+/* backend_highs.c: HiGHS, found when the program runs and called through its C interface; nothing
+ * of it is needed to build.
  *
- * Where it is looked for: the file that REMAT_HIGHS names, and then nowhere else; libhighs by the loader's own rules; the Python package
- * highsbox in the virtual environment at hand (VIRTUAL_ENV). Taken only if it has every function below, says that its integers have 32
- * bits, and is version 1.7 or newer. Only opaque handles and plain arrays pass the border; of the structure that callbacks get, the one member that
- * HiGHS promises to keep in front (the wish to stop) is written.
- * Work is counted in simplex iterations, each as one and a thousandth of the program's entries. With one thread the same call takes the same steps. */
+ * Where it is looked for: the file that REMAT_HIGHS names, and then nowhere else; libhighs by the
+ * loader's own rules; the Python package highsbox in the virtual environment at hand (VIRTUAL_ENV).
+ * Taken only if it has every function below, says that its integers have 32 bits, and is
+ * version 1.7 or newer. Only opaque handles and plain arrays pass the border; of the structure that
+ * callbacks get, the one member that HiGHS promises to keep in front (the wish to stop) is written.
+ * Work is counted in simplex iterations, each as one and a thousandth of the program's entries.
+ * With one thread the same call takes the same steps. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -14,9 +17,17 @@
 #include "milp/backend.h"
 
 enum { LEAST_MAJOR = 1, LEAST_MINOR = 7 };
-enum { OPTIONAL_PRESOLVE_RULES = ((1 << 20) - 1) & ~((1 << 6) - 1) }; /* of 1.15: from forcing rows on */
+enum {
+    OPTIONAL_PRESOLVE_RULES = ((1 << 20) - 1) & ~((1 << 6) - 1)
+}; /* of 1.15: from forcing rows on */
 enum { ROWWISE = 2, MINIMIZE = 1, ERROR = -1 };
-enum { SIMPLEX_CALLBACK = 1, IPM_CALLBACK = 2, SOLUTION_CALLBACK = 4, LOG_CALLBACK = 5, MIP_CALLBACK = 6 };
+enum {
+    SIMPLEX_CALLBACK = 1,
+    IPM_CALLBACK = 2,
+    SOLUTION_CALLBACK = 4,
+    LOG_CALLBACK = 5,
+    MIP_CALLBACK = 6
+};
 enum {
     STATUS_MODEL_EMPTY = 6,
     STATUS_OPTIMAL = 7,
@@ -25,7 +36,8 @@ enum {
     STATUS_MEMORY = 18
 };
 
-typedef void callback(int type, const char *message, const void *data_out, void *data_in, void *user);
+typedef void callback(int type, const char *message, const void *data_out, void *data_in,
+                      void *user);
 
 typedef struct calls {
     void *(*create)(void);
@@ -37,12 +49,13 @@ typedef struct calls {
     int32_t (*set_int)(void *h, const char *option, int32_t value);
     int32_t (*set_double)(void *h, const char *option, double value);
     int32_t (*set_string)(void *h, const char *option, const char *value);
-    int32_t (*pass)(void *h, int32_t n_columns, int32_t n_rows, int32_t n_terms, int32_t format, int32_t sense, double offset,
-                    const double *cost, const double *lower, const double *upper, const double *row_lower,
-                    const double *row_upper, const int32_t *begin, const int32_t *index, const double *value,
+    int32_t (*pass)(void *h, int32_t n_columns, int32_t n_rows, int32_t n_terms, int32_t format,
+                    int32_t sense, double offset, const double *cost, const double *lower,
+                    const double *upper, const double *row_lower, const double *row_upper,
+                    const int32_t *begin, const int32_t *index, const double *value,
                     const int32_t *integer);
-    int32_t (*set_solution)(void *h, const double *column, const double *row, const double *column_dual,
-                            const double *row_dual);
+    int32_t (*set_solution)(void *h, const double *column, const double *row,
+                            const double *column_dual, const double *row_dual);
     int32_t (*set_callback)(void *h, callback *fn, void *user);
     int32_t (*start_callback)(void *h, int32_t type);
     const void *(*item)(const void *data_out, const char *name);
@@ -50,7 +63,8 @@ typedef struct calls {
     int32_t (*status)(const void *h);
     int32_t (*get_double)(const void *h, const char *info, double *out);
     int32_t (*get_int)(const void *h, const char *info, int32_t *out);
-    int32_t (*solution)(const void *h, double *column, double *column_dual, double *row, double *row_dual);
+    int32_t (*solution)(const void *h, double *column, double *column_dual, double *row,
+                        double *row_dual);
 } calls;
 
 static const struct {
@@ -99,7 +113,8 @@ static int64_t iterations(job *j, int type, const void *data_out)
     return j->finished + (type == SIMPLEX_CALLBACK && now && *now > 0 ? *now : 0);
 }
 
-static void on_callback(int type, const char *message, const void *data_out, void *data_in, void *user)
+static void on_callback(int type, const char *message, const void *data_out, void *data_in,
+                        void *user)
 {
     job *j = user;
     const double *x = NULL;
@@ -110,11 +125,15 @@ static void on_callback(int type, const char *message, const void *data_out, voi
         const double *bound = j->c->item(data_out, "mip_dual_bound");
         if (bound && *bound > j->bound && *bound < 1e300) j->bound = *bound;
     }
-    const int64_t spent = iterations(j, type, data_out), more = spent > j->spent ? spent - j->spent : 0;
+    const int64_t spent = iterations(j, type, data_out),
+                  more = spent > j->spent ? spent - j->spent : 0;
     j->spent += more;
-    if (j->status == REMAT_OK) j->status = j->how->on_progress(j->how->user, j->how->relax ? NULL : x, j->bound);
+    if (j->status == REMAT_OK)
+        j->status = j->how->on_progress(j->how->user, j->how->relax ? NULL : x, j->bound);
     const bool stop = rm_spend(j->ctx, more * j->weight);
-    if ((stop || j->status != REMAT_OK) && data_in && type != SOLUTION_CALLBACK && type != LOG_CALLBACK) *(int *)data_in = 1;
+    if ((stop || j->status != REMAT_OK) && data_in && type != SOLUTION_CALLBACK &&
+        type != LOG_CALLBACK)
+        *(int *)data_in = 1;
 }
 
 static remat_status pass(const calls *c, remat_ctx *ctx, void *h, const rm_model *m, bool relax)
@@ -135,12 +154,16 @@ static remat_status pass(const calls *c, remat_ctx *ctx, void *h, const rm_model
         cost[i] = column->cost, lower[i] = column->lower, upper[i] = column->upper;
         integer[i] = column->integer && !relax;
     }
-    for (size_t r = 0; r < n_rows; r++) row_lower[r] = m->rows.items[r].lower, row_upper[r] = m->rows.items[r].upper;
-    for (size_t k = 0; k < n_terms; k++) index[k] = (int32_t)m->terms.items[k].column, value[k] = m->terms.items[k].value;
-    if (c->pass(h, (int32_t)n, (int32_t)n_rows, (int32_t)n_terms, ROWWISE, MINIMIZE, 0, cost, lower, upper, row_lower,
-                row_upper, n_rows ? m->row_begin.items : &none, index, value, integer) == ERROR)
-        return rm_fail(ctx, REMAT_E_MEMORY, "HiGHS does not take the program (%zu columns, %zu rows, %zu entries)", n, n_rows,
-                       n_terms);
+    for (size_t r = 0; r < n_rows; r++)
+        row_lower[r] = m->rows.items[r].lower, row_upper[r] = m->rows.items[r].upper;
+    for (size_t k = 0; k < n_terms; k++)
+        index[k] = (int32_t)m->terms.items[k].column, value[k] = m->terms.items[k].value;
+    if (c->pass(h, (int32_t)n, (int32_t)n_rows, (int32_t)n_terms, ROWWISE, MINIMIZE, 0, cost, lower,
+                upper, row_lower, row_upper, n_rows ? m->row_begin.items : &none, index, value,
+                integer) == ERROR)
+        return rm_fail(ctx, REMAT_E_MEMORY,
+                       "HiGHS does not take the program (%zu columns, %zu rows, %zu entries)", n,
+                       n_rows, n_terms);
     return REMAT_OK;
 }
 
@@ -149,16 +172,20 @@ static void set_options(const calls *c, void *h, const rm_solve *how, double sec
     c->set_bool(h, "output_flag", 0);
     c->set_int(h, "threads", (int32_t)how->threads);
     c->set_int(h, "random_seed", 0);
-    /* 1.15.1 calls programs infeasible that are not: prop_checkmate 1 5022 with all rules, 1 30451 without that for parallel rows alone. */
+    /* 1.15.1 calls programs infeasible that are not: prop_checkmate 1 5022 with all rules, 1 30451
+     * without that for parallel rows alone. */
     c->set_int(h, "presolve_rule_off", OPTIONAL_PRESOLVE_RULES);
     if (seconds < 1e9) c->set_double(h, "time_limit", seconds);
     if (how->relax) {
-        c->set_string(h, "solver", "simplex"); /* on these programs as fast as the interior point method, or ten times faster */
+        c->set_string(h, "solver", "simplex"); /* on these programs as fast as the interior point
+                                                  method, or ten times faster */
         return;
     }
     c->set_double(h, "mip_rel_gap", 0.0);
     c->set_double(h, "mip_abs_gap", how->gap);
-    if (how->start) c->set_double(h, "mip_heuristic_effort", 0.0); /* what it would look for is there: all for the bound */
+    if (how->start)
+        c->set_double(h, "mip_heuristic_effort",
+                      0.0); /* what it would look for is there: all for the bound */
 }
 
 static remat_status take(const calls *c, remat_ctx *ctx, void *h, const job *j, rm_solved *out)
@@ -166,12 +193,16 @@ static remat_status take(const calls *c, remat_ctx *ctx, void *h, const job *j, 
     const int32_t status = c->status(h);
     int32_t has = 0;
     out->bound = j->bound;
-    out->outcome = status == STATUS_OPTIMAL || status == STATUS_MODEL_EMPTY ? RM_SOLVE_OPTIMAL : RM_SOLVE_STOPPED;
-    if (status == STATUS_INFEASIBLE || status == STATUS_UNBOUNDED_OR_INFEASIBLE) out->outcome = RM_SOLVE_INFEASIBLE;
+    out->outcome = status == STATUS_OPTIMAL || status == STATUS_MODEL_EMPTY ? RM_SOLVE_OPTIMAL
+                                                                            : RM_SOLVE_STOPPED;
+    if (status == STATUS_INFEASIBLE || status == STATUS_UNBOUNDED_OR_INFEASIBLE)
+        out->outcome = RM_SOLVE_INFEASIBLE;
     if (status == STATUS_MEMORY) return rm_fail(ctx, REMAT_E_MEMORY, "HiGHS is out of memory");
     if (!j->how->relax) {
         double bound;
-        if (c->get_double(h, "mip_dual_bound", &bound) != ERROR && bound > out->bound && bound < 1e300) out->bound = bound;
+        if (c->get_double(h, "mip_dual_bound", &bound) != ERROR && bound > out->bound &&
+            bound < 1e300)
+            out->bound = bound;
     }
     if (c->get_int(h, "primal_solution_status", &has) == ERROR) has = 0;
     out->any = has == 2;
@@ -183,25 +214,37 @@ static remat_status take(const calls *c, remat_ctx *ctx, void *h, const job *j, 
     return REMAT_OK;
 }
 
-static remat_status run(const calls *c, remat_ctx *ctx, void *h, const rm_model *m, const rm_solve *how, rm_solved *out)
+static remat_status run(const calls *c, remat_ctx *ctx, void *h, const rm_model *m,
+                        const rm_solve *how, rm_solved *out)
 {
-    static const int types[] = {SIMPLEX_CALLBACK, IPM_CALLBACK, SOLUTION_CALLBACK, LOG_CALLBACK, MIP_CALLBACK};
-    job j = {.ctx = ctx, .c = c, .how = how, .bound = -INFINITY, .weight = 1 + (int64_t)m->n_done / 1000, .status = REMAT_OK};
-    const double seconds = ctx->deadline_ns == INT64_MAX ? INFINITY : (double)(ctx->deadline_ns - rm_clock_ns()) * 1e-9;
+    static const int types[] = {SIMPLEX_CALLBACK, IPM_CALLBACK, SOLUTION_CALLBACK, LOG_CALLBACK,
+                                MIP_CALLBACK};
+    job j = {.ctx = ctx,
+             .c = c,
+             .how = how,
+             .bound = -INFINITY,
+             .weight = 1 + (int64_t)m->n_done / 1000,
+             .status = REMAT_OK};
+    const double seconds = ctx->deadline_ns == INT64_MAX
+                               ? INFINITY
+                               : (double)(ctx->deadline_ns - rm_clock_ns()) * 1e-9;
     set_options(c, h, how, seconds > 0 ? seconds : 0);
     TRY(pass(c, ctx, h, m, how->relax));
     if (how->start) c->set_solution(h, how->start, NULL, NULL, NULL);
-    if (c->set_callback(h, on_callback, &j) == ERROR) return rm_fail(ctx, REMAT_E_APPLIES, "HiGHS has no callbacks");
+    if (c->set_callback(h, on_callback, &j) == ERROR)
+        return rm_fail(ctx, REMAT_E_APPLIES, "HiGHS has no callbacks");
     for (size_t i = 0; i < RM_LEN(types); i++) c->start_callback(h, types[i]);
     const int32_t answer = c->run(h);
     TRY(j.status);
     rm_spend(ctx, 0); /* why it came back */
     if (answer == ERROR && c->status(h) != STATUS_MEMORY && ctx->stopped == REMAT_DONE)
-        return rm_fail(ctx, REMAT_E_MEMORY, "HiGHS gave up: out of memory, or the program is too hard for its numbers");
+        return rm_fail(ctx, REMAT_E_MEMORY,
+                       "HiGHS gave up: out of memory, or the program is too hard for its numbers");
     return take(c, ctx, h, &j, out);
 }
 
-static remat_status solve(const rm_backend *backend, remat_ctx *ctx, const rm_model *m, const rm_solve *how, rm_solved *out)
+static remat_status solve(const rm_backend *backend, remat_ctx *ctx, const rm_model *m,
+                          const rm_solve *how, rm_solved *out)
 {
     const calls *c = backend->calls;
     *out = (rm_solved){.bound = -INFINITY};
@@ -221,7 +264,8 @@ static bool take_symbols(void *library, calls *c)
     for (size_t i = 0; i < RM_LEN(symbols); i++) {
         void *symbol = dlsym(library, symbols[i].name);
         if (!symbol) return false;
-        memcpy((char *)c + symbols[i].offset, &symbol, sizeof symbol); /* how POSIX has a pointer become a function */
+        memcpy((char *)c + symbols[i].offset, &symbol,
+               sizeof symbol); /* how POSIX has a pointer become a function */
     }
     return true;
 }
@@ -245,10 +289,12 @@ static const char *refuse(void *library, calls *c, char *version, size_t room)
 }
 
 /* True: found and taken. `why` gets the reason against it, if there was such a file. */
-static bool try_file(remat_ctx *ctx, const char *path, rm_backend *out, calls *c, char *why, size_t room)
+static bool try_file(remat_ctx *ctx, const char *path, rm_backend *out, calls *c, char *why,
+                     size_t room)
 {
     (void)ctx;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* it may leave threads behind */
+    void *library =
+        dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* it may leave threads behind */
     if (!library) {
         if (strchr(path, '/')) snprintf(why, room, "REMAT_HIGHS: %s", dlerror());
         return false;
@@ -267,14 +313,18 @@ static bool try_file(remat_ctx *ctx, const char *path, rm_backend *out, calls *c
     return true;
 }
 
-static bool try_environment(remat_ctx *ctx, const char *root, rm_backend *out, calls *c, char *why, size_t room)
+static bool try_environment(remat_ctx *ctx, const char *root, rm_backend *out, calls *c, char *why,
+                            size_t room)
 {
     char pattern[512];
     glob_t found;
     bool taken = false;
-    const int n = snprintf(pattern, sizeof pattern, "%s/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so*", root);
+    const int n =
+        snprintf(pattern, sizeof pattern,
+                 "%s/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so*", root);
     if (n < 0 || (size_t)n >= sizeof pattern || glob(pattern, 0, NULL, &found) != 0) return false;
-    for (size_t i = 0; i < found.gl_pathc && !taken; i++) taken = try_file(ctx, found.gl_pathv[i], out, c, why, room);
+    for (size_t i = 0; i < found.gl_pathc && !taken; i++)
+        taken = try_file(ctx, found.gl_pathv[i], out, c, why, room);
     globfree(&found);
     return taken;
 }
@@ -295,7 +345,9 @@ remat_status rm_backend_open(remat_ctx *ctx, rm_backend *out)
     rm_release(&ctx->heap, c, sizeof *c);
     rm_clean_text(why);
     snprintf(out->path, sizeof out->path, "%s",
-             *why ? why : "none was found: pip install highsbox, and say in REMAT_HIGHS where its libhighs.so is");
+             *why ? why
+                  : "none was found: pip install highsbox, and say in REMAT_HIGHS where its "
+                    "libhighs.so is");
     return REMAT_OK;
 }
 

@@ -8,12 +8,17 @@ remat_status rm_model_column(remat_ctx *ctx, rm_model *m, const rm_column *colum
     return RM_PUSH(ctx, m->columns, *column);
 }
 
-size_t rm_model_most_terms(const rm_model *m) { return m->most_terms ? m->most_terms : INT32_MAX - 1; }
+size_t rm_model_most_terms(const rm_model *m)
+{
+    return m->most_terms ? m->most_terms : INT32_MAX - 1;
+}
 
 remat_status rm_model_too_large(remat_ctx *ctx, const rm_model *m)
 {
-    return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries; --time allows more, and --checkmate-entries with it",
-                   rm_model_most_terms(m));
+    return rm_fail(
+        ctx, REMAT_E_APPLIES,
+        "its program has over %zu entries; --time allows more, and --checkmate-entries with it",
+        rm_model_most_terms(m));
 }
 
 remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column, double value)
@@ -62,7 +67,10 @@ double rm_model_cost(const rm_model *m, const double *x)
     return cost;
 }
 
-static double outside(double x, double lower, double upper) { return x < lower ? lower - x : x > upper ? x - upper : 0; }
+static double outside(double x, double lower, double upper)
+{
+    return x < lower ? lower - x : x > upper ? x - upper : 0;
+}
 
 double rm_model_violation(const rm_model *m, const double *x)
 {

@@ -1,8 +1,9 @@
 /* mps.c: a program as free MPS, and solutions of other solvers read back.
  *
- * Numbers are written with 17 digits, so that they come back as they were. Rows are named c0, c1, ...; ranges are written where a row has
- * two limits. A solution is any text in which a column's name is followed by its value: that covers the files of HiGHS, SCIP, Gurobi, CPLEX' own
- * short form, CBC and GLPK. Cost: O(entries) to write; O(bytes + columns log columns) to read. */
+ * Numbers are written with 17 digits, so that they come back as they were. Rows are named c0, c1,
+ * ...; ranges are written where a row has two limits. A solution is any text in which a column's
+ * name is followed by its value: that covers the files of HiGHS, SCIP, Gurobi, CPLEX' own short
+ * form, CBC and GLPK. Cost: O(entries) to write; O(bytes + columns log columns) to read. */
 #include <inttypes.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -61,7 +62,8 @@ static remat_status line(writer *w, const char *format, ...)
     va_list list;
     if (sizeof w->buffer - w->n < 256) TRY(flush(w));
     va_start(list, format);
-    w->n += (size_t)vsnprintf(w->buffer + w->n, sizeof w->buffer - w->n, format, list); /* no line is that long */
+    w->n += (size_t)vsnprintf(w->buffer + w->n, sizeof w->buffer - w->n, format,
+                              list); /* no line is that long */
     va_end(list);
     return REMAT_OK;
 }
@@ -69,10 +71,14 @@ static remat_status line(writer *w, const char *format, ...)
 void rm_column_name_text(const rm_column_name *name, char text[RM_NAME_ROOM])
 {
     int n = snprintf(text, RM_NAME_ROOM, "%c", name->letter);
-    for (int i = 0; i < name->n; i++) n += snprintf(text + n, (size_t)(RM_NAME_ROOM - n), "_%" PRIu32, name->index[i]);
+    for (int i = 0; i < name->n; i++)
+        n += snprintf(text + n, (size_t)(RM_NAME_ROOM - n), "_%" PRIu32, name->index[i]);
 }
 
-static char kind_of(const rm_row *row) { return row->lower == row->upper ? 'E' : row->upper < INFINITY ? 'L' : 'G'; }
+static char kind_of(const rm_row *row)
+{
+    return row->lower == row->upper ? 'E' : row->upper < INFINITY ? 'L' : 'G';
+}
 
 typedef struct entry {
     uint32_t row;
@@ -88,7 +94,8 @@ static remat_status by_column(remat_ctx *ctx, const rm_model *m, uint32_t **begi
     for (size_t i = 0; i < m->columns.n; i++) (*begin)[i + 2] += (*begin)[i + 1];
     for (uint32_t r = 0; r < m->rows.n; r++)
         for (int32_t k = m->row_begin.items[r]; k < m->row_begin.items[r + 1]; k++)
-            (*entries)[(*begin)[m->terms.items[k].column + 1]++] = (entry){r, m->terms.items[k].value};
+            (*entries)[(*begin)[m->terms.items[k].column + 1]++] =
+                (entry){r, m->terms.items[k].value};
     return REMAT_OK;
 }
 
@@ -108,7 +115,8 @@ static remat_status write_columns(writer *w, const rm_model *m)
             inside = c->integer;
             TRY(line(w, " M%d 'MARKER' '%s'\n", n_markers++, inside ? "INTORG" : "INTEND"));
         }
-        if (c->cost != 0 || begin[i] == begin[i + 1]) TRY(line(w, " %s cost %.17g\n", name, c->cost));
+        if (c->cost != 0 || begin[i] == begin[i + 1])
+            TRY(line(w, " %s cost %.17g\n", name, c->cost));
         for (uint32_t k = begin[i]; k < begin[i + 1]; k++)
             TRY(line(w, " %s c%" PRIu32 " %.17g\n", name, entries[k].row, entries[k].value));
     }
@@ -120,7 +128,8 @@ static remat_status write_limits(writer *w, const rm_model *m)
 {
     TRY(line(w, "RHS\n"));
     for (uint32_t r = 0; r < m->rows.n; r++) {
-        const double limit = kind_of(&m->rows.items[r]) == 'G' ? m->rows.items[r].lower : m->rows.items[r].upper;
+        const double limit =
+            kind_of(&m->rows.items[r]) == 'G' ? m->rows.items[r].lower : m->rows.items[r].upper;
         if (limit != 0) TRY(line(w, " rhs c%" PRIu32 " %.17g\n", r, limit));
     }
     TRY(line(w, "RANGES\n"));
@@ -152,13 +161,15 @@ static remat_status write_mps(writer *w, const rm_model *m, const char *name)
     for (char *c = clean; *c; c++)
         if (*c <= ' ' || *c > '~') *c = '_';
     TRY(line(w, "NAME %s\nROWS\n N cost\n", clean));
-    for (uint32_t r = 0; r < m->rows.n; r++) TRY(line(w, " %c c%" PRIu32 "\n", kind_of(&m->rows.items[r]), r));
+    for (uint32_t r = 0; r < m->rows.n; r++)
+        TRY(line(w, " %c c%" PRIu32 "\n", kind_of(&m->rows.items[r]), r));
     TRY(write_columns(w, m));
     TRY(write_limits(w, m));
     return flush(w);
 }
 
-remat_status rm_model_write_mps(remat_ctx *ctx, const rm_model *m, const char *name, remat_sink *sink, void *user)
+remat_status rm_model_write_mps(remat_ctx *ctx, const rm_model *m, const char *name,
+                                remat_sink *sink, void *user)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     c_numbers numbers = {0};
@@ -190,7 +201,10 @@ static int by_name(const void *a, const void *b)
     return 0;
 }
 
-static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '"' || c == '='; }
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '"' || c == '=';
+}
 
 /* "R_4_2"; false: no name of ours. */
 static bool parse_name(const char *word, size_t n, rm_column_name *out)
@@ -219,7 +233,8 @@ static bool parse_number(const char *word, size_t n, double *out)
     return *end == '\0' && *out - *out == 0;
 }
 
-static remat_status read_solution(remat_ctx *ctx, const rm_model *m, const char *text, size_t n_bytes, double *x)
+static remat_status read_solution(remat_ctx *ctx, const rm_model *m, const char *text,
+                                  size_t n_bytes, double *x)
 {
     named *names;
     size_t n_found = 0, row = 1;
@@ -245,20 +260,25 @@ static remat_status read_solution(remat_ctx *ctx, const rm_model *m, const char 
             double value;
             snprintf(place, sizeof place, "line %zu", row);
             if (!parse_number(word, n, &value))
-                return rm_fail_at(ctx, REMAT_E_INPUT, place, "'%.*s' is no value", n < 40 ? (int)n : 40, word);
+                return rm_fail_at(ctx, REMAT_E_INPUT, place, "'%.*s' is no value",
+                                  n < 40 ? (int)n : 40, word);
             x[waiting->column] = value;
             waiting = NULL;
             n_found++;
         } else if (parse_name(word, n, &key.name)) {
-            waiting = m->columns.n ? bsearch(&key, names, m->columns.n, sizeof *names, by_name) : NULL;
+            waiting =
+                m->columns.n ? bsearch(&key, names, m->columns.n, sizeof *names, by_name) : NULL;
         }
     }
     if (n_found == 0)
-        return rm_fail(ctx, REMAT_E_INPUT, "no value of the program's columns: is it a solution of this graph's program?");
+        return rm_fail(
+            ctx, REMAT_E_INPUT,
+            "no value of the program's columns: is it a solution of this graph's program?");
     return REMAT_OK;
 }
 
-remat_status rm_model_read_solution(remat_ctx *ctx, const rm_model *m, const char *text, size_t n_bytes, double *x)
+remat_status rm_model_read_solution(remat_ctx *ctx, const rm_model *m, const char *text,
+                                    size_t n_bytes, double *x)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     c_numbers numbers = {0};

@@ -1,15 +1,18 @@
 /* solve_in_child.c: a solver that cannot take its caller with it.
  *
- * Out of memory, HiGHS ends the process it is in (an exception of C++ that no C program can catch), and for minutes of presolving it asks
- * nobody whether to stop. So it runs in a child process of its own. The child has the program by copy-on-write and sends letters through a
- * pipe: each better solution, each better bound, how much work is done, the end. The caller waits in short ticks: it takes letters, reports
- * progress, and kills the child at Ctrl-C, at a failure of its own, and when time is up and the child has not noticed. A child whose caller
- * is gone ends with its next letter, on Linux at once.
+ * Out of memory, HiGHS ends the process it is in (an exception of C++ that no C program can catch),
+ * and for minutes of presolving it asks nobody whether to stop. So it runs in a child process of
+ * its own. The child has the program by copy-on-write and sends letters through a pipe: each better
+ * solution, each better bound, how much work is done, the end. The caller waits in short ticks: it
+ * takes letters, reports progress, and kills the child at Ctrl-C, at a failure of its own, and when
+ * time is up and the child has not noticed. A child whose caller is gone ends with its next letter,
+ * on Linux at once.
  *
- * Invariants. Work limits are the child's to judge, by its own count, so that they stay reproducible; all that is known at the end came by
- * letter. After fork the child calls the solver, libc's allocator and write: of the caller's neither allocator, nor callbacks, nor signal
- * handlers run in it. Death is noticed by waitpid, not by the end of the pipe: children of other threads may hold that open too.
- * Cost: one fork, and 8 bytes a column for each better solution. */
+ * Invariants. Work limits are the child's to judge, by its own count, so that they stay
+ * reproducible; all that is known at the end came by letter. After fork the child calls the solver,
+ * libc's allocator and write: of the caller's neither allocator, nor callbacks, nor signal handlers
+ * run in it. Death is noticed by waitpid, not by the end of the pipe: children of other threads may
+ * hold that open too. Cost: one fork, and 8 bytes a column for each better solution. */
 #define _XOPEN_SOURCE 700 /* fork, poll, setrlimit */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,8 +97,8 @@ static void come_loose(pid_t caller)
     signal(SIGINT, SIG_IGN); /* at Ctrl-C the caller decides */
 }
 
-static _Noreturn void be_the_child(const rm_backend *backend, const remat_ctx *ctx, const rm_model *m, const rm_solve *how,
-                                   int fd, pid_t caller)
+static _Noreturn void be_the_child(const rm_backend *backend, const remat_ctx *ctx,
+                                   const rm_model *m, const rm_solve *how, int fd, pid_t caller)
 {
     come_loose(caller);
     sender s = {.ctx = {.heap = rm_libc_heap,
@@ -164,7 +167,9 @@ static remat_status take_letters(listener *l, const letter **end)
         if (now->bound > l->bound) l->bound = now->bound;
         if (now->last) *end = now;
         else l->have = 0;
-        if (!now->last && now->has_x) TRY(l->how->on_progress(l->how->user, (const double *)(const void *)(now + 1), l->bound));
+        if (!now->last && now->has_x)
+            TRY(l->how->on_progress(l->how->user, (const double *)(const void *)(now + 1),
+                                    l->bound));
     }
     return REMAT_OK;
 }
@@ -172,7 +177,8 @@ static remat_status take_letters(listener *l, const letter **end)
 static bool is_overdue(remat_ctx *ctx)
 {
     rm_spend(ctx, 0);
-    return ctx->stopped == REMAT_SIGNAL || (ctx->deadline_ns != INT64_MAX && rm_clock_ns() - GRACE_NS > ctx->deadline_ns);
+    return ctx->stopped == REMAT_SIGNAL ||
+           (ctx->deadline_ns != INT64_MAX && rm_clock_ns() - GRACE_NS > ctx->deadline_ns);
 }
 
 static remat_status hear(listener *l, const letter **end)
@@ -180,7 +186,8 @@ static remat_status hear(listener *l, const letter **end)
     struct pollfd readable = {.fd = l->fd, .events = POLLIN};
     while (!*end && !l->dead) {
         poll(&readable, 1, TICK_MS);
-        l->dead = waitpid(l->child, NULL, WNOHANG) != 0; /* before the letters: what it sent is there to be read then */
+        l->dead = waitpid(l->child, NULL, WNOHANG) !=
+                  0; /* before the letters: what it sent is there to be read then */
         TRY(take_letters(l, end));
         if (*end || l->dead) break;
         TRY(l->how->on_progress(l->how->user, NULL, l->bound));
@@ -223,21 +230,25 @@ static remat_status follow(listener *l, rm_solved *out)
     return REMAT_OK;
 }
 
-/* Above the standard streams, where those are closed; not for programs that the caller starts meanwhile. */
+/* Above the standard streams, where those are closed; not for programs that the caller starts
+ * meanwhile. */
 static bool open_pipe(int fd[2])
 {
     int low[2];
     if (pipe(low) != 0) return false;
-    for (int i = 0; i < 2; i++) fd[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1), close(low[i]);
+    for (int i = 0; i < 2; i++)
+        fd[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1), close(low[i]);
     if (fd[0] >= 0 && fd[1] >= 0) return fcntl(fd[0], F_SETFL, O_NONBLOCK) == 0;
     if (fd[0] >= 0) close(fd[0]);
     if (fd[1] >= 0) close(fd[1]);
     return false;
 }
 
-remat_status rm_solve_in_child(const rm_backend *backend, remat_ctx *ctx, const rm_model *m, const rm_solve *how, rm_solved *out)
+remat_status rm_solve_in_child(const rm_backend *backend, remat_ctx *ctx, const rm_model *m,
+                               const rm_solve *how, rm_solved *out)
 {
-    listener l = {.ctx = ctx, .how = how, .x_size = m->columns.n * sizeof(double), .bound = -INFINITY};
+    listener l = {
+        .ctx = ctx, .how = how, .x_size = m->columns.n * sizeof(double), .bound = -INFINITY};
     int fd[2];
     *out = (rm_solved){.bound = -INFINITY};
     if (!backend->library) return backend->solve(backend, ctx, m, how, out);
@@ -251,7 +262,8 @@ remat_status rm_solve_in_child(const rm_backend *backend, remat_ctx *ctx, const 
     if (l.child == 0) close(fd[0]), be_the_child(backend, ctx, m, how, fd[1], caller);
     close(fd[1]);
     const remat_status status =
-        l.child > 0 ? follow(&l, out) : give_up(ctx, "no process for it: out of memory, or too many of them", out);
+        l.child > 0 ? follow(&l, out)
+                    : give_up(ctx, "no process for it: out of memory, or too many of them", out);
     close(fd[0]);
     return status;
 }

@@ -4,12 +4,16 @@
 #include <string.h>
 
 static const rm_planner *const planners[] = {
-    &rm_keep_all,       &rm_periodic,     &rm_chen_sqrt,    &rm_chen_greedy, &rm_ap_sqrt,      &rm_ap_greedy,
-    &rm_lin_sqrt,       &rm_lin_greedy,   &rm_revolve,      &rm_rotor,       &rm_rotor_float,  &rm_save_inputs,
-    &rm_save_layers,    &rm_mincut,       &rm_fastsa_group, &rm_fastsa,      &rm_fastsa_order, &rm_fastsa_offload,
-    &rm_checkmate_milp, &rm_checkmate_lp, &rm_auto,         &rm_exact};
+    &rm_keep_all,    &rm_periodic,     &rm_chen_sqrt,      &rm_chen_greedy,    &rm_ap_sqrt,
+    &rm_ap_greedy,   &rm_lin_sqrt,     &rm_lin_greedy,     &rm_revolve,        &rm_rotor,
+    &rm_rotor_float, &rm_save_inputs,  &rm_save_layers,    &rm_mincut,         &rm_fastsa_group,
+    &rm_fastsa,      &rm_fastsa_order, &rm_fastsa_offload, &rm_checkmate_milp, &rm_checkmate_lp,
+    &rm_auto,        &rm_exact};
 
-const remat_entry *remat_strategy_at(size_t index) { return index < RM_LEN(planners) ? &planners[index]->entry : NULL; }
+const remat_entry *remat_strategy_at(size_t index)
+{
+    return index < RM_LEN(planners) ? &planners[index]->entry : NULL;
+}
 
 const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name)
 {
@@ -23,9 +27,13 @@ const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name)
     return NULL;
 }
 
-bool rm_fits(const rm_problem *p, int64_t peak_bytes) { return p->budget_bytes < 0 || peak_bytes <= p->budget_bytes; }
+bool rm_fits(const rm_problem *p, int64_t peak_bytes)
+{
+    return p->budget_bytes < 0 || peak_bytes <= p->budget_bytes;
+}
 
-static bool is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost, const rm_incumbent *best)
+static bool is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost,
+                      const rm_incumbent *best)
 {
     if (!best->any) return true;
     const bool fits = rm_fits(p, peak_bytes);
@@ -48,7 +56,8 @@ static remat_status offer(const rm_problem *p, rm_incumbent *best, const rm_sche
 {
     rm_liveness l;
     best->offered_peak_bytes = INT64_MAX;
-    const remat_status status = rm_liveness_of(p->ctx, p->graph, candidate->items, candidate->n, &l);
+    const remat_status status =
+        rm_liveness_of(p->ctx, p->graph, candidate->items, candidate->n, &l);
     if (status == REMAT_E_PLAN) return REMAT_OK; /* its cost or memory passes 2^62: no candidate */
     TRY(status);
     best->offered_peak_bytes = l.peak_bytes;
@@ -69,7 +78,8 @@ remat_status rm_offer(const rm_problem *p, rm_incumbent *best, const rm_schedule
     return status;
 }
 
-remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best)
+remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_codes *codes,
+                            rm_incumbent *best)
 {
     rm_schedule steps = {0};
     remat_status status = rm_normal_expand(p->ctx, nm, codes->items, codes->n, &steps);

@@ -1,13 +1,14 @@
-/* chain_sim.c: one pass over a chain schedule with a running sum of what is stored. O(steps). The rules are those of
- * src/verify/verify_chain.c, which checks them; here they are taken for granted. */
+/* chain_sim.c: one pass over a chain schedule with a running sum of what is stored. O(steps). The
+ * rules are those of src/verify/verify_chain.c, which checks them; here they are taken for granted.
+ */
 #include "sim/chain_sim.h"
 
 typedef struct item {
     bool plain, all, seen;
 } item; /* is a^l, abar^l stored; has the stage been forwarded? */
 
-remat_status rm_chain_measure(remat_ctx *ctx, const remat_chain *c, const rm_schedule *steps, int64_t *peak_bytes,
-                              int64_t *cost)
+remat_status rm_chain_measure(remat_ctx *ctx, const remat_chain *c, const rm_schedule *steps,
+                              int64_t *peak_bytes, int64_t *cost)
 {
     item *items;
     TRY(RM_SCRATCH(ctx, items, (size_t)c->n_stages + 2));
@@ -31,7 +32,8 @@ remat_status rm_chain_measure(remat_ctx *ctx, const remat_chain *c, const rm_sch
             overhead = s->of;
             if (*place) freed += size; /* it replaces an older copy */
             *place = items[l].seen = true;
-            if (kind == REMAT_F_NONE && items[l - 1].plain) freed += before->a, items[l - 1].plain = false;
+            if (kind == REMAT_F_NONE && items[l - 1].plain)
+                freed += before->a, items[l - 1].plain = false;
         }
         const int64_t memory = stored + made + overhead;
         if (memory > *peak_bytes) *peak_bytes = memory;

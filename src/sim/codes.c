@@ -1,5 +1,5 @@
-/* codes.c: lists of codes from schedules and from nothing, their order of first runs, and whether they are valid.
- * Each is one walk: O(steps + reads). */
+/* codes.c: lists of codes from schedules and from nothing, their order of first runs, and whether
+ * they are valid. Each is one walk: O(steps + reads). */
 #include "sim/codes.h"
 
 remat_status rm_codes_keep_all(remat_ctx *ctx, const rm_normal *nm, rm_codes *out)
@@ -9,7 +9,8 @@ remat_status rm_codes_keep_all(remat_ctx *ctx, const rm_normal *nm, rm_codes *ou
     return REMAT_OK;
 }
 
-static remat_status codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps, rm_codes *out)
+static remat_status codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps,
+                                   rm_codes *out)
 {
     uint32_t *run, *fetch; /* by op, by value: its code, or RM_EMPTY */
     TRY(RM_SCRATCH(ctx, run, nm->g->n_ops));
@@ -20,13 +21,15 @@ static remat_status codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm
     out->n = 0;
     for (size_t i = 0; i < steps->n; i++) {
         const remat_step step = steps->items[i];
-        if (step.kind == REMAT_OFFLOAD || (step.kind == REMAT_RUN && run[step.index] == RM_EMPTY)) continue;
+        if (step.kind == REMAT_OFFLOAD || (step.kind == REMAT_RUN && run[step.index] == RM_EMPTY))
+            continue;
         TRY(RM_PUSH(ctx, *out, step.kind == REMAT_RUN ? run[step.index] : fetch[step.index]));
     }
     return REMAT_OK;
 }
 
-remat_status rm_codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps, rm_codes *out)
+remat_status rm_codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps,
+                               rm_codes *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     const remat_status status = codes_of_steps(ctx, nm, steps, out);
@@ -40,16 +43,20 @@ static bool is_stale(const rm_normal *nm, const size_t *made, uint32_t store)
     return nm->base[store] != REMAT_NONE && made[store] < made[nm->base[store]];
 }
 
-static const char *run_fault(const rm_normal *nm, const size_t *made, const uint32_t *runs, uint32_t last_pinned, uint32_t op)
+static const char *run_fault(const rm_normal *nm, const size_t *made, const uint32_t *runs,
+                             uint32_t last_pinned, uint32_t op)
 {
     for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
         if (!made[nm->in[k]]) return "runs before its input is there";
         if (is_stale(nm, made, nm->in[k])) return "reads a view of what has been made again since";
     }
-    return nm->pinned[op] && (runs[op] || op < last_pinned) ? "is pinned and runs twice, or out of order" : NULL;
+    return nm->pinned[op] && (runs[op] || op < last_pinned)
+               ? "is pinned and runs twice, or out of order"
+               : NULL;
 }
 
-remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, uint32_t *op, const char **fault)
+remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
+                            uint32_t *op, const char **fault)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     size_t *made;
@@ -62,7 +69,8 @@ remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes 
         *fault = run_fault(nm, made, runs, last_pinned, *op);
         if (nm->pinned[*op]) last_pinned = *op;
         runs[*op]++;
-        for (uint32_t k = nm->out_begin[*op]; k < nm->out_begin[*op + 1]; k++) made[nm->out[k]] = i + 1;
+        for (uint32_t k = nm->out_begin[*op]; k < nm->out_begin[*op + 1]; k++)
+            made[nm->out[k]] = i + 1;
     }
     for (uint32_t i = 0; i < nm->n_ops && !*fault; i++)
         if (!runs[i]) *op = i, *fault = "never runs";
@@ -73,7 +81,8 @@ remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes 
     return REMAT_OK;
 }
 
-remat_status rm_codes_first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, uint32_t **out)
+remat_status rm_codes_first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
+                                 uint32_t **out)
 {
     uint8_t *ran;
     uint32_t n = 0;

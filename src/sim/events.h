@@ -1,4 +1,5 @@
-/* events.h: the events of a storage in a sequence: how they are written, found and told apart. For sequence.c and sequence_query.c. */
+/* events.h: the events of a storage in a sequence: how they are written, found and told apart. For
+ * sequence.c and sequence_query.c. */
 #ifndef RM_EVENTS_H
 #define RM_EVENTS_H
 
@@ -9,7 +10,8 @@ enum { RM_EVENT_READ = 0, RM_EVENT_MAKE = 1, RM_SHORT_LIST = 16 };
 static inline uint32_t rm_event_slot(uint32_t event) { return event >> 1; }
 static inline bool rm_event_is_make(uint32_t event) { return event & 1; }
 
-/* The first event at or behind the slot. Short lists are counted through: no branch to mispredict. */
+/* The first event at or behind the slot. Short lists are counted through: no branch to mispredict.
+ */
 static inline uint32_t rm_event_find(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t *list = q->pool + q->events[store].begin, key = 2 * slot;
@@ -24,7 +26,10 @@ static inline uint32_t rm_event_find(const rm_seq *q, uint32_t store, uint32_t s
     return before;
 }
 
-static inline uint32_t rm_event_at(const rm_seq *q, uint32_t store, uint32_t i) { return q->pool[q->events[store].begin + i]; }
+static inline uint32_t rm_event_at(const rm_seq *q, uint32_t store, uint32_t i)
+{
+    return q->pool[q->events[store].begin + i];
+}
 
 static inline bool rm_event_is_read(const rm_seq *q, uint32_t store, uint32_t i)
 {

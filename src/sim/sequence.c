@@ -1,21 +1,24 @@
 /* sequence.c: the sequence that annealers edit.
  *
- * Each storage has one sorted list of events: the slots that make it and the slots that read it. Between two makes all events are
- * reads, so an instance lives from its make to the event before the next make. A graph output has one more read behind the
- * last slot. So one insertion or removal changes the life of one instance per storage that the op touches, by one range
- * between neighbouring events (e before, f behind, at slot t):
+ * Each storage has one sorted list of events: the slots that make it and the slots that read it.
+ * Between two makes all events are reads, so an instance lives from its make to the event before
+ * the next make. A graph output has one more read behind the last slot. So one insertion or removal
+ * changes the life of one instance per storage that the op touches, by one range between
+ * neighbouring events (e before, f behind, at slot t):
  *
- *     a read at t     f is a read: nothing changes. Otherwise the life that ended at e now ends at t:    (e, t] + bytes
- *     a make at t     f is a read: the life through e..f is cut, e to just before t is free:             (e, t) - bytes
- *                     otherwise a new instance nobody reads:                                              [t, t] + bytes
+ *     a read at t     f is a read: nothing changes. Otherwise the life that ended at e now ends at
+ * t:    (e, t] + bytes a make at t     f is a read: the life through e..f is cut, e to just before
+ * t is free:             (e, t) - bytes otherwise a new instance nobody reads: [t, t] + bytes
  *
- * and a removal is the same with the signs turned. The ranges are collected; the memory profile either looks at them (the peak
- * with the move) or takes them in (the move is kept). Lists are edited when the next edit of the same move, or keeping it, needs it:
- * a move of one edit that is refused writes nothing.
+ * and a removal is the same with the signs turned. The ranges are collected; the memory profile
+ * either looks at them (the peak with the move) or takes them in (the move is kept). Lists are
+ * edited when the next edit of the same move, or keeping it, needs it: a move of one edit that is
+ * refused writes nothing.
  *
- * Validity: the first event of every list is a make by the op itself (a fetch needs something offloaded before), every op runs,
- * pinned ops run once and in order, and no token is read after its base was made again. O(events of a storage) per list
- * edit (a memmove of a few words), O(slots / 64) for the peak. */
+ * Validity: the first event of every list is a make by the op itself (a fetch needs something
+ * offloaded before), every op runs, pinned ops run once and in order, and no token is read after
+ * its base was made again. O(events of a storage) per list edit (a memmove of a few words), O(slots
+ * / 64) for the peak. */
 #include "sim/sequence.h"
 
 #include <string.h>
@@ -93,7 +96,8 @@ static bool spares_tokens(const rm_seq *q, uint32_t store, uint32_t slot, uint32
 {
     const rm_normal *nm = q->nm;
     for (uint32_t k = nm->token_begin[store]; k < nm->token_begin[store + 1]; k++)
-        if (nm->producer[nm->tokens[k]] != op && rm_event_is_read(q, nm->tokens[k], rm_event_find(q, nm->tokens[k], slot + 1)))
+        if (nm->producer[nm->tokens[k]] != op &&
+            rm_event_is_read(q, nm->tokens[k], rm_event_find(q, nm->tokens[k], slot + 1)))
             return false;
     return true;
 }
@@ -101,27 +105,32 @@ static bool spares_tokens(const rm_seq *q, uint32_t store, uint32_t slot, uint32
 static bool may_stand(const rm_seq *q, uint32_t op, uint32_t slot)
 {
     const uint32_t before = q->pin_before[op], after = q->pin_after[op];
-    return (before == REMAT_NONE || q->pin_slot[before] < slot) && (after == REMAT_NONE || q->pin_slot[after] > slot);
+    return (before == REMAT_NONE || q->pin_slot[before] < slot) &&
+           (after == REMAT_NONE || q->pin_slot[after] > slot);
 }
 
 /* ---- one event: is it allowed, and what does it mean for memory? ---- */
 
 static void extend_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
-    if (!rm_event_is_read(q, store, i)) add_range(q, rm_event_slot_before(q, store, i) + 1, slot, q->nm->bytes[store]);
+    if (!rm_event_is_read(q, store, i))
+        add_range(q, rm_event_slot_before(q, store, i) + 1, slot, q->nm->bytes[store]);
 }
 
 static void begin_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
     if (!rm_event_is_read(q, store, i)) add_range(q, slot, slot, q->nm->bytes[store]);
-    else if (slot > 0) add_range(q, rm_event_slot_before(q, store, i) + 1, slot - 1, -q->nm->bytes[store]);
+    else if (slot > 0)
+        add_range(q, rm_event_slot_before(q, store, i) + 1, slot - 1, -q->nm->bytes[store]);
 }
 
 static bool add_read(rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t i = rm_event_find(q, store, slot);
     if (i == 0 || !make_room(q, store)) return false;
-    if (q->nm->base[store] != REMAT_NONE && !is_fresh(q, store, last_make_before(q, store, slot), slot)) return false;
+    if (q->nm->base[store] != REMAT_NONE &&
+        !is_fresh(q, store, last_make_before(q, store, slot), slot))
+        return false;
     extend_life(q, store, slot, i);
     return true;
 }
@@ -137,15 +146,18 @@ static void drop_read(rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t i = rm_event_find(q, store, slot);
     if (!rm_event_is_read(q, store, i + 1))
-        add_range(q, rm_event_slot(q->pool[q->events[store].begin + i - 1]) + 1, slot, -q->nm->bytes[store]);
+        add_range(q, rm_event_slot(q->pool[q->events[store].begin + i - 1]) + 1, slot,
+                  -q->nm->bytes[store]);
 }
 
-/* Do the readers of the make at `slot`, its list's i-th event, find another, and do fetches still follow a run? */
+/* Do the readers of the make at `slot`, its list's i-th event, find another, and do fetches still
+ * follow a run? */
 static bool may_drop_make(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
     const uint32_t *list = q->pool + q->events[store].begin;
     if (i == 0)
-        return q->events[store].n > 1 && rm_event_is_make(list[1]) && !rm_is_fetch(q->nm, q->at[rm_event_slot(list[1])]);
+        return q->events[store].n > 1 && rm_event_is_make(list[1]) &&
+               !rm_is_fetch(q->nm, q->at[rm_event_slot(list[1])]);
     if (q->nm->base[store] == REMAT_NONE || !rm_event_is_read(q, store, i + 1)) return true;
     uint32_t last = i + 1;
     while (rm_event_is_read(q, store, last + 1)) last++;
@@ -157,7 +169,8 @@ static bool drop_make(rm_seq *q, uint32_t store, uint32_t slot)
     const uint32_t i = rm_event_find(q, store, slot);
     if (!may_drop_make(q, store, slot, i)) return false;
     if (!rm_event_is_read(q, store, i + 1)) add_range(q, slot, slot, -q->nm->bytes[store]);
-    else if (slot > 0) add_range(q, rm_event_slot_before(q, store, i) + 1, slot - 1, q->nm->bytes[store]);
+    else if (slot > 0)
+        add_range(q, rm_event_slot_before(q, store, i) + 1, slot - 1, q->nm->bytes[store]);
     return true;
 }
 
@@ -166,7 +179,8 @@ static bool drop_make(rm_seq *q, uint32_t store, uint32_t slot)
 static size_t n_events(const rm_normal *nm, rm_code code)
 {
     if (rm_is_fetch(nm, code)) return 1;
-    return (nm->in_begin[code + 1] - nm->in_begin[code]) + (nm->out_begin[code + 1] - nm->out_begin[code]);
+    return (nm->in_begin[code + 1] - nm->in_begin[code]) +
+           (nm->out_begin[code + 1] - nm->out_begin[code]);
 }
 
 static void count_fetch(rm_seq *q, uint32_t store, bool insert)
@@ -174,7 +188,8 @@ static void count_fetch(rm_seq *q, uint32_t store, bool insert)
     const int before = q->fetches[store] > 0;
     q->fetches[store] += insert ? 1 : UINT32_MAX;
     const int after = q->fetches[store] > 0;
-    q->cost += (insert ? q->transfer[store] : -q->transfer[store]) + (after - before) * q->transfer[store];
+    q->cost +=
+        (insert ? q->transfer[store] : -q->transfer[store]) + (after - before) * q->transfer[store];
     q->host_bytes += (after - before) * q->nm->bytes[store];
 }
 
@@ -201,7 +216,8 @@ static void edit_event(rm_seq *q, uint32_t store, uint32_t from, uint32_t to, bo
     else shift(q, store, rm_event_find(q, store, from), rm_event_find(q, store, to), 2 * to + make);
 }
 
-/* The steps as a set, for random choice: taking one out moves the last one into the hole, and putting it back undoes just that. */
+/* The steps as a set, for random choice: taking one out moves the last one into the hole, and
+ * putting it back undoes just that. */
 static void put_into_set(rm_seq *q, uint32_t slot, uint32_t rank)
 {
     const uint32_t end = q->n_set++;
@@ -241,8 +257,10 @@ static uint32_t edit_lists(rm_seq *q, uint32_t from, uint32_t to, rm_code code, 
         edit_event(q, code - nm->n_ops, from, to, RM_EVENT_MAKE);
         return rank;
     }
-    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++) edit_event(q, nm->in[k], from, to, RM_EVENT_READ);
-    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) edit_event(q, nm->out[k], from, to, RM_EVENT_MAKE);
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
+        edit_event(q, nm->in[k], from, to, RM_EVENT_READ);
+    for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
+        edit_event(q, nm->out[k], from, to, RM_EVENT_MAKE);
     return rank;
 }
 
@@ -273,7 +291,8 @@ static void take_back(rm_seq *q)
 static bool begin_edit(rm_seq *q, size_t events)
 {
     if (q->n_settled < q->n_edits) rm_seq_settle(q);
-    if (RM_LIKELY(q->n_edits + 2 <= q->max_edits && q->n_ranges + events + 2 <= q->max_ranges)) return true;
+    if (RM_LIKELY(q->n_edits + 2 <= q->max_edits && q->n_ranges + events + 2 <= q->max_ranges))
+        return true;
     q->crowded = true;
     return false;
 }
@@ -282,7 +301,8 @@ static bool can_be_fetched(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t value = q->nm->value[store];
     return q->transfer && q->nm->g->root[value] == value && rm_event_find(q, store, slot) > 0 &&
-           q->cost <= RM_MAX_SUM - 2 * (q->transfer[store] < RM_MAX_SUM / 2 ? q->transfer[store] : RM_MAX_SUM / 2) &&
+           q->cost <= RM_MAX_SUM - 2 * (q->transfer[store] < RM_MAX_SUM / 2 ? q->transfer[store]
+                                                                            : RM_MAX_SUM / 2) &&
            (q->fetches[store] || q->host_bytes + q->nm->bytes[store] <= q->host_limit);
 }
 
@@ -290,7 +310,8 @@ static bool weigh_insert(rm_seq *q, uint32_t slot, rm_code code)
 {
     const rm_normal *nm = q->nm;
     if (rm_is_fetch(nm, code))
-        return can_be_fetched(q, code - nm->n_ops, slot) && add_make(q, code - nm->n_ops, slot, REMAT_NONE);
+        return can_be_fetched(q, code - nm->n_ops, slot) &&
+               add_make(q, code - nm->n_ops, slot, REMAT_NONE);
     if (q->cost > RM_MAX_SUM - nm->cost[code]) return false;
     for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
         if (!add_read(q, nm->in[k], slot)) return false;
@@ -306,7 +327,8 @@ static bool weigh_remove(rm_seq *q, uint32_t slot, rm_code code)
     if (rm_is_fetch(nm, code)) return drop_make(q, code - nm->n_ops, slot);
     for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
         if (!drop_make(q, nm->out[k], slot)) return false;
-    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++) drop_read(q, nm->in[k], slot);
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
+        drop_read(q, nm->in[k], slot);
     add_range(q, slot, slot, -nm->workspace[code]);
     return true;
 }
@@ -352,8 +374,10 @@ static bool slide_read(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
         if (!rm_event_is_read(q, store, i + 1)) shift_range(q, from, to, bytes);
         return true;
     }
-    if (!rm_event_is_read(q, store, i + 1)) add_range(q, rm_event_slot_before(q, store, i) + 1, from, -bytes);
-    if (!rm_event_is_read(q, store, j)) add_range(q, rm_event_slot_before(q, store, j) + 1, to, bytes);
+    if (!rm_event_is_read(q, store, i + 1))
+        add_range(q, rm_event_slot_before(q, store, i) + 1, from, -bytes);
+    if (!rm_event_is_read(q, store, j))
+        add_range(q, rm_event_slot_before(q, store, j) + 1, to, bytes);
     return true;
 }
 
@@ -448,7 +472,8 @@ void rm_seq_flush(rm_seq *q)
 int64_t rm_seq_peak(rm_seq *q)
 {
     if (q->n_ranges - q->n_flushed > RM_PROFILE_LOOK) rm_seq_flush(q);
-    return q->nm->resident_bytes + rm_profile_look(&q->memory, q->ranges + q->n_flushed, q->n_ranges - q->n_flushed);
+    return q->nm->resident_bytes +
+           rm_profile_look(&q->memory, q->ranges + q->n_flushed, q->n_ranges - q->n_flushed);
 }
 
 int64_t rm_seq_excess(rm_seq *q, int64_t limit, int64_t before)
@@ -459,7 +484,10 @@ int64_t rm_seq_excess(rm_seq *q, int64_t limit, int64_t before)
     return rm_profile_excess(&q->memory, limit);
 }
 
-bool rm_seq_may_sink(const rm_seq *q) { return q->n_flushed || rm_profile_may_sink(&q->memory, q->ranges, q->n_ranges); }
+bool rm_seq_may_sink(const rm_seq *q)
+{
+    return q->n_flushed || rm_profile_may_sink(&q->memory, q->ranges, q->n_ranges);
+}
 
 void rm_seq_keep(rm_seq *q)
 {
@@ -488,8 +516,10 @@ static bool lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
             q->events[c - nm->n_ops].room++;
             continue;
         }
-        for (uint32_t k = nm->in_begin[c]; k < nm->in_begin[c + 1]; k++) q->events[nm->in[k]].room++;
-        for (uint32_t k = nm->out_begin[c]; k < nm->out_begin[c + 1]; k++) q->events[nm->out[k]].room++;
+        for (uint32_t k = nm->in_begin[c]; k < nm->in_begin[c + 1]; k++)
+            q->events[nm->in[k]].room++;
+        for (uint32_t k = nm->out_begin[c]; k < nm->out_begin[c + 1]; k++)
+            q->events[nm->out[k]].room++;
     }
     uint64_t used = 0;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
@@ -514,7 +544,8 @@ static void load_step(rm_seq *q, uint32_t slot, rm_code code)
         extend_life(q, nm->in[k], slot, rm_event_find(q, nm->in[k], slot));
     for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) {
         const uint32_t s = nm->out[k], i = rm_event_find(q, s, slot);
-        if (nm->is_output[s] && i == 0) add_range(q, slot, q->n_slots - 1, nm->bytes[s]); /* to the end */
+        if (nm->is_output[s] && i == 0)
+            add_range(q, slot, q->n_slots - 1, nm->bytes[s]); /* to the end */
         else begin_life(q, s, slot, i);
     }
     add_range(q, slot, slot, nm->workspace[code]);
@@ -574,13 +605,18 @@ static size_t place(rm_seq *q, char *block)
     const struct {
         void **to;
         size_t bytes;
-    } arrays[] = {
-        {(void **)&q->ranges, q->max_ranges * sizeof *q->ranges}, {(void **)&q->edits, q->max_edits * sizeof *q->edits},
-        {(void **)&q->events, n_stores * sizeof *q->events},      {(void **)&q->at, q->n_slots * sizeof *q->at},
-        {(void **)&q->set, q->n_slots * sizeof *q->set},          {(void **)&q->rank, q->n_slots * sizeof *q->rank},
-        {(void **)&q->pool, q->pool_size * sizeof *q->pool},      {(void **)&q->runs, n_ops * sizeof *q->runs},
-        {(void **)&q->pin_slot, n_ops * sizeof *q->pin_slot},     {(void **)&q->pin_before, n_ops * sizeof *q->pin_before},
-        {(void **)&q->pin_after, n_ops * sizeof *q->pin_after},   {(void **)&q->fetches, n_stores * sizeof *q->fetches}};
+    } arrays[] = {{(void **)&q->ranges, q->max_ranges * sizeof *q->ranges},
+                  {(void **)&q->edits, q->max_edits * sizeof *q->edits},
+                  {(void **)&q->events, n_stores * sizeof *q->events},
+                  {(void **)&q->at, q->n_slots * sizeof *q->at},
+                  {(void **)&q->set, q->n_slots * sizeof *q->set},
+                  {(void **)&q->rank, q->n_slots * sizeof *q->rank},
+                  {(void **)&q->pool, q->pool_size * sizeof *q->pool},
+                  {(void **)&q->runs, n_ops * sizeof *q->runs},
+                  {(void **)&q->pin_slot, n_ops * sizeof *q->pin_slot},
+                  {(void **)&q->pin_before, n_ops * sizeof *q->pin_before},
+                  {(void **)&q->pin_after, n_ops * sizeof *q->pin_after},
+                  {(void **)&q->fetches, n_stores * sizeof *q->fetches}};
     size_t used = 0;
     for (size_t i = 0; i < RM_LEN(arrays); i++) {
         if (block) *arrays[i].to = block + used;
@@ -593,10 +629,13 @@ remat_status rm_seq_new(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots, r
 {
     rm_seq q = {.heap = ctx->heap, .nm = nm, .n_slots = n_slots, .max_edits = 4096};
     size_t most = 0;
-    for (uint32_t op = 0; op < nm->n_ops; op++) most = n_events(nm, op) > most ? n_events(nm, op) : most;
+    for (uint32_t op = 0; op < nm->n_ops; op++)
+        most = n_events(nm, op) > most ? n_events(nm, op) : most;
     const uint64_t events = (uint64_t)nm->in_begin[nm->n_ops] + nm->out_begin[nm->n_ops];
-    const uint64_t pool = 8 * (uint64_t)nm->n_stores + events + events * (n_slots / (nm->n_ops + 1)) + 64;
-    if (n_slots > INT32_MAX / 2 || pool > UINT32_MAX) return rm_fail(ctx, REMAT_E_USAGE, "%u slots are too many", n_slots);
+    const uint64_t pool =
+        8 * (uint64_t)nm->n_stores + events + events * (n_slots / (nm->n_ops + 1)) + 64;
+    if (n_slots > INT32_MAX / 2 || pool > UINT32_MAX)
+        return rm_fail(ctx, REMAT_E_USAGE, "%u slots are too many", n_slots);
     q.pool_size = (uint32_t)pool;
     q.max_ranges = 4 * q.max_edits + 4 * most;
     char *block = rm_alloc(ctx, place(&q, NULL));

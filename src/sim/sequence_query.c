@@ -1,5 +1,6 @@
-/* sequence_query.c: what searches ask a sequence before they propose a move: where an op finds its inputs, how far a step can go, what lies
- * in memory over a slot, what nobody reads. Each looks at the lists of one storage or of one op's: O(its events). */
+/* sequence_query.c: what searches ask a sequence before they propose a move: where an op finds its
+ * inputs, how far a step can go, what lies in memory over a slot, what nobody reads. Each looks at
+ * the lists of one storage or of one op's: O(its events). */
 #include "sim/events.h"
 
 uint32_t rm_seq_floor(const rm_seq *q, uint32_t op)
@@ -33,12 +34,15 @@ uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot)
 {
     const rm_normal *nm = q->nm;
     const rm_code code = q->at[slot];
-    const uint32_t fetched = code - nm->n_ops, *out = rm_is_fetch(nm, code) ? &fetched : nm->out + nm->out_begin[code];
-    const uint32_t n_out = rm_is_fetch(nm, code) ? 1 : nm->out_begin[code + 1] - nm->out_begin[code];
+    const uint32_t fetched = code - nm->n_ops,
+                   *out = rm_is_fetch(nm, code) ? &fetched : nm->out + nm->out_begin[code];
+    const uint32_t n_out =
+        rm_is_fetch(nm, code) ? 1 : nm->out_begin[code + 1] - nm->out_begin[code];
     uint32_t next = UINT32_MAX;
     for (uint32_t k = 0; k < n_out; k++) {
         const uint32_t i = rm_event_find(q, out[k], slot) + 1;
-        if (rm_event_is_read(q, out[k], i) && rm_event_slot(q->pool[q->events[out[k]].begin + i]) < next)
+        if (rm_event_is_read(q, out[k], i) &&
+            rm_event_slot(q->pool[q->events[out[k]].begin + i]) < next)
             next = rm_event_slot(q->pool[q->events[out[k]].begin + i]);
     }
     return next == UINT32_MAX ? slot : next;
@@ -77,5 +81,7 @@ bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_
 uint32_t rm_seq_unread_make(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t *list = q->pool + q->events[store].begin, i = rm_event_find(q, store, slot);
-    return i && rm_event_is_make(list[i - 1]) && !rm_event_is_read(q, store, i) ? rm_event_slot(list[i - 1]) : RM_EMPTY;
+    return i && rm_event_is_make(list[i - 1]) && !rm_event_is_read(q, store, i)
+               ? rm_event_slot(list[i - 1])
+               : RM_EMPTY;
 }

@@ -1,8 +1,9 @@
 /* claims.c: is what a plan says of itself true?
  *
- * A plan carries numbers (peak, cost, keep-all's, a bound) and an outcome. Each number is compared with the verifier's; the outcome
- * and the bound are held against each other and against the facts. A claim that is absent is not a fault; one that is wrong makes the plan
- * invalid. Whether the bound itself is true is for verify_bound.c to say. O(1). */
+ * A plan carries numbers (peak, cost, keep-all's, a bound) and an outcome. Each number is compared
+ * with the verifier's; the outcome and the bound are held against each other and against the facts.
+ * A claim that is absent is not a fault; one that is wrong makes the plan invalid. Whether the
+ * bound itself is true is for verify_bound.c to say. O(1). */
 #include "verify/claims.h"
 
 #include <inttypes.h>
@@ -11,10 +12,13 @@
 
 remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summary *s)
 {
-    if (!v->valid) return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s->strategy, v->reason);
+    if (!v->valid)
+        return rm_fail(ctx, REMAT_E_BUG, "strategy '%s' made an invalid plan: %s", s->strategy,
+                       v->reason);
     if (v->peak_bytes != s->peak_bytes || v->cost != s->cost)
         return rm_fail(ctx, REMAT_E_BUG,
-                       "strategy '%s' says peak %" PRId64 " and cost %" PRId64 ", the verifier %" PRId64 " and %" PRId64,
+                       "strategy '%s' says peak %" PRId64 " and cost %" PRId64
+                       ", the verifier %" PRId64 " and %" PRId64,
                        s->strategy, s->peak_bytes, s->cost, v->peak_bytes, v->cost);
     s->peak_step = v->peak_step;
     s->offloaded_bytes = v->host_bytes;
@@ -24,7 +28,8 @@ remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summa
 void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is)
 {
     v->valid = false;
-    snprintf(v->reason, sizeof v->reason, "the plan says %s %" PRId64 ", but it is %" PRId64, what, says, is);
+    snprintf(v->reason, sizeof v->reason, "the plan says %s %" PRId64 ", but it is %" PRId64, what,
+             says, is);
 }
 
 static int64_t index_or_absent(uint32_t x) { return x == REMAT_NONE ? REMAT_ABSENT : x; }
@@ -32,15 +37,20 @@ static int64_t index_or_absent(uint32_t x) { return x == REMAT_NONE ? REMAT_ABSE
 /* Outcome and bound against each other and against the facts; NULL: nothing wrong. */
 static const char *contradiction(const remat_summary *s, const rm_plan_facts *facts, bool fits)
 {
-    const bool has_bound = s->bound_cost != REMAT_ABSENT && facts->same_cost_model && s->cost != REMAT_ABSENT;
-    if (s->outcome == REMAT_INFEASIBLE && fits) return "the plan says it is infeasible, but it fits its budget";
-    if (s->outcome == REMAT_INFEASIBLE && s->kind == REMAT_KIND_GRAPH && s->budget_bytes >= facts->need_bytes)
+    const bool has_bound =
+        s->bound_cost != REMAT_ABSENT && facts->same_cost_model && s->cost != REMAT_ABSENT;
+    if (s->outcome == REMAT_INFEASIBLE && fits)
+        return "the plan says it is infeasible, but it fits its budget";
+    if (s->outcome == REMAT_INFEASIBLE && s->kind == REMAT_KIND_GRAPH &&
+        s->budget_bytes >= facts->need_bytes)
         return "the plan says its budget is infeasible, which is not proved";
-    if ((s->outcome == REMAT_OPTIMAL || s->outcome == REMAT_FEASIBLE) && !fits) return "the plan says it fits, but it does not";
+    if ((s->outcome == REMAT_OPTIMAL || s->outcome == REMAT_FEASIBLE) && !fits)
+        return "the plan says it fits, but it does not";
     if (has_bound && fits && s->bound_cost > s->cost) return "the plan's bound is above its cost";
     if (has_bound && s->outcome == REMAT_OPTIMAL && s->bound_cost != s->cost)
         return "the plan says it is optimal, but its bound is below its cost";
-    if (has_bound && strcmp(s->bound_method, "first-runs") == 0 && s->bound_cost != facts->keep_all_cost)
+    if (has_bound && strcmp(s->bound_method, "first-runs") == 0 &&
+        s->bound_cost != facts->keep_all_cost)
         return "the plan's bound is not what running every op once costs";
     if (*s->cost_unit && *facts->cost_unit && strcmp(s->cost_unit, facts->cost_unit) != 0)
         return "the plan's cost_unit is not the graph's";
@@ -59,17 +69,18 @@ void rm_plan_check_claims(const remat_plan *plan, const rm_plan_facts *facts, re
         {"peak_step", index_or_absent(s->peak_step), index_or_absent(v->peak_step)},
         {"cost", facts->same_cost_model ? s->cost : REMAT_ABSENT, v->cost},
         {"keep_all_peak_bytes", s->keep_all_peak_bytes, facts->keep_all_peak_bytes},
-        {"keep_all_cost", facts->same_cost_model ? s->keep_all_cost : REMAT_ABSENT, facts->keep_all_cost},
+        {"keep_all_cost", facts->same_cost_model ? s->keep_all_cost : REMAT_ABSENT,
+         facts->keep_all_cost},
     };
     for (size_t i = 0; i < RM_LEN(claims); i++)
         if (claims[i].says != REMAT_ABSENT && claims[i].says != claims[i].is) {
             rm_verdict_refuse(v, claims[i].what, claims[i].says, claims[i].is);
             return;
         }
-    const char *fault =
-        plan->says_within && s->within_budget != fits
-            ? (fits ? "the plan says it is over its budget, but it fits" : "the plan says it fits its budget, but it does not")
-            : contradiction(s, facts, fits);
+    const char *fault = plan->says_within && s->within_budget != fits
+                            ? (fits ? "the plan says it is over its budget, but it fits"
+                                    : "the plan says it fits its budget, but it does not")
+                            : contradiction(s, facts, fits);
     if (!fault) return;
     v->valid = false;
     snprintf(v->reason, sizeof v->reason, "%s", fault);

@@ -4,7 +4,8 @@
 
 #include "graph/plan.h"
 
-/* REMAT_E_BUG unless the verifier agrees with what a strategy says of its plan; takes over what only the verifier knows. */
+/* REMAT_E_BUG unless the verifier agrees with what a strategy says of its plan; takes over what
+ * only the verifier knows. */
 remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summary *s);
 
 /* Invalid after all: the plan carries a number that is not true. */

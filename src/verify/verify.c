@@ -1,14 +1,17 @@
-/* verify.c: the independent judge of schedules. It plays a schedule as an allocator would see it (docs/model.md):
+/* verify.c: the independent judge of schedules. It plays a schedule as an allocator would see it
+ * (docs/model.md):
  *
- * 1. resolve: walk the steps once. A value's newest instance names a storage instance, "block" here; running an op makes new
- *    blocks for outputs that own their storage and hands the source's block to the others. Write down which blocks each
- *    step touches, and count the touches of every block; a graph output's last block gets one touch that never ends.
- *    Whatever the rules forbid is found here, at the first step that breaks them.
- * 2. play: walk the steps again with a byte counter. Add the blocks a step makes, look at the counter (plus
- *    workspace), then give back every block whose last touch this was.
+ * 1. resolve: walk the steps once. A value's newest instance names a storage instance, "block"
+ * here; running an op makes new blocks for outputs that own their storage and hands the source's
+ * block to the others. Write down which blocks each step touches, and count the touches of every
+ * block; a graph output's last block gets one touch that never ends. Whatever the rules forbid is
+ * found here, at the first step that breaks them.
+ * 2. play: walk the steps again with a byte counter. Add the blocks a step makes, look at the
+ * counter (plus workspace), then give back every block whose last touch this was.
  *
- * O(steps + touches) time and memory, integers only. It shares no code with src/graph/liveness.c or src/sim on purpose:
- * they keep intervals, this counts references, and tests/prop holds them against each other and a third, naive one. */
+ * O(steps + touches) time and memory, integers only. It shares no code with src/graph/liveness.c or
+ * src/sim on purpose: they keep intervals, this counts references, and tests/prop holds them
+ * against each other and a third, naive one. */
 #include "verify/verify.h"
 
 #include <inttypes.h>
@@ -31,7 +34,8 @@ typedef struct game {
     const remat_step *steps;
     size_t n_steps;
     uint32_t *block_of; /* by value: the block its newest instance refers to, or NO_BLOCK */
-    holder *holders;    /* by root value: the first input, else the first output, of the running op that shares the storage */
+    holder *holders;    /* by root value: the first input, else the first output, of the running op
+                           that shares the storage */
     uint8_t *ran;       /* by op */
     uint8_t *on_host;   /* by value */
     uint32_t last_pinned;
@@ -58,7 +62,10 @@ bool rm_blame(remat_verdict *v, uint32_t step, const char *format, ...)
 }
 
 static const char *op_name(const game *x, uint32_t op) { return x->g->text + x->g->op_name[op]; }
-static const char *value_name(const game *x, uint32_t v) { return x->g->text + x->g->value_name[v]; }
+static const char *value_name(const game *x, uint32_t v)
+{
+    return x->g->text + x->g->value_name[v];
+}
 
 static void touch(game *x, uint32_t b)
 {
@@ -84,19 +91,24 @@ static bool run_op(game *x, uint32_t step, uint32_t op)
     const remat_graph *g = x->g;
     if (g->pinned[op]) {
         if (x->ran[op])
-            return rm_blame(x->verdict, step, "pinned op %" PRIu32 " '%.60s' runs a second time", g->op_original[op],
-                            op_name(x, op));
+            return rm_blame(x->verdict, step, "pinned op %" PRIu32 " '%.60s' runs a second time",
+                            g->op_original[op], op_name(x, op));
         if (x->last_pinned != REMAT_NONE && x->last_pinned > op)
-            return rm_blame(x->verdict, step, "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32 " '%.60s'",
-                            g->op_original[op], op_name(x, op), g->op_original[x->last_pinned], op_name(x, x->last_pinned));
+            return rm_blame(x->verdict, step,
+                            "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32
+                            " '%.60s'",
+                            g->op_original[op], op_name(x, op), g->op_original[x->last_pinned],
+                            op_name(x, x->last_pinned));
         x->last_pinned = op;
     }
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
         const uint32_t v = g->in[k];
         if (x->block_of[v] == NO_BLOCK)
             return rm_blame(x->verdict, step,
-                            "op %" PRIu32 " '%.60s' reads value %" PRIu32 " '%.60s', which no earlier step has made",
-                            g->op_original[op], op_name(x, op), g->value_original[v], value_name(x, v));
+                            "op %" PRIu32 " '%.60s' reads value %" PRIu32
+                            " '%.60s', which no earlier step has made",
+                            g->op_original[op], op_name(x, op), g->value_original[v],
+                            value_name(x, v));
         touch(x, x->block_of[v]);
         hold(x, step, v);
     }
@@ -114,20 +126,23 @@ static bool move_value(game *x, uint32_t step, remat_step_kind kind, uint32_t v)
     const remat_graph *g = x->g;
     const char *verb = kind == REMAT_OFFLOAD ? "offloads" : "fetches";
     if (g->root[v] != v)
-        return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which is a view", verb, g->value_original[v],
-                        value_name(x, v));
+        return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which is a view", verb,
+                        g->value_original[v], value_name(x, v));
     if (x->block_of[v] == RESIDENT_BLOCK)
-        return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which is resident", verb, g->value_original[v],
-                        value_name(x, v));
+        return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which is resident", verb,
+                        g->value_original[v], value_name(x, v));
     if (kind == REMAT_FETCH) {
         if (!x->on_host[v])
-            return rm_blame(x->verdict, step, "fetches value %" PRIu32 " '%.60s', which no earlier step has offloaded",
+            return rm_blame(x->verdict, step,
+                            "fetches value %" PRIu32
+                            " '%.60s', which no earlier step has offloaded",
                             g->value_original[v], value_name(x, v));
         x->block_of[v] = new_block(x, v);
         return true;
     }
     if (x->block_of[v] == NO_BLOCK)
-        return rm_blame(x->verdict, step, "offloads value %" PRIu32 " '%.60s', which no earlier step has made",
+        return rm_blame(x->verdict, step,
+                        "offloads value %" PRIu32 " '%.60s', which no earlier step has made",
                         g->value_original[v], value_name(x, v));
     touch(x, x->block_of[v]);
     if (!x->on_host[v]) x->verdict->host_bytes += g->storage[v];
@@ -139,34 +154,41 @@ static int64_t step_cost(const game *x, remat_step_kind kind, uint32_t index)
 {
     if (kind == REMAT_RUN) return x->g->cost[index];
     const rm_uint128 bandwidth = (rm_uint128)x->bandwidth;
-    const rm_uint128 cost = bandwidth ? ((rm_uint128)x->g->storage[index] * 1000000000 + bandwidth - 1) / bandwidth : 0;
+    const rm_uint128 cost =
+        bandwidth ? ((rm_uint128)x->g->storage[index] * 1000000000 + bandwidth - 1) / bandwidth : 0;
     return cost < (rm_uint128)RM_MAX_SUM ? (int64_t)cost : RM_MAX_SUM;
 }
 
 static bool resolve(game *x)
 {
     const remat_graph *g = x->g;
-    for (uint32_t v = 0; v < g->n_values; v++) x->block_of[v] = g->producer[v] == REMAT_NONE ? RESIDENT_BLOCK : NO_BLOCK;
+    for (uint32_t v = 0; v < g->n_values; v++)
+        x->block_of[v] = g->producer[v] == REMAT_NONE ? RESIDENT_BLOCK : NO_BLOCK;
     for (uint32_t t = 0; t < x->n_steps; t++) {
         const remat_step *s = &x->steps[t];
-        if (s->kind > REMAT_FETCH) return rm_blame(x->verdict, t, "there is no step of kind %" PRIu32, s->kind);
+        if (s->kind > REMAT_FETCH)
+            return rm_blame(x->verdict, t, "there is no step of kind %" PRIu32, s->kind);
         const bool run = s->kind == REMAT_RUN;
         if (s->index >= (run ? g->n_original_ops : g->n_original_values))
-            return rm_blame(x->verdict, t, "there is no %s %" PRIu32, run ? "op" : "value", s->index);
+            return rm_blame(x->verdict, t, "there is no %s %" PRIu32, run ? "op" : "value",
+                            s->index);
         const uint32_t index = run ? g->op_now[s->index] : g->value_now[s->index];
         if (index == REMAT_NONE)
-            return rm_blame(x->verdict, t, "%s %" PRIu32 " was removed when the graph was prepared", run ? "op" : "value",
-                            s->index);
-        if (!(run ? run_op(x, t, index) : move_value(x, t, (remat_step_kind)s->kind, index))) return false;
+            return rm_blame(x->verdict, t, "%s %" PRIu32 " was removed when the graph was prepared",
+                            run ? "op" : "value", s->index);
+        if (!(run ? run_op(x, t, index) : move_value(x, t, (remat_step_kind)s->kind, index)))
+            return false;
         x->touched_end[t] = (uint32_t)x->n_touched;
         x->blocks_end[t] = x->n_blocks;
-        if (rm_add_overflows(x->verdict->cost, step_cost(x, (remat_step_kind)s->kind, index), &x->verdict->cost) ||
+        if (rm_add_overflows(x->verdict->cost, step_cost(x, (remat_step_kind)s->kind, index),
+                             &x->verdict->cost) ||
             x->verdict->cost >= RM_MAX_SUM)
             return rm_blame(x->verdict, t, "the cost passes 2^62");
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
         if (!x->ran[op])
-            return rm_blame(x->verdict, REMAT_NONE, "op %" PRIu32 " '%.60s' never runs", g->op_original[op], op_name(x, op));
+            return rm_blame(x->verdict, REMAT_NONE, "op %" PRIu32 " '%.60s' never runs",
+                            g->op_original[op], op_name(x, op));
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         const uint32_t b = x->block_of[g->outputs[i]];
         if (b != RESIDENT_BLOCK) x->blocks[b].touches++;
@@ -199,30 +221,38 @@ static bool play(game *x)
             if (--last->touches == 0) held -= last->bytes;
         }
         for (uint32_t made = first; made < b; made++)
-            if (x->blocks[made].touches == 0) held -= x->blocks[made].bytes; /* nothing ever reads it */
+            if (x->blocks[made].touches == 0)
+                held -= x->blocks[made].bytes; /* nothing ever reads it */
     }
     return true;
 }
 
-remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps, int64_t bandwidth,
-                       remat_verdict *out)
+remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                       size_t n_steps, int64_t bandwidth, remat_verdict *out)
 {
     remat_verdict verdict = {.valid = true,
                              .peak_bytes = g->resident_bytes,
                              .peak_step = REMAT_NONE,
                              .peak_op = REMAT_NONE,
                              .first_bad_step = REMAT_NONE};
-    game x = {
-        .g = g, .bandwidth = bandwidth, .steps = steps, .n_steps = n_steps, .last_pinned = REMAT_NONE, .verdict = &verdict};
+    game x = {.g = g,
+              .bandwidth = bandwidth,
+              .steps = steps,
+              .n_steps = n_steps,
+              .last_pinned = REMAT_NONE,
+              .verdict = &verdict};
     size_t most_touched = 0, most_blocks = 0;
     for (size_t t = 0; t < n_steps; t++) {
-        const uint32_t op =
-            steps[t].kind == REMAT_RUN && steps[t].index < g->n_original_ops ? g->op_now[steps[t].index] : REMAT_NONE;
+        const uint32_t op = steps[t].kind == REMAT_RUN && steps[t].index < g->n_original_ops
+                                ? g->op_now[steps[t].index]
+                                : REMAT_NONE;
         most_touched += op == REMAT_NONE ? 1 : g->in_begin[op + 1] - g->in_begin[op];
         most_blocks += op == REMAT_NONE ? 1 : g->out_begin[op + 1] - g->out_begin[op];
     }
-    if (n_steps >= RESIDENT_BLOCK || most_touched >= RESIDENT_BLOCK || most_blocks >= RESIDENT_BLOCK)
-        return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long to verify", n_steps);
+    if (n_steps >= RESIDENT_BLOCK || most_touched >= RESIDENT_BLOCK ||
+        most_blocks >= RESIDENT_BLOCK)
+        return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long to verify",
+                       n_steps);
     TRY(RM_SCRATCH(ctx, x.block_of, g->n_values));
     TRY(RM_SCRATCH(ctx, x.holders, g->n_values));
     TRY(RM_SCRATCH(ctx, x.ran, g->n_ops));
@@ -232,7 +262,8 @@ remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *s
     TRY(RM_SCRATCH(ctx, x.touched_end, n_steps));
     TRY(RM_SCRATCH(ctx, x.blocks_end, n_steps));
     if (!resolve(&x) || !play(&x))
-        verdict.peak_bytes = verdict.cost = REMAT_ABSENT, verdict.peak_step = verdict.peak_op = REMAT_NONE;
+        verdict.peak_bytes = verdict.cost = REMAT_ABSENT,
+        verdict.peak_step = verdict.peak_op = REMAT_NONE;
     *out = verdict;
     return REMAT_OK;
 }

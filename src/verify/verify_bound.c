@@ -1,15 +1,19 @@
-/* verify_bound.c: what a certificate proves. docs/bound.md has the theorem and its proof; this is the theorem's sum.
+/* verify_bound.c: what a certificate proves. docs/bound.md has the theorem and its proof; this is
+ * the theorem's sum.
  *
- * The order of first runs (free views left out) cuts each storage's life into gaps between the positions a < b that touch it. A
- * certificate has a price for a byte in memory across a position, and names storages that can stand in for others, their
- * heirs, once they are out of use. Kept at every position between a and b, a gap of M bytes uses M bytes of the room there,
- * be it through a stand-in; if not, its op runs again in (a, b], and so do the ops behind its stand-ins. So each plan pays at
- * least, over all gaps, the lesser of its ops' costs and M times the prices between a and b, minus what the room is worth at
- * those prices. One run of an op is charged by several gaps for at most its cost: ops are gone through from the last to the
- * first, each gives what it has to the gaps that still want some, in the order they start.
+ * The order of first runs (free views left out) cuts each storage's life into gaps between the
+ * positions a < b that touch it. A certificate has a price for a byte in memory across a position,
+ * and names storages that can stand in for others, their heirs, once they are out of use. Kept at
+ * every position between a and b, a gap of M bytes uses M bytes of the room there, be it through a
+ * stand-in; if not, its op runs again in (a, b], and so do the ops behind its stand-ins. So each
+ * plan pays at least, over all gaps, the lesser of its ops' costs and M times the prices between a
+ * and b, minus what the room is worth at those prices. One run of an op is charged by several gaps
+ * for at most its cost: ops are gone through from the last to the first, each gives what it has to
+ * the gaps that still want some, in the order they start.
  *
- * It trusts nothing: gaps, room and closures are derived here from the graph; a certificate can only be refused or make the bound
- * weaker. Integers only; the quotient is rounded up, since costs are whole, to what re-runs can add up to.
+ * It trusts nothing: gaps, room and closures are derived here from the graph; a certificate can
+ * only be refused or make the bound weaker. Integers only; the quotient is rounded up, since costs
+ * are whole, to what re-runs can add up to.
  *
  * Cost: O(edges + gaps) and what the stand-ins take: MOST_WORK times that much is refused. */
 #include "verify/verify.h"
@@ -36,15 +40,15 @@ typedef struct court {
     int64_t budget_bytes, bandwidth;
     bool fetches;
     remat_verdict *verdict;
-    uint32_t n;                           /* positions */
-    uint32_t *op_at, *position;           /* by position, by op; REMAT_NONE: a free view */
-    int64_t *held;                        /* by position: by how much kept storages of pinned ops change there */
-    int64_t *room;                        /* by position: what is left of the budget there */
-    int64_t *price_before;                /* by position: sum of the prices before it */
-    uint32_t *last_touch;                 /* by root value: position */
-    uint8_t *is_output;                   /* by root value */
-    RM_VEC(gap) gaps;                     /* by `to`, ascending */
-    list stand_ins;                       /* by root value: who can stand in for it */
+    uint32_t n;                 /* positions */
+    uint32_t *op_at, *position; /* by position, by op; REMAT_NONE: a free view */
+    int64_t *held;         /* by position: by how much kept storages of pinned ops change there */
+    int64_t *room;         /* by position: what is left of the budget there */
+    int64_t *price_before; /* by position: sum of the prices before it */
+    uint32_t *last_touch;  /* by root value: position */
+    uint8_t *is_output;    /* by root value */
+    RM_VEC(gap) gaps;      /* by `to`, ascending */
+    list stand_ins;        /* by root value: who can stand in for it */
     uint32_t *charge_begin, *start_begin; /* by gap; by op */
     RM_VEC(uint32_t) charges;             /* by gap: ops that run again without it */
     uint32_t *by_start, *by_end;          /* by op: its gaps, two ways */
@@ -54,13 +58,18 @@ typedef struct court {
 
 static bool is_free_view(const remat_graph *g, uint32_t op)
 {
-    if (g->cost[op] || g->workspace[op] || g->pinned[op] || g->out_begin[op] == g->out_begin[op + 1]) return false;
+    if (g->cost[op] || g->workspace[op] || g->pinned[op] ||
+        g->out_begin[op] == g->out_begin[op + 1])
+        return false;
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         if (g->root[g->out[k]] == g->out[k]) return false;
     return true;
 }
 
-static bool is_movable(const remat_graph *g, uint32_t root) { return g->producer[root] != REMAT_NONE; }
+static bool is_movable(const remat_graph *g, uint32_t root)
+{
+    return g->producer[root] != REMAT_NONE;
+}
 
 /* ---- order, gaps, room ---- */
 
@@ -117,8 +126,10 @@ static remat_status find_gaps(court *c)
     for (uint32_t t = 0; t < c->n; t++) {
         const uint32_t op = c->op_at[t];
         c->room[t] -= g->workspace[op];
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) TRY(touch(c, t, g->root[g->in[k]]));
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) TRY(touch(c, t, g->root[g->out[k]]));
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            TRY(touch(c, t, g->root[g->in[k]]));
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            TRY(touch(c, t, g->root[g->out[k]]));
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         const uint32_t root = g->root[g->outputs[i]];
@@ -138,48 +149,61 @@ static remat_status read_prices(court *c)
     const rm_certificate *x = c->certificate;
     TRY(RM_SCRATCH(c->ctx, c->price_before, (size_t)c->n + 1));
     if (x->scale < 1 || x->scale >= RM_MAX_SUM)
-        return rm_blame(c->verdict, REMAT_NONE, "the certificate's scale %" PRId64 " is not in 1 .. 2^62", x->scale), REMAT_OK;
+        return rm_blame(c->verdict, REMAT_NONE,
+                        "the certificate's scale %" PRId64 " is not in 1 .. 2^62", x->scale),
+               REMAT_OK;
     for (size_t i = 0; i < x->n_prices; i++) {
-        const uint32_t original = x->prices[i].op, op = original < c->g->n_original_ops ? c->g->op_now[original] : REMAT_NONE;
+        const uint32_t original = x->prices[i].op,
+                       op = original < c->g->n_original_ops ? c->g->op_now[original] : REMAT_NONE;
         if (op == REMAT_NONE || c->position[op] == REMAT_NONE || x->prices[i].price < 1 ||
             (i && x->prices[i - 1].op >= original))
-            return rm_blame(c->verdict, REMAT_NONE, "the certificate's price %zu is for no op, not above 0 or out of order", i),
+            return rm_blame(c->verdict, REMAT_NONE,
+                            "the certificate's price %zu is for no op, not above 0 or out of order",
+                            i),
                    REMAT_OK;
         c->price_before[c->position[op] + 1] = x->prices[i].price;
     }
     for (uint32_t t = 0; t < c->n; t++)
         if (rm_add_overflows(c->price_before[t + 1], c->price_before[t], &c->price_before[t + 1]) ||
             c->price_before[t + 1] >= RM_MAX_SUM)
-            return rm_blame(c->verdict, REMAT_NONE, "the certificate's prices sum up to 2^62 or more"), REMAT_OK;
+            return rm_blame(c->verdict, REMAT_NONE,
+                            "the certificate's prices sum up to 2^62 or more"),
+                   REMAT_OK;
     return REMAT_OK;
 }
 
-/* A storage may stand in only if nothing else holds it then: it is no output, its op can run again, and it has room for all. */
+/* A storage may stand in only if nothing else holds it then: it is no output, its op can run again,
+ * and it has room for all. */
 static bool check_heirs(court *c)
 {
     const remat_graph *g = c->g;
     const rm_certificate *x = c->certificate;
     if (x->n_heirs && c->fetches)
-        return rm_blame(c->verdict, REMAT_NONE, "where plans fetch, nothing can stand in for another storage");
+        return rm_blame(c->verdict, REMAT_NONE,
+                        "where plans fetch, nothing can stand in for another storage");
     int64_t left = 0;
     for (size_t i = 0; i < x->n_heirs; i++) {
         const rm_heir *at = &x->heirs[i];
         const bool known = at->value < g->n_original_values && at->heir < g->n_original_values;
-        const uint32_t v = known ? g->value_now[at->value] : REMAT_NONE, heir = known ? g->value_now[at->heir] : REMAT_NONE;
-        if (v == REMAT_NONE || heir == REMAT_NONE || v == heir || g->root[v] != v || g->root[heir] != heir ||
-            !is_movable(g, v) || !is_movable(g, heir))
-            return rm_blame(c->verdict, REMAT_NONE, "the certificate's heir %zu is not of two storages", i);
+        const uint32_t v = known ? g->value_now[at->value] : REMAT_NONE,
+                       heir = known ? g->value_now[at->heir] : REMAT_NONE;
+        if (v == REMAT_NONE || heir == REMAT_NONE || v == heir || g->root[v] != v ||
+            g->root[heir] != heir || !is_movable(g, v) || !is_movable(g, heir))
+            return rm_blame(c->verdict, REMAT_NONE,
+                            "the certificate's heir %zu is not of two storages", i);
         const bool same = i && x->heirs[i - 1].value == at->value;
         if (i && (x->heirs[i - 1].value > at->value || (same && x->heirs[i - 1].heir >= at->heir)))
-            return rm_blame(c->verdict, REMAT_NONE, "the certificate's heir %zu is out of order", i);
+            return rm_blame(c->verdict, REMAT_NONE, "the certificate's heir %zu is out of order",
+                            i);
         left = (same ? left : g->storage[v]) - g->storage[heir];
         if (c->is_output[v] || g->pinned[g->producer[v]] || left < 0)
-            return rm_blame(c->verdict, REMAT_NONE,
-                            "value %" PRIu32 " '%.60s' cannot stand in for value %" PRIu32 " '%.60s': it is %s", at->value,
-                            rm_text(g, g->value_name[v]), at->heir, rm_text(g, g->value_name[heir]),
-                            c->is_output[v] ? "an output"
-                            : left < 0      ? "too small for all its heirs"
-                                            : "made by a pinned op");
+            return rm_blame(
+                c->verdict, REMAT_NONE,
+                "value %" PRIu32 " '%.60s' cannot stand in for value %" PRIu32 " '%.60s': it is %s",
+                at->value, rm_text(g, g->value_name[v]), at->heir, rm_text(g, g->value_name[heir]),
+                c->is_output[v] ? "an output"
+                : left < 0      ? "too small for all its heirs"
+                                : "made by a pinned op");
     }
     return true;
 }
@@ -194,7 +218,8 @@ static remat_status list_stand_ins(court *c)
     for (size_t i = 0; i < x->n_heirs; i++) begin[g->value_now[x->heirs[i].heir] + 2]++;
     for (uint32_t v = 0; v < g->n_values; v++) begin[v + 2] += begin[v + 1];
     for (size_t i = 0; i < x->n_heirs; i++)
-        c->stand_ins.items[begin[g->value_now[x->heirs[i].heir] + 1]++] = g->value_now[x->heirs[i].value];
+        c->stand_ins.items[begin[g->value_now[x->heirs[i].heir] + 1]++] =
+            g->value_now[x->heirs[i].value];
     return REMAT_OK;
 }
 
@@ -206,7 +231,8 @@ static bool prove(court *c, rm_uint128 more)
 
 /* ---- what a gap asks for, and from whom ---- */
 
-/* A stand-in that is still touched after the gap has begun delays its start; one that is touched at its end or later is none. */
+/* A stand-in that is still touched after the gap has begun delays its start; one that is touched at
+ * its end or later is none. */
 static void start_gap(const court *c, gap *x)
 {
     for (uint32_t k = c->stand_ins.begin[x->root]; k < c->stand_ins.begin[x->root + 1]; k++) {
@@ -217,9 +243,10 @@ static void start_gap(const court *c, gap *x)
     x->left = (rm_uint128)price * (rm_uint128)c->g->storage[x->root];
 }
 
-/* The ops that run again if neither the gap's storage nor a stand-in is there: its own, and behind every stand-in that one of them
- * reads, the stand-in's. */
-static remat_status find_charges(court *c, const gap *x, uint32_t *usable, uint32_t *seen, uint32_t stamp)
+/* The ops that run again if neither the gap's storage nor a stand-in is there: its own, and behind
+ * every stand-in that one of them reads, the stand-in's. */
+static remat_status find_charges(court *c, const gap *x, uint32_t *usable, uint32_t *seen,
+                                 uint32_t stamp)
 {
     const remat_graph *g = c->g;
     const size_t first = c->charges.n;
@@ -251,11 +278,14 @@ static remat_status charge_gaps(court *c)
         gap *x = &c->gaps.items[i];
         start_gap(c, x);
         c->work += c->stand_ins.begin[x->root + 1] - c->stand_ins.begin[x->root];
-        if (c->fetches) { /* as well fetched as made again, and no cheaper than the cheaper of both */
-            const rm_uint128 bytes = (rm_uint128)c->g->storage[x->root] * 1000000000, bandwidth = (rm_uint128)c->bandwidth;
+        if (c->fetches) { /* as well fetched as made again, and no cheaper than the cheaper of both
+                           */
+            const rm_uint128 bytes = (rm_uint128)c->g->storage[x->root] * 1000000000,
+                             bandwidth = (rm_uint128)c->bandwidth;
             const rm_uint128 fetch = bandwidth ? (bytes + bandwidth - 1) / bandwidth : 0;
             const rm_uint128 most =
-                (fetch < (rm_uint128)RM_MAX_SUM ? fetch : (rm_uint128)RM_MAX_SUM) * (rm_uint128)c->certificate->scale;
+                (fetch < (rm_uint128)RM_MAX_SUM ? fetch : (rm_uint128)RM_MAX_SUM) *
+                (rm_uint128)c->certificate->scale;
             if (x->left > most) x->left = most;
         }
         if (c->g->pinned[c->g->producer[x->root]]) { /* nothing but a fetch brings it back */
@@ -264,14 +294,17 @@ static remat_status charge_gaps(court *c)
         }
         if (x->left > 0) TRY(find_charges(c, x, usable, seen, i + 1));
         if (c->work > MOST_WORK * ((uint64_t)c->g->n_in + c->g->n_ops + c->gaps.n))
-            return rm_blame(c->verdict, REMAT_NONE, "the certificate's heirs are too many to check"), REMAT_OK;
+            return rm_blame(c->verdict, REMAT_NONE,
+                            "the certificate's heirs are too many to check"),
+                   REMAT_OK;
         c->charge_begin[i + 1] = (uint32_t)c->charges.n;
     }
     return REMAT_OK;
 }
 
 /* The gaps that charge an op, in the order of `gaps`. */
-static void list_by_op(const court *c, const uint32_t *gaps, uint32_t n, uint32_t *next, uint32_t *items)
+static void list_by_op(const court *c, const uint32_t *gaps, uint32_t n, uint32_t *next,
+                       uint32_t *items)
 {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = c->charge_begin[gaps[i]]; k < c->charge_begin[gaps[i] + 1]; k++)
@@ -292,7 +325,8 @@ static remat_status sort_gaps(court *c, const uint32_t *key, uint32_t most, uint
     return REMAT_OK;
 }
 
-/* By start; of those that start together, the storage made first by the graph's order goes first. */
+/* By start; of those that start together, the storage made first by the graph's order goes first.
+ */
 static remat_status order_by_start(court *c, uint32_t *order)
 {
     const remat_graph *g = c->g;
@@ -335,7 +369,8 @@ static bool give(court *c, uint32_t op, rm_uint128 *given)
     rm_uint128 active = 0;
     for (uint32_t i = c->start_begin[op], ended = i; i < c->start_begin[op + 1]; i++) {
         const uint32_t at = c->by_start[i];
-        for (; gaps[c->by_end[ended]].to <= gaps[at].from; ended++) active -= given[c->by_end[ended]];
+        for (; gaps[c->by_end[ended]].to <= gaps[at].from; ended++)
+            active -= given[c->by_end[ended]];
         const rm_uint128 room = most - active;
         given[at] = gaps[at].left < room ? gaps[at].left : room;
         active += given[at];
@@ -355,7 +390,8 @@ static remat_status sum_up(court *c)
         const int64_t price = c->price_before[t + 1] - c->price_before[t];
         if (price == 0) continue;
         if (c->room[t] < 0) {
-            rm_blame(c->verdict, REMAT_NONE, "the budget is below what op %" PRIu32 " '%.60s' needs in this order",
+            rm_blame(c->verdict, REMAT_NONE,
+                     "the budget is below what op %" PRIu32 " '%.60s' needs in this order",
                      c->g->op_original[c->op_at[t]], rm_text(c->g, c->g->op_name[c->op_at[t]]));
             return REMAT_OK;
         }
@@ -394,11 +430,14 @@ static remat_status judge(court *c, const remat_step *steps, size_t n_steps)
     return sum_up(c);
 }
 
-remat_status rm_verify_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps,
-                             int64_t budget_bytes, bool fetches, int64_t bandwidth, const rm_certificate *certificate,
-                             int64_t *cost, remat_verdict *out)
+remat_status rm_verify_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                             size_t n_steps, int64_t budget_bytes, bool fetches, int64_t bandwidth,
+                             const rm_certificate *certificate, int64_t *cost, remat_verdict *out)
 {
-    remat_verdict verdict = {.valid = true, .first_bad_step = REMAT_NONE, .peak_step = REMAT_NONE, .peak_op = REMAT_NONE};
+    remat_verdict verdict = {.valid = true,
+                             .first_bad_step = REMAT_NONE,
+                             .peak_step = REMAT_NONE,
+                             .peak_op = REMAT_NONE};
     court c = {.ctx = ctx,
                .g = g,
                .certificate = certificate,

@@ -1,9 +1,11 @@
-/* verify_chain.c: the independent judge of chain schedules: the operations of Rotor's Table 1, played on a set of stored items.
+/* verify_chain.c: the independent judge of chain schedules: the operations of Rotor's Table 1,
+ * played on a set of stored items.
  *
- * After every operation the stored bytes are added up anew from the set, so nothing here depends on bookkeeping that could
- * drift: O(steps * stages). Rules that the table leaves open, as docs/model.md fixes them: a stored abar^(l-1) serves as a^(l-1)
- * and stays; a plain a^(l-1) goes with Fnone l and B l; Fnone l is not allowed while abar^l is stored; making
- * an item that is stored already needs room for both for that moment. */
+ * After every operation the stored bytes are added up anew from the set, so nothing here depends on
+ * bookkeeping that could drift: O(steps * stages). Rules that the table leaves open, as
+ * docs/model.md fixes them: a stored abar^(l-1) serves as a^(l-1) and stays; a plain a^(l-1) goes
+ * with Fnone l and B l; Fnone l is not allowed while abar^l is stored; making an item that is
+ * stored already needs room for both for that moment. */
 #include "verify/verify.h"
 
 #include <inttypes.h>
@@ -18,7 +20,8 @@ static int64_t stored(const shelf *x)
     int64_t bytes = 0; /* a chain's sizes add up to less than 2^62 */
     for (uint32_t l = 0; l <= x->c->n_stages + 1; l++) {
         const remat_stage *s = &x->c->stages[l];
-        bytes += (x->a[l] ? s->a : 0) + (x->abar[l] ? s->abar : 0) + (x->delta[l] ? s->delta : 0) + (x->keep[l] ? s->keep : 0);
+        bytes += (x->a[l] ? s->a : 0) + (x->abar[l] ? s->abar : 0) + (x->delta[l] ? s->delta : 0) +
+                 (x->keep[l] ? s->keep : 0);
     }
     return bytes;
 }
@@ -26,13 +29,17 @@ static int64_t stored(const shelf *x)
 /* Is there something to compute stage l from? */
 static bool has_input(const shelf *x, uint32_t l) { return x->a[l - 1] || x->abar[l - 1]; }
 
-static bool forward(const shelf *x, uint32_t step, remat_step_kind kind, uint32_t l, int64_t *needs, remat_verdict *v)
+static bool forward(const shelf *x, uint32_t step, remat_step_kind kind, uint32_t l, int64_t *needs,
+                    remat_verdict *v)
 {
     const remat_stage *s = &x->c->stages[l];
-    if (!has_input(x, l)) return rm_blame(v, step, "F^%" PRIu32 " needs a^%" PRIu32 ", which is not stored", l, l - 1);
+    if (!has_input(x, l))
+        return rm_blame(v, step, "F^%" PRIu32 " needs a^%" PRIu32 ", which is not stored", l,
+                        l - 1);
     if (kind == REMAT_F_NONE && x->abar[l])
         return rm_blame(v, step, "Fnone %" PRIu32 " while abar^%" PRIu32 " is stored", l, l);
-    *needs = stored(x) + s->of + (kind == REMAT_F_ALL ? s->abar : s->a) + (x->seen[l] ? 0 : s->keep);
+    *needs =
+        stored(x) + s->of + (kind == REMAT_F_ALL ? s->abar : s->a) + (x->seen[l] ? 0 : s->keep);
     v->cost += s->tf;
     if (!x->seen[l]) x->seen[l] = x->keep[l] = true;
     (kind == REMAT_F_ALL ? x->abar : x->a)[l] = true;
@@ -43,9 +50,14 @@ static bool forward(const shelf *x, uint32_t step, remat_step_kind kind, uint32_
 static bool backward(const shelf *x, uint32_t step, uint32_t l, int64_t *needs, remat_verdict *v)
 {
     const remat_stage *s = &x->c->stages[l];
-    if (!x->delta[l]) return rm_blame(v, step, "B %" PRIu32 " needs delta^%" PRIu32 ", which is not stored", l, l);
-    if (!x->abar[l]) return rm_blame(v, step, "B %" PRIu32 " needs abar^%" PRIu32 ", which is not stored", l, l);
-    if (!has_input(x, l)) return rm_blame(v, step, "B %" PRIu32 " needs a^%" PRIu32 ", which is not stored", l, l - 1);
+    if (!x->delta[l])
+        return rm_blame(v, step, "B %" PRIu32 " needs delta^%" PRIu32 ", which is not stored", l,
+                        l);
+    if (!x->abar[l])
+        return rm_blame(v, step, "B %" PRIu32 " needs abar^%" PRIu32 ", which is not stored", l, l);
+    if (!has_input(x, l))
+        return rm_blame(v, step, "B %" PRIu32 " needs a^%" PRIu32 ", which is not stored", l,
+                        l - 1);
     *needs = stored(x) + s->ob + x->c->stages[l - 1].delta;
     v->cost += s->tb;
     x->delta[l] = x->abar[l] = x->keep[l] = x->a[l - 1] = false;
@@ -62,10 +74,14 @@ static bool play(const shelf *x, const remat_step *steps, size_t n_steps, remat_
         const remat_step_kind kind = (remat_step_kind)steps[t].kind;
         const uint32_t l = steps[t].index;
         int64_t needs = 0;
-        if (kind < REMAT_F_ALL || kind > REMAT_B) return rm_blame(v, t, "a step of a graph in a chain's schedule");
-        if (l < 1 || l > last) return rm_blame(v, t, "there is no stage %" PRIu32 ": they are 1 to %" PRIu32, l, last);
-        if (!(kind == REMAT_B ? backward(x, t, l, &needs, v) : forward(x, t, kind, l, &needs, v))) return false;
-        if (needs >= RM_MAX_SUM || v->cost >= RM_MAX_SUM) return rm_blame(v, t, "memory or cost passes 2^62");
+        if (kind < REMAT_F_ALL || kind > REMAT_B)
+            return rm_blame(v, t, "a step of a graph in a chain's schedule");
+        if (l < 1 || l > last)
+            return rm_blame(v, t, "there is no stage %" PRIu32 ": they are 1 to %" PRIu32, l, last);
+        if (!(kind == REMAT_B ? backward(x, t, l, &needs, v) : forward(x, t, kind, l, &needs, v)))
+            return false;
+        if (needs >= RM_MAX_SUM || v->cost >= RM_MAX_SUM)
+            return rm_blame(v, t, "memory or cost passes 2^62");
         if (v->peak_step != REMAT_NONE && needs <= v->peak_bytes) continue;
         v->peak_bytes = needs;
         v->peak_step = t;
@@ -74,14 +90,21 @@ static bool play(const shelf *x, const remat_step *steps, size_t n_steps, remat_
     return x->delta[0] || rm_blame(v, REMAT_NONE, "the schedule ends without delta^0");
 }
 
-remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_step *steps, size_t n_steps, remat_verdict *out)
+remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_step *steps,
+                             size_t n_steps, remat_verdict *out)
 {
-    remat_verdict v = {.valid = true, .peak_step = REMAT_NONE, .peak_op = REMAT_NONE, .first_bad_step = REMAT_NONE};
+    remat_verdict v = {.valid = true,
+                       .peak_step = REMAT_NONE,
+                       .peak_op = REMAT_NONE,
+                       .first_bad_step = REMAT_NONE};
     shelf x = {.c = c};
     bool **rows[] = {&x.a, &x.abar, &x.delta, &x.keep, &x.seen};
-    if (n_steps >= REMAT_NONE) return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long", n_steps);
-    for (size_t i = 0; i < RM_LEN(rows); i++) TRY(RM_SCRATCH(ctx, *rows[i], (size_t)c->n_stages + 2));
-    if (!play(&x, steps, n_steps, &v)) v.peak_bytes = v.cost = REMAT_ABSENT, v.peak_step = v.peak_op = REMAT_NONE;
+    if (n_steps >= REMAT_NONE)
+        return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long", n_steps);
+    for (size_t i = 0; i < RM_LEN(rows); i++)
+        TRY(RM_SCRATCH(ctx, *rows[i], (size_t)c->n_stages + 2));
+    if (!play(&x, steps, n_steps, &v))
+        v.peak_bytes = v.cost = REMAT_ABSENT, v.peak_step = v.peak_op = REMAT_NONE;
     *out = v;
     return REMAT_OK;
 }

@@ -1,21 +1,23 @@
 /* chains.c: "chain:NAME?key=value&..." to a chain of stages, without a file.
  *
- * toy        the example of the Rotor paper, Table 2: sizes in hundredths of MB, times in hundredths of ms
- * figure4    its Figure 4, where activations that float win: n + 2 stages, F^1 takes k, F^2 takes 2, all else is free.
- *            With budget 15 and k = n - 2, n > 4: 3n - 2 if activations must persist, 2n + 2 if not
- * partition  its Theorem 3.6, 2-partition as a chain: stages of x_i with stages of nothing between, then V, half their sum.
- *            Within 3V the cost is 4V if and only if some of the x_i add up to V
- * random     sizes and times uniform, abar >= a, a gradient as large as its activation
- * resnet     a stem, n bottleneck blocks in four groups as 3:4:6:3 (16: ResNet-50), pooling and classifier; images of 224 x
- *            224, four bytes an element. abar: the output and what the backward pass reads, the inputs of convolutions,
- *            batch norms and pooling. Times: 10 TFLOP/s, backward twice forward
- * A stage without a name is called by its number. Ranges keep every sum below 2^62. Cost: O(stages). */
+ * toy        the example of the Rotor paper, Table 2: sizes in hundredths of MB, times in
+ * hundredths of ms figure4    its Figure 4, where activations that float win: n + 2 stages, F^1
+ * takes k, F^2 takes 2, all else is free. With budget 15 and k = n - 2, n > 4: 3n - 2 if
+ * activations must persist, 2n + 2 if not partition  its Theorem 3.6, 2-partition as a chain:
+ * stages of x_i with stages of nothing between, then V, half their sum. Within 3V the cost is 4V if
+ * and only if some of the x_i add up to V random     sizes and times uniform, abar >= a, a gradient
+ * as large as its activation resnet     a stem, n bottleneck blocks in four groups as 3:4:6:3 (16:
+ * ResNet-50), pooling and classifier; images of 224 x 224, four bytes an element. abar: the output
+ * and what the backward pass reads, the inputs of convolutions, batch norms and pooling. Times: 10
+ * TFLOP/s, backward twice forward A stage without a name is called by its number. Ranges keep every
+ * sum below 2^62. Cost: O(stages). */
 #include "zoo/models.h"
 #include "zoo/zoo.h"
 
 #include <string.h>
 
-static remat_status toy(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages, remat_stage *stages)
+static remat_status toy(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages,
+                        remat_stage *stages)
 {
     static const remat_stage table[] = {
         {"", 763, 0, 763, 0, 0, 0, 0, 0},
@@ -33,7 +35,8 @@ static remat_status toy(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_sta
     return REMAT_OK;
 }
 
-static remat_status figure4(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages, remat_stage *stages)
+static remat_status figure4(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages,
+                            remat_stage *stages)
 {
     (void)ctx;
     *n_stages = (uint32_t)args->n + 2;
@@ -47,7 +50,8 @@ static remat_status figure4(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n
     return REMAT_OK;
 }
 
-static remat_status partition(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages, remat_stage *stages)
+static remat_status partition(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages,
+                              remat_stage *stages)
 {
     int64_t sum = 0;
     for (int64_t i = 0; i < args->n_x; i++) sum += args->x[i];
@@ -60,7 +64,8 @@ static remat_status partition(remat_ctx *ctx, const rm_zoo_args *args, uint32_t 
     return REMAT_OK;
 }
 
-static remat_status random_chain(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages, remat_stage *stages)
+static remat_status random_chain(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages,
+                                 remat_stage *stages)
 {
     uint64_t state = (uint64_t)args->seed;
     (void)ctx;
@@ -78,24 +83,35 @@ static remat_status random_chain(remat_ctx *ctx, const rm_zoo_args *args, uint32
     return REMAT_OK;
 }
 
-static remat_status resnet(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages, remat_stage *stages)
+static remat_status resnet(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages,
+                           remat_stage *stages)
 {
-    enum { OUT = 256 * 56 * 56, STEM = 64 * 56 * 56, CLASSES = 1000, FEATURES = 2048, FLOPS_PER_NS = 10000 };
+    enum {
+        OUT = 256 * 56 * 56,
+        STEM = 64 * 56 * 56,
+        CLASSES = 1000,
+        FEATURES = 2048,
+        FLOPS_PER_NS = 10000
+    };
     const int64_t n = args->n,
-                  products = (int64_t)64 * 64 * 56 * 56;             /* the same in every group: channels double, sides halve */
+                  products = (int64_t)64 * 64 * 56 *
+                             56; /* the same in every group: channels double, sides halve */
     const int64_t ends[] = {n * 3 / 16, n * 7 / 16, n * 13 / 16, n}; /* of the groups */
     (void)ctx;
     *n_stages = (uint32_t)n + 2;
     if (!stages) return REMAT_OK;
     stages[0].a = 3 * 224 * 224; /* no gradient: nobody asks for the images' */
-    stages[1] = (remat_stage){"stem", STEM, STEM + 2 * 4 * STEM + 2 * STEM, .tf = (int64_t)7 * 7 * 3 * 64 * 112 * 112};
+    stages[1] = (remat_stage){"stem", STEM, STEM + 2 * 4 * STEM + 2 * STEM,
+                              .tf = (int64_t)7 * 7 * 3 * 64 * 112 * 112};
     for (int64_t i = 0, group = 0; i < n; i++) {
         while (i >= ends[group]) group++;
         const bool first = i == 0 || i == ends[group ? group - 1 : 0];
         const int64_t a = OUT >> group;
-        stages[i + 2] = (remat_stage){.a = a, .abar = first ? 4 * a : 3 * a, .tf = (first ? 25 : 17) * products};
+        stages[i + 2] = (remat_stage){
+            .a = a, .abar = first ? 4 * a : 3 * a, .tf = (first ? 25 : 17) * products};
     }
-    stages[n + 2] = (remat_stage){"head", CLASSES, CLASSES + FEATURES, .tf = (int64_t)CLASSES * FEATURES};
+    stages[n + 2] =
+        (remat_stage){"head", CLASSES, CLASSES + FEATURES, .tf = (int64_t)CLASSES * FEATURES};
     stages[n + 3] = (remat_stage){"loss", .abar = CLASSES, .tf = CLASSES};
     for (int64_t l = 0; l <= n + 3; l++) { /* elements to bytes, products to ns */
         remat_stage *s = &stages[l];
@@ -107,12 +123,16 @@ static remat_status resnet(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_
     return REMAT_OK;
 }
 
-#define CHAINS(M, P, LIST)                                                                                                     \
-    M("figure4", figure4,                                                                                                      \
-      "Rotor paper, Figure 4: floating activations win; k 0 stands for n - 2:", P(n, 5, 3, 10000) P(k, 0, 0, 1000000))         \
-    M("partition", partition, "Rotor paper, Theorem 3.6: 2-partition of x:", LIST(x, "1,2,3", 0, 1000000000000))               \
-    M("random", random_chain, "random sizes and times:", P(n, 20, 1, 10000) P(seed, 0, 0, INT64_MAX))                          \
-    M("resnet", resnet, "like ResNet: a stem, n bottleneck blocks, a head:", P(n, 16, 4, 10000) P(batch, 32, 1, 100000))       \
+#define CHAINS(M, P, LIST)                                                                         \
+    M("figure4", figure4,                                                                          \
+      "Rotor paper, Figure 4: floating activations win; k 0 stands for n - 2:",                    \
+      P(n, 5, 3, 10000) P(k, 0, 0, 1000000))                                                       \
+    M("partition", partition,                                                                      \
+      "Rotor paper, Theorem 3.6: 2-partition of x:", LIST(x, "1,2,3", 0, 1000000000000))           \
+    M("random", random_chain,                                                                      \
+      "random sizes and times:", P(n, 20, 1, 10000) P(seed, 0, 0, INT64_MAX))                      \
+    M("resnet", resnet, "like ResNet: a stem, n bottleneck blocks, a head:",                       \
+      P(n, 16, 4, 10000) P(batch, 32, 1, 100000))                                                  \
     M("toy", toy, "Rotor paper, Table 2: six linear layers", )
 
 #define ROW(name, write, about, params) {name, NULL, write, {params{0}}},
@@ -123,7 +143,10 @@ static const rm_zoo_row chains[] = {CHAINS(ROW, RM_ZOO_KEY, LIST_KEY)};
 #define LIST_HELP(key, initial, low, high) " " #key "=" initial
 static const remat_entry entries[] = {CHAINS(ENTRY, RM_ZOO_HELP, LIST_HELP)};
 
-const remat_entry *rm_chain_entry_at(size_t index) { return index < RM_LEN(entries) ? &entries[index] : NULL; }
+const remat_entry *rm_chain_entry_at(size_t index)
+{
+    return index < RM_LEN(entries) ? &entries[index] : NULL;
+}
 
 remat_status rm_zoo_chain(remat_ctx *ctx, const char *spec, remat_chain **out)
 {

@@ -1,10 +1,12 @@
-/* convnets.c: image classifiers, as torchvision has them (MobileNet: version 1, as in the paper and in Keras).
+/* convnets.c: image classifiers, as torchvision has them (MobileNet: version 1, as in the paper and
+ * in Keras).
  *
- * Problem: forward passes with exactly the published layers: parameters and multiply-adds are checked in tests/unit/test_zoo.c.
- * Method: loops over the tables of the papers: Simonyan and Zisserman 2014 (VGG), He et al. 2015 (ResNet; the bottleneck's
- * stride is in its 3x3 convolution, as in torchvision), Huang et al. 2016 (DenseNet), Howard et al. 2017 (MobileNet).
- * Convolutions have a bias only where no batch norm follows. Cost: O(layers); DenseNet's concatenations make it O(layers^2)
- * edges within a block. */
+ * Problem: forward passes with exactly the published layers: parameters and multiply-adds are
+ * checked in tests/unit/test_zoo.c. Method: loops over the tables of the papers: Simonyan and
+ * Zisserman 2014 (VGG), He et al. 2015 (ResNet; the bottleneck's stride is in its 3x3 convolution,
+ * as in torchvision), Huang et al. 2016 (DenseNet), Howard et al. 2017 (MobileNet). Convolutions
+ * have a bias only where no batch norm follows. Cost: O(layers); DenseNet's concatenations make it
+ * O(layers^2) edges within a block. */
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -13,7 +15,10 @@ static rm_tensor *images(rm_tape *tape, const rm_zoo_args *args)
     return rm_tape_input(tape, "images", RM_SHAPE(args->batch, 3, args->res, args->res));
 }
 
-static rm_tensor *relu(rm_tape *tape, const char *name, rm_tensor *x) { return rm_pointwise(tape, RM_RELU, name, x); }
+static rm_tensor *relu(rm_tape *tape, const char *name, rm_tensor *x)
+{
+    return rm_pointwise(tape, RM_RELU, name, x);
+}
 
 /* ---- VGG ---- */
 
@@ -21,60 +26,83 @@ static rm_tensor *vgg(rm_tape *tape, const rm_zoo_args *args, const rm_vgg_block
 {
     rm_tensor *pools[RM_VGG_BLOCKS];
     rm_vgg_blocks(tape, images(tape, args), blocks, RM_VGG_BLOCKS, false, pools);
-    rm_tensor *x = rm_flatten(tape, "flatten", rm_avg_pool(tape, "avgpool", pools[RM_VGG_BLOCKS - 1], 7));
+    rm_tensor *x =
+        rm_flatten(tape, "flatten", rm_avg_pool(tape, "avgpool", pools[RM_VGG_BLOCKS - 1], 7));
     x = relu(tape, "relu6", rm_linear(tape, "fc6", x, 4096));
     x = relu(tape, "relu7", rm_linear(tape, "fc7", x, 4096));
     return rm_linear(tape, "fc8", x, args->classes);
 }
 
-rm_tensor *rm_vgg16_classifier(rm_tape *tape, const rm_zoo_args *args) { return vgg(tape, args, rm_vgg16); }
-rm_tensor *rm_vgg19_classifier(rm_tape *tape, const rm_zoo_args *args) { return vgg(tape, args, rm_vgg19); }
+rm_tensor *rm_vgg16_classifier(rm_tape *tape, const rm_zoo_args *args)
+{
+    return vgg(tape, args, rm_vgg16);
+}
+rm_tensor *rm_vgg19_classifier(rm_tape *tape, const rm_zoo_args *args)
+{
+    return vgg(tape, args, rm_vgg19);
+}
 
 /* ---- ResNet ---- */
 
-/* A convolution without bias, called `prefix`conv`suffix`, and its batch norm, called `prefix`bn`suffix`. */
-static rm_tensor *conv_bn(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x, rm_conv_spec spec)
+/* A convolution without bias, called `prefix`conv`suffix`, and its batch norm, called
+ * `prefix`bn`suffix`. */
+static rm_tensor *conv_bn(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
+                          rm_conv_spec spec)
 {
     x = rm_conv(tape, rm_tape_name(tape, "%sconv%s", prefix, suffix), x, spec);
     return rm_batch_norm(tape, rm_tape_name(tape, "%sbn%s", prefix, suffix), x);
 }
 
-static rm_tensor *conv_bn_relu(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x, rm_conv_spec spec)
+static rm_tensor *conv_bn_relu(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
+                               rm_conv_spec spec)
 {
-    return relu(tape, rm_tape_name(tape, "%srelu%s", prefix, suffix), conv_bn(tape, prefix, suffix, x, spec));
+    return relu(tape, rm_tape_name(tape, "%srelu%s", prefix, suffix),
+                conv_bn(tape, prefix, suffix, x, spec));
 }
 
-static rm_tensor *residual_block(rm_tape *tape, const char *prefix, rm_tensor *x, int64_t channels, int64_t stride,
-                                 bool bottleneck)
+static rm_tensor *residual_block(rm_tape *tape, const char *prefix, rm_tensor *x, int64_t channels,
+                                 int64_t stride, bool bottleneck)
 {
     const int64_t out_channels = bottleneck ? 4 * channels : channels;
     rm_tensor *y = x;
     if (bottleneck) {
         y = conv_bn_relu(tape, prefix, "1", y, (rm_conv_spec){channels, .kernel = 1});
-        y = conv_bn_relu(tape, prefix, "2", y, (rm_conv_spec){channels, 3, .stride = stride, .padding = 1});
+        y = conv_bn_relu(tape, prefix, "2", y,
+                         (rm_conv_spec){channels, 3, .stride = stride, .padding = 1});
         y = conv_bn(tape, prefix, "3", y, (rm_conv_spec){out_channels, .kernel = 1});
     } else {
-        y = conv_bn_relu(tape, prefix, "1", y, (rm_conv_spec){channels, 3, .stride = stride, .padding = 1});
+        y = conv_bn_relu(tape, prefix, "1", y,
+                         (rm_conv_spec){channels, 3, .stride = stride, .padding = 1});
         y = conv_bn(tape, prefix, "2", y, (rm_conv_spec){channels, 3, .padding = 1});
     }
     if (stride != 1 || x->shape.dim[1] != out_channels)
-        x = conv_bn(tape, prefix, "_skip", x, (rm_conv_spec){out_channels, .kernel = 1, .stride = stride});
-    return relu(tape, rm_tape_name(tape, "%srelu", prefix), rm_add(tape, rm_tape_name(tape, "%sadd", prefix), y, x));
+        x = conv_bn(tape, prefix, "_skip", x,
+                    (rm_conv_spec){out_channels, .kernel = 1, .stride = stride});
+    return relu(tape, rm_tape_name(tape, "%srelu", prefix),
+                rm_add(tape, rm_tape_name(tape, "%sadd", prefix), y, x));
 }
 
-static rm_tensor *resnet(rm_tape *tape, const rm_zoo_args *args, const int n_blocks[4], bool bottleneck)
+static rm_tensor *resnet(rm_tape *tape, const rm_zoo_args *args, const int n_blocks[4],
+                         bool bottleneck)
 {
-    rm_tensor *x = conv_bn_relu(tape, "", "1", images(tape, args), (rm_conv_spec){64, 7, .stride = 2, .padding = 3});
+    rm_tensor *x = conv_bn_relu(tape, "", "1", images(tape, args),
+                                (rm_conv_spec){64, 7, .stride = 2, .padding = 3});
     x = rm_max_pool(tape, "maxpool", x, (rm_window){3, 2, 1});
     for (int layer = 0; layer < 4; layer++)
         for (int block = 0; block < n_blocks[layer]; block++)
-            x = residual_block(tape, rm_tape_name(tape, "layer%d_%d_", layer + 1, block), x, (int64_t)64 << layer,
-                               layer > 0 && block == 0 ? 2 : 1, bottleneck);
+            x = residual_block(tape, rm_tape_name(tape, "layer%d_%d_", layer + 1, block), x,
+                               (int64_t)64 << layer, layer > 0 && block == 0 ? 2 : 1, bottleneck);
     return rm_linear(tape, "fc", rm_mean(tape, "avgpool", x), args->classes);
 }
 
-rm_tensor *rm_resnet18(rm_tape *tape, const rm_zoo_args *args) { return resnet(tape, args, (const int[4]){2, 2, 2, 2}, false); }
-rm_tensor *rm_resnet50(rm_tape *tape, const rm_zoo_args *args) { return resnet(tape, args, (const int[4]){3, 4, 6, 3}, true); }
+rm_tensor *rm_resnet18(rm_tape *tape, const rm_zoo_args *args)
+{
+    return resnet(tape, args, (const int[4]){2, 2, 2, 2}, false);
+}
+rm_tensor *rm_resnet50(rm_tape *tape, const rm_zoo_args *args)
+{
+    return resnet(tape, args, (const int[4]){3, 4, 6, 3}, true);
+}
 
 /* ---- MobileNet ---- */
 
@@ -84,13 +112,16 @@ rm_tensor *rm_mobilenet(rm_tape *tape, const rm_zoo_args *args)
         int64_t channels, stride;
     } pairs[] = {{64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2}, {512, 1},
                  {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1}};
-    rm_tensor *x = conv_bn_relu(tape, "", "1", images(tape, args), (rm_conv_spec){32, 3, .stride = 2, .padding = 1});
+    rm_tensor *x = conv_bn_relu(tape, "", "1", images(tape, args),
+                                (rm_conv_spec){32, 3, .stride = 2, .padding = 1});
     for (size_t i = 0; i < RM_LEN(pairs); i++) {
         const char *prefix = rm_tape_name(tape, "block%zu_", i + 1);
         const int64_t channels = x->shape.dim[1];
         x = conv_bn_relu(tape, prefix, "_depthwise", x,
-                         (rm_conv_spec){channels, 3, .stride = pairs[i].stride, .padding = 1, .groups = channels});
-        x = conv_bn_relu(tape, prefix, "_pointwise", x, (rm_conv_spec){pairs[i].channels, .kernel = 1});
+                         (rm_conv_spec){channels, 3, .stride = pairs[i].stride, .padding = 1,
+                                        .groups = channels});
+        x = conv_bn_relu(tape, prefix, "_pointwise", x,
+                         (rm_conv_spec){pairs[i].channels, .kernel = 1});
     }
     return rm_linear(tape, "fc", rm_mean(tape, "avgpool", x), args->classes);
 }
@@ -98,7 +129,8 @@ rm_tensor *rm_mobilenet(rm_tape *tape, const rm_zoo_args *args)
 /* ---- DenseNet ---- */
 
 /* Batch norm, relu, convolution: the order of DenseNet. */
-static rm_tensor *bn_relu_conv(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x, rm_conv_spec spec)
+static rm_tensor *bn_relu_conv(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
+                               rm_conv_spec spec)
 {
     x = rm_batch_norm(tape, rm_tape_name(tape, "%sbn%s", prefix, suffix), x);
     x = relu(tape, rm_tape_name(tape, "%srelu%s", prefix, suffix), x);
@@ -123,7 +155,8 @@ static rm_tensor *dense_block(rm_tape *tape, int block, rm_tensor *x, int n_laye
 rm_tensor *rm_densenet121(rm_tape *tape, const rm_zoo_args *args)
 {
     static const int n_layers[] = {6, 12, MAX_DENSE_LAYERS, 16};
-    rm_tensor *x = conv_bn_relu(tape, "", "0", images(tape, args), (rm_conv_spec){64, 7, .stride = 2, .padding = 3});
+    rm_tensor *x = conv_bn_relu(tape, "", "0", images(tape, args),
+                                (rm_conv_spec){64, 7, .stride = 2, .padding = 3});
     x = rm_max_pool(tape, "maxpool", x, (rm_window){3, 2, 1});
     for (int block = 1; block <= (int)RM_LEN(n_layers); block++) {
         if (block > 1) {

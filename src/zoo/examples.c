@@ -1,12 +1,15 @@
-/* examples.c: the functions of the min-cut paper ("Transcending Runtime-Memory Tradeoffs in Checkpointing by being Fusion Aware") as joint graphs.
+/* examples.c: the functions of the min-cut paper ("Transcending Runtime-Memory Tradeoffs in
+ * Checkpointing by being Fusion Aware") as joint graphs.
  *
  * f      tanh(tanh(x)), section 1          f1    cos(cos(a + b + c + d)), section 2.3 and Fig. 2
- * f2     x times a random mask, section 2.3   gelu  the tanh form, of which naive AD keeps x and four more tensors, Table 1
- * fig4   a -> b -> c -> d, d -> e, f(b, c, e) with e not fusible; forward only, section 3.7
+ * f2     x times a random mask, section 2.3   gelu  the tanh form, of which naive AD keeps x and
+ * four more tensors, Table 1 fig4   a -> b -> c -> d, d -> e, f(b, c, e) with e not fusible;
+ * forward only, section 3.7
  *
- * Each is a table, one row an op with one result, read from top to bottom; names are those of the paper where it has names.
- * `remat.boundary` takes the results of the forward pass and gives the gradient of the output, as in a graph captured from torch;
- * rows below it are the backward pass. Sizes: `size` bytes a tensor, so that with size=1 bytes count tensors; f2 has `n` elements of 4
+ * Each is a table, one row an op with one result, read from top to bottom; names are those of the
+ * paper where it has names. `remat.boundary` takes the results of the forward pass and gives the
+ * gradient of the output, as in a graph captured from torch; rows below it are the backward pass.
+ * Sizes: `size` bytes a tensor, so that with size=1 bytes count tensors; f2 has `n` elements of 4
  * bytes, the mask of 1; the input of fig4 is `k` times larger, and b its sum if k > 1. */
 #include "zoo/models.h"
 
@@ -15,7 +18,8 @@
 enum { MAX_READS = 4 };
 
 typedef struct row {
-    const char *name, *target, *in; /* in: names with blanks between; a row without target is an input of the graph */
+    const char *name, *target,
+        *in; /* in: names with blanks between; a row without target is an input of the graph */
     remat_class op_class;
     int64_t elements_bytes; /* 0: 1 */
 } row;
@@ -56,7 +60,8 @@ static rm_tensor *write_example(rm_tape *tape, const example *e)
     uint32_t values[MAX_READS], n;
     for (uint32_t i = 0; i < e->n_rows; i++) {
         const row *r = &e->rows[i];
-        const int64_t item = r->elements_bytes ? r->elements_bytes : 1, elements = r->target ? e->elements : e->input_elements;
+        const int64_t item = r->elements_bytes ? r->elements_bytes : 1,
+                      elements = r->target ? e->elements : e->input_elements;
         remat_builder_value(b, r->name, RM_PRODUCT(tape, item, elements));
         if (e->dtype) remat_builder_value_tensor(b, i, item == 1 ? "bool" : e->dtype, &elements, 1);
     }
@@ -90,7 +95,8 @@ rm_tensor *rm_example_f(rm_tape *tape, const rm_zoo_args *args)
         {"grad_tanh1", "aten.tanh_backward.default", "grad_out tanh2", F, 0},
         {"grad_in", "aten.tanh_backward.default", "grad_tanh1 tanh1", F, 0},
     };
-    return write_example(tape, &(example){rows, RM_LEN(rows), "tanh2 grad_in", args->size, args->size, NULL});
+    return write_example(
+        tape, &(example){rows, RM_LEN(rows), "tanh2 grad_in", args->size, args->size, NULL});
 }
 
 rm_tensor *rm_example_f1(rm_tape *tape, const rm_zoo_args *args)
@@ -113,7 +119,8 @@ rm_tensor *rm_example_f1(rm_tape *tape, const rm_zoo_args *args)
         {"neg1", "aten.neg.default", "sin1", F, 0},
         {"grad_in", "aten.mul.Tensor", "mul2 neg1", F, 0},
     };
-    return write_example(tape, &(example){rows, RM_LEN(rows), "cos2 grad_in", args->size, args->size, NULL});
+    return write_example(
+        tape, &(example){rows, RM_LEN(rows), "cos2 grad_in", args->size, args->size, NULL});
 }
 
 rm_tensor *rm_example_f2(rm_tape *tape, const rm_zoo_args *args)
@@ -126,7 +133,8 @@ rm_tensor *rm_example_f2(rm_tape *tape, const rm_zoo_args *args)
         {"grad_out", BOUNDARY, "out", 0, 4},
         {"grad_in", "aten.mul.Tensor", "grad_out mask", F, 4},
     };
-    return write_example(tape, &(example){rows, RM_LEN(rows), "out grad_in", args->n, args->n, "float32"});
+    return write_example(
+        tape, &(example){rows, RM_LEN(rows), "out grad_in", args->n, args->n, "float32"});
 }
 
 /* 0.5 x (1 + tanh(c (x + 0.044715 x^3))): products keep both factors, tanh its result. */
@@ -158,7 +166,8 @@ rm_tensor *rm_example_gelu(rm_tape *tape, const rm_zoo_args *args)
         {"grad_x5", "aten.mul.Scalar", "grad_factor", F, 0},
         {"grad_in", "aten.add.Tensor", "grad_x4 grad_x5", F, 0},
     };
-    return write_example(tape, &(example){rows, RM_LEN(rows), "out grad_in", args->size, args->size, NULL});
+    return write_example(
+        tape, &(example){rows, RM_LEN(rows), "out grad_in", args->size, args->size, NULL});
 }
 
 rm_tensor *rm_example_fig4(rm_tape *tape, const rm_zoo_args *args)

@@ -1,13 +1,14 @@
 /* layers.c: the layers that the models are made of.
  *
- * Problem: state once, per layer, its parameters, its exact output shape, its FLOPs and the aten ops that torch runs for it.
- * Method: one function per layer that emits the ops which AOTAutograd traces in training mode, with the same views and
- * copies, because views decide what is kept: a linear layer on a sequence is view, t, addmm, view; an attention head is
- * view, permute, clone, view. FLOPs are two per multiply-add of a convolution or a matrix product and 0 for all else.
- * There is no dropout. Batch norm emits its new running mean and variance as graph outputs; torch's counter of batches, eight
- * bytes, is left out.
- * Invariants: two calls that write onto the tape are never arguments of one call, whose order C leaves open; layers read only
- * shapes, so they need not know that a tape has failed. Cost: O(1) ops each. */
+ * Problem: state once, per layer, its parameters, its exact output shape, its FLOPs and the aten
+ * ops that torch runs for it. Method: one function per layer that emits the ops which AOTAutograd
+ * traces in training mode, with the same views and copies, because views decide what is kept: a
+ * linear layer on a sequence is view, t, addmm, view; an attention head is view, permute, clone,
+ * view. FLOPs are two per multiply-add of a convolution or a matrix product and 0 for all else.
+ * There is no dropout. Batch norm emits its new running mean and variance as graph outputs; torch's
+ * counter of batches, eight bytes, is left out. Invariants: two calls that write onto the tape are
+ * never arguments of one call, whose order C leaves open; layers read only shapes, so they need not
+ * know that a tape has failed. Cost: O(1) ops each. */
 #include "zoo/layers.h"
 
 #include <inttypes.h>
@@ -20,7 +21,8 @@ static int64_t at_least_1(int64_t x) { return x > 0 ? x : 1; }
 static int64_t slide(rm_tape *tape, int64_t size, rm_window window)
 {
     const int64_t room = size + 2 * window.padding - window.kernel;
-    if (room < 0) rm_tape_fail(tape, "an image of %" PRId64 " pixels is too small for this model", size);
+    if (room < 0)
+        rm_tape_fail(tape, "an image of %" PRId64 " pixels is too small for this model", size);
     return room < 0 ? 1 : room / window.stride + 1;
 }
 
@@ -28,23 +30,29 @@ rm_tensor *rm_conv(rm_tape *tape, const char *name, rm_tensor *x, rm_conv_spec s
 {
     const int64_t channels = x->shape.dim[1], size = x->shape.dim[2], kernel = spec.kernel;
     const int64_t stride = at_least_1(spec.stride), groups = at_least_1(spec.groups);
-    const int64_t out_size = spec.transposed ? (size - 1) * stride + kernel - 2 * spec.padding
-                                             : slide(tape, size, (rm_window){kernel, stride, spec.padding});
+    const int64_t out_size = spec.transposed
+                                 ? (size - 1) * stride + kernel - 2 * spec.padding
+                                 : slide(tape, size, (rm_window){kernel, stride, spec.padding});
     const rm_shape out = RM_SHAPE(x->shape.dim[0], spec.channels, out_size, out_size);
-    const rm_shape weight = spec.transposed ? RM_SHAPE(channels, spec.channels / groups, kernel, kernel)
-                                            : RM_SHAPE(spec.channels, channels / groups, kernel, kernel);
-    /* Each element of the small side meets a kernel window of every channel of the other side in its group. */
+    const rm_shape weight = spec.transposed
+                                ? RM_SHAPE(channels, spec.channels / groups, kernel, kernel)
+                                : RM_SHAPE(spec.channels, channels / groups, kernel, kernel);
+    /* Each element of the small side meets a kernel window of every channel of the other side in
+     * its group. */
     const int64_t *small = spec.transposed ? x->shape.dim : out.dim;
-    const int64_t flops = RM_PRODUCT(tape, 2, small[0], small[1], small[2], small[3], weight.dim[1], kernel, kernel);
+    const int64_t flops =
+        RM_PRODUCT(tape, 2, small[0], small[1], small[2], small[3], weight.dim[1], kernel, kernel);
     rm_tensor *in[3] = {x, rm_tape_param(tape, name, "weight", weight)};
     if (spec.bias) in[2] = rm_tape_param(tape, name, "bias", RM_SHAPE(spec.channels));
     return rm_tape_op(tape, RM_CONV, name, in, spec.bias ? 3 : 2, &out, 1, flops);
 }
 
-rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t channels, int n_convs, bool batch_norm)
+rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t channels,
+                         int n_convs, bool batch_norm)
 {
     for (int i = 1; i <= n_convs; i++) {
-        x = rm_conv(tape, rm_tape_name(tape, "%s_conv%d", name, i), x, (rm_conv_spec){channels, 3, .padding = 1, .bias = true});
+        x = rm_conv(tape, rm_tape_name(tape, "%s_conv%d", name, i), x,
+                    (rm_conv_spec){channels, 3, .padding = 1, .bias = true});
         if (batch_norm) x = rm_batch_norm(tape, rm_tape_name(tape, "%s_bn%d", name, i), x);
         x = rm_pointwise(tape, RM_RELU, rm_tape_name(tape, "%s_relu%d", name, i), x);
     }
@@ -54,22 +62,27 @@ rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t 
 const rm_vgg_block rm_vgg16[RM_VGG_BLOCKS] = {{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}};
 const rm_vgg_block rm_vgg19[RM_VGG_BLOCKS] = {{64, 2}, {128, 2}, {256, 4}, {512, 4}, {512, 4}};
 
-void rm_vgg_blocks(rm_tape *tape, rm_tensor *x, const rm_vgg_block *blocks, int n_blocks, bool batch_norm, rm_tensor *pools[])
+void rm_vgg_blocks(rm_tape *tape, rm_tensor *x, const rm_vgg_block *blocks, int n_blocks,
+                   bool batch_norm, rm_tensor *pools[])
 {
     for (int i = 0; i < n_blocks; i++) {
         const char *name = rm_tape_name(tape, "block%d", i + 1);
         x = rm_conv_stack(tape, name, x, blocks[i].channels, blocks[i].n_convs, batch_norm);
-        x = pools[i] = rm_max_pool(tape, rm_tape_name(tape, "%s_pool", name), x, (rm_window){2, 2, 0});
+        x = pools[i] =
+            rm_max_pool(tape, rm_tape_name(tape, "%s_pool", name), x, (rm_window){2, 2, 0});
     }
 }
 
 rm_tensor *rm_batch_norm(rm_tape *tape, const char *name, rm_tensor *x)
 {
     const rm_shape stat = RM_SHAPE(x->shape.dim[1]);
-    rm_tensor *weight = rm_tape_param(tape, name, "weight", stat), *bias = rm_tape_param(tape, name, "bias", stat);
-    rm_tensor *mean = rm_tape_buffer(tape, name, "running_mean", stat), *var = rm_tape_buffer(tape, name, "running_var", stat);
+    rm_tensor *weight = rm_tape_param(tape, name, "weight", stat),
+              *bias = rm_tape_param(tape, name, "bias", stat);
+    rm_tensor *mean = rm_tape_buffer(tape, name, "running_mean", stat),
+              *var = rm_tape_buffer(tape, name, "running_var", stat);
     rm_tensor *in[] = {x, weight, bias, mean, var};
-    const rm_shape out[] = {x->shape, stat, stat, stat, stat}; /* ..., mean, 1 / deviation, new running mean and variance */
+    const rm_shape out[] = {x->shape, stat, stat, stat,
+                            stat}; /* ..., mean, 1 / deviation, new running mean and variance */
     rm_tensor *y = rm_tape_op(tape, RM_BATCH_NORM, name, in, RM_LEN(in), out, RM_LEN(out), 0);
     rm_tape_output(tape, &y[3]);
     rm_tape_output(tape, &y[4]);
@@ -81,8 +94,10 @@ rm_tensor *rm_layer_norm(rm_tape *tape, const char *name, rm_tensor *x)
     const uint32_t last = x->shape.rank - 1;
     rm_shape stat = x->shape;
     stat.dim[last] = 1;
-    const rm_shape width = RM_SHAPE(x->shape.dim[last]), out[] = {x->shape, stat, stat}; /* ..., mean, 1 / deviation */
-    rm_tensor *weight = rm_tape_param(tape, name, "weight", width), *bias = rm_tape_param(tape, name, "bias", width);
+    const rm_shape width = RM_SHAPE(x->shape.dim[last]),
+                   out[] = {x->shape, stat, stat}; /* ..., mean, 1 / deviation */
+    rm_tensor *weight = rm_tape_param(tape, name, "weight", width),
+              *bias = rm_tape_param(tape, name, "bias", width);
     rm_tensor *in[] = {x, weight, bias};
     return rm_tape_op(tape, RM_LAYER_NORM, name, in, RM_LEN(in), out, RM_LEN(out), 0);
 }
@@ -96,10 +111,14 @@ rm_tensor *rm_linear(rm_tape *tape, const char *name, rm_tensor *x, int64_t feat
     rm_shape out = x->shape;
     out.dim[last] = features;
     const bool flat = last == 1;
-    rm_tensor *rows_in = flat ? x : RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_rows", name), RM_SHAPE(rows, width), 0, x);
-    rm_tensor *weight_t = RM_OP(tape, RM_T, rm_tape_name(tape, "%s_t", name), RM_SHAPE(width, features), 0, weight);
+    rm_tensor *rows_in = flat ? x
+                              : RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_rows", name),
+                                      RM_SHAPE(rows, width), 0, x);
+    rm_tensor *weight_t =
+        RM_OP(tape, RM_T, rm_tape_name(tape, "%s_t", name), RM_SHAPE(width, features), 0, weight);
     const int64_t flops = RM_PRODUCT(tape, 2, rows, width, features);
-    rm_tensor *y = RM_OP(tape, RM_ADDMM, name, RM_SHAPE(rows, features), flops, bias, rows_in, weight_t);
+    rm_tensor *y =
+        RM_OP(tape, RM_ADDMM, name, RM_SHAPE(rows, features), flops, bias, rows_in, weight_t);
     return flat ? y : RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_view", name), out, 0, y);
 }
 
@@ -111,7 +130,10 @@ rm_tensor *rm_max_pool(rm_tape *tape, const char *name, rm_tensor *x, rm_window 
     return rm_tape_op(tape, RM_MAX_POOL, name, &x, 1, out, RM_LEN(out), 0);
 }
 
-static rm_shape with_size(const rm_tensor *x, int64_t size) { return RM_SHAPE(x->shape.dim[0], x->shape.dim[1], size, size); }
+static rm_shape with_size(const rm_tensor *x, int64_t size)
+{
+    return RM_SHAPE(x->shape.dim[0], x->shape.dim[1], size, size);
+}
 
 rm_tensor *rm_unpool(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *indices)
 {
@@ -133,7 +155,8 @@ rm_tensor *rm_upsample(rm_tape *tape, const char *name, rm_tensor *x)
 
 rm_tensor *rm_mean(rm_tape *tape, const char *name, rm_tensor *x)
 {
-    rm_tensor *mean = RM_OP(tape, RM_MEAN, name, RM_SHAPE(x->shape.dim[0], x->shape.dim[1], 1, 1), 0, x);
+    rm_tensor *mean =
+        RM_OP(tape, RM_MEAN, name, RM_SHAPE(x->shape.dim[0], x->shape.dim[1], 1, 1), 0, x);
     return rm_flatten(tape, rm_tape_name(tape, "%s_flat", name), mean);
 }
 
@@ -162,37 +185,52 @@ rm_tensor *rm_cat(rm_tape *tape, const char *name, rm_tensor *const *in, uint32_
 
 rm_tensor *rm_embedding(rm_tape *tape, const char *name, rm_tensor *weight, rm_tensor *indices)
 {
-    const rm_shape out = RM_SHAPE(indices->shape.dim[0], indices->shape.dim[1], weight->shape.dim[1]);
+    const rm_shape out =
+        RM_SHAPE(indices->shape.dim[0], indices->shape.dim[1], weight->shape.dim[1]);
     return RM_OP(tape, RM_EMBEDDING, name, out, 0, weight, indices);
 }
 
 /* [N, S, W] to [N * heads, S, W / heads], copied; or to [N * heads, W / heads, S] for the keys. */
-static rm_tensor *split_heads(rm_tape *tape, const char *name, rm_tensor *x, int64_t heads, bool transposed)
+static rm_tensor *split_heads(rm_tape *tape, const char *name, rm_tensor *x, int64_t heads,
+                              bool transposed)
 {
     const int64_t n = x->shape.dim[0], length = x->shape.dim[1], width = x->shape.dim[2] / heads;
     const int64_t rows = transposed ? width : length, columns = transposed ? length : width;
-    x = RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_heads", name), RM_SHAPE(n, length, heads, width), 0, x);
-    x = RM_OP(tape, RM_PERMUTE, rm_tape_name(tape, "%s_permuted", name), RM_SHAPE(n, heads, rows, columns), 0, x);
+    x = RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_heads", name),
+              RM_SHAPE(n, length, heads, width), 0, x);
+    x = RM_OP(tape, RM_PERMUTE, rm_tape_name(tape, "%s_permuted", name),
+              RM_SHAPE(n, heads, rows, columns), 0, x);
     x = rm_pointwise(tape, RM_CLONE, rm_tape_name(tape, "%s_copy", name), x);
-    return RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_batch", name), RM_SHAPE(n * heads, rows, columns), 0, x);
+    return RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_batch", name),
+                 RM_SHAPE(n * heads, rows, columns), 0, x);
 }
 
-/* softmax(q k / sqrt(width) + mask) v, with one matrix of scores per head, as torch runs it without a fused kernel. */
-static rm_tensor *attend(rm_tape *tape, const char *name, rm_tensor *q, rm_tensor *k, rm_tensor *v, rm_attention_spec spec)
+/* softmax(q k / sqrt(width) + mask) v, with one matrix of scores per head, as torch runs it without
+ * a fused kernel. */
+static rm_tensor *attend(rm_tape *tape, const char *name, rm_tensor *q, rm_tensor *k, rm_tensor *v,
+                         rm_attention_spec spec)
 {
-    const int64_t batch = q->shape.dim[0], length = q->shape.dim[1], width = q->shape.dim[2], n = batch / spec.heads;
+    const int64_t batch = q->shape.dim[0], length = q->shape.dim[1], width = q->shape.dim[2],
+                  n = batch / spec.heads;
     const int64_t flops = RM_PRODUCT(tape, 2, batch, length, length, width);
-    rm_tensor *x = RM_OP(tape, RM_BMM, rm_tape_name(tape, "%s_scores", name), RM_SHAPE(batch, length, length), flops, q, k);
-    x = RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_scores_view", name), RM_SHAPE(n, spec.heads, length, length), 0, x);
+    rm_tensor *x = RM_OP(tape, RM_BMM, rm_tape_name(tape, "%s_scores", name),
+                         RM_SHAPE(batch, length, length), flops, q, k);
+    x = RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_scores_view", name),
+              RM_SHAPE(n, spec.heads, length, length), 0, x);
     x = rm_pointwise(tape, RM_SCALE, rm_tape_name(tape, "%s_scaled", name), x);
     if (spec.mask) x = rm_add(tape, rm_tape_name(tape, "%s_masked", name), x, spec.mask);
     x = rm_pointwise(tape, RM_SOFTMAX, rm_tape_name(tape, "%s_softmax", name), x);
-    x = RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_softmax_view", name), RM_SHAPE(batch, length, length), 0, x);
-    x = RM_OP(tape, RM_BMM, rm_tape_name(tape, "%s_mixed", name), RM_SHAPE(batch, length, width), flops, x, v);
-    x = RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_mixed_view", name), RM_SHAPE(n, spec.heads, length, width), 0, x);
-    x = RM_OP(tape, RM_PERMUTE, rm_tape_name(tape, "%s_mixed_permuted", name), RM_SHAPE(n, length, spec.heads, width), 0, x);
+    x = RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_softmax_view", name),
+              RM_SHAPE(batch, length, length), 0, x);
+    x = RM_OP(tape, RM_BMM, rm_tape_name(tape, "%s_mixed", name), RM_SHAPE(batch, length, width),
+              flops, x, v);
+    x = RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_mixed_view", name),
+              RM_SHAPE(n, spec.heads, length, width), 0, x);
+    x = RM_OP(tape, RM_PERMUTE, rm_tape_name(tape, "%s_mixed_permuted", name),
+              RM_SHAPE(n, length, spec.heads, width), 0, x);
     x = rm_pointwise(tape, RM_CLONE, rm_tape_name(tape, "%s_mixed_copy", name), x);
-    return RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_merged", name), RM_SHAPE(n, length, spec.heads * width), 0, x);
+    return RM_OP(tape, RM_VIEW, rm_tape_name(tape, "%s_merged", name),
+                 RM_SHAPE(n, length, spec.heads * width), 0, x);
 }
 
 rm_tensor *rm_attention(rm_tape *tape, const char *name, rm_tensor *x, rm_attention_spec spec)
@@ -204,21 +242,26 @@ rm_tensor *rm_attention(rm_tape *tape, const char *name, rm_tensor *x, rm_attent
     if (spec.fused) {
         rm_tensor *all = rm_linear(tape, rm_tape_name(tape, "%s_qkv", name), x, 3 * width);
         const rm_shape third[] = {x->shape, x->shape, x->shape};
-        split = rm_tape_op(tape, RM_SPLIT, rm_tape_name(tape, "%s_split", name), &all, 1, third, RM_LEN(third), 0);
+        split = rm_tape_op(tape, RM_SPLIT, rm_tape_name(tape, "%s_split", name), &all, 1, third,
+                           RM_LEN(third), 0);
     }
     for (size_t i = 0; i < RM_LEN(parts); i++) {
         const char *part = rm_tape_name(tape, "%s_%s", name, parts[i]);
-        qkv[i] = split_heads(tape, part, split ? &split[i] : rm_linear(tape, part, x, width), spec.heads, i == 1);
+        qkv[i] = split_heads(tape, part, split ? &split[i] : rm_linear(tape, part, x, width),
+                             spec.heads, i == 1);
     }
-    return rm_linear(tape, rm_tape_name(tape, "%s_out", name), attend(tape, name, qkv[0], qkv[1], qkv[2], spec), width);
+    return rm_linear(tape, rm_tape_name(tape, "%s_out", name),
+                     attend(tape, name, qkv[0], qkv[1], qkv[2], spec), width);
 }
 
 rm_tensor *rm_cross_entropy(rm_tape *tape, rm_tensor *logits)
 {
     const rm_shape x = logits->shape;
     const bool image = x.rank == 4;
-    rm_tensor *target = rm_tape_input(tape, "target", image ? RM_INDICES(x.dim[0], x.dim[2], x.dim[3]) : RM_INDICES(x.dim[0]));
+    rm_tensor *target = rm_tape_input(
+        tape, "target", image ? RM_INDICES(x.dim[0], x.dim[2], x.dim[3]) : RM_INDICES(x.dim[0]));
     const rm_shape out[] = {scalar, scalar}; /* the loss, and the weight it was divided by */
     rm_tensor *in[] = {rm_pointwise(tape, RM_LOG_SOFTMAX, "log_softmax", logits), target};
-    return rm_tape_op(tape, image ? RM_NLL_LOSS_2D : RM_NLL_LOSS, "loss", in, RM_LEN(in), out, RM_LEN(out), 0);
+    return rm_tape_op(tape, image ? RM_NLL_LOSS_2D : RM_NLL_LOSS, "loss", in, RM_LEN(in), out,
+                      RM_LEN(out), 0);
 }

@@ -1,9 +1,10 @@
 /* models.h: the models of the zoo, and the tables that name them.
  *
- * A model writes its forward pass onto the tape and returns the logits, from which zoo.c makes the loss and the backward pass; or
- * it writes a whole graph into the tape's builder and returns NULL. A chain generator fills in stages. Tables are written
- * once, as TABLE(M, P) with M: name, function, what it is, parameters; P: name, default, lowest, highest. One expansion gives
- * the rows that the parser reads (RM_ZOO_KEY), another the help that remat_zoo_at gives (RM_ZOO_HELP). */
+ * A model writes its forward pass onto the tape and returns the logits, from which zoo.c makes the
+ * loss and the backward pass; or it writes a whole graph into the tape's builder and returns NULL.
+ * A chain generator fills in stages. Tables are written once, as TABLE(M, P) with M: name,
+ * function, what it is, parameters; P: name, default, lowest, highest. One expansion gives the rows
+ * that the parser reads (RM_ZOO_KEY), another the help that remat_zoo_at gives (RM_ZOO_HELP). */
 #ifndef RM_MODELS_H
 #define RM_MODELS_H
 
@@ -19,7 +20,8 @@ typedef struct rm_zoo_args { /* every parameter of every model; a model reads th
 
 typedef rm_tensor *rm_model(rm_tape *tape, const rm_zoo_args *args);
 /* Says how many stages there are, and fills in all n_stages + 2 (zeros) unless `stages` is NULL. */
-typedef remat_status rm_chain_model(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages, remat_stage *stages);
+typedef remat_status rm_chain_model(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages,
+                                    remat_stage *stages);
 
 typedef struct rm_zoo_param {
     const char *key;
@@ -38,18 +40,20 @@ typedef struct rm_zoo_row {
 #define RM_ZOO_HELP(key, initial, low, high) " " #key "=" #initial
 
 /* `spec` is "NAME?key=value&...". */
-remat_status rm_zoo_parse(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows, const char *spec, const rm_zoo_row **row,
-                          rm_zoo_args *args);
+remat_status rm_zoo_parse(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows, const char *spec,
+                          const rm_zoo_row **row, rm_zoo_args *args);
 const remat_entry *rm_chain_entry_at(size_t index); /* chains.c */
 
-/* splitmix64 (Steele, Lea, Flood 2014), so a seed means the same everywhere; low <= answer <= high. The remainder's bias is below
- * 2^-32 for every range used here. */
+/* splitmix64 (Steele, Lea, Flood 2014), so a seed means the same everywhere; low <= answer <= high.
+ * The remainder's bias is below 2^-32 for every range used here. */
 int64_t rm_zoo_draw(uint64_t *state, int64_t low, int64_t high);
 
-rm_model rm_densenet121, rm_mobilenet, rm_resnet18, rm_resnet50, rm_vgg16_classifier, rm_vgg19_classifier; /* convnets.c */
-rm_model rm_fcn8, rm_segnet, rm_unet, rm_vgg_unet;                                                         /* segmentation.c */
-rm_model rm_bert, rm_gpt, rm_vit;                                                                          /* transformers.c */
-rm_model rm_example_f, rm_example_f1, rm_example_f2, rm_example_fig4, rm_example_gelu;                     /* examples.c */
-rm_model rm_chain, rm_mlp, rm_random_layered;                                                              /* synthetic.c */
+rm_model rm_densenet121, rm_mobilenet, rm_resnet18, rm_resnet50, rm_vgg16_classifier,
+    rm_vgg19_classifier;                           /* convnets.c */
+rm_model rm_fcn8, rm_segnet, rm_unet, rm_vgg_unet; /* segmentation.c */
+rm_model rm_bert, rm_gpt, rm_vit;                  /* transformers.c */
+rm_model rm_example_f, rm_example_f1, rm_example_f2, rm_example_fig4,
+    rm_example_gelu;                          /* examples.c */
+rm_model rm_chain, rm_mlp, rm_random_layered; /* synthetic.c */
 
 #endif

@@ -1,16 +1,17 @@
 /* segmentation.c: networks that label every pixel.
  *
- * Problem: encoders whose results a decoder reads much later: the long skips that make rematerialization hard.
- * Method: loops over the published layers. All convolutions keep the size by padding with zeros, so nothing is cropped and
- * sizes divide: res must be a multiple of the total pooling.
- * unet: Ronneberger et al. 2015, one input channel, 2x2 transposed convolutions, no batch norm; the paper crops instead of
- * padding, which changes no parameter.
- * vgg_unet: divamgupta/image-segmentation-keras, the model in Checkmate's evaluation: VGG16's first four blocks, then
- * upsampling, concatenation, convolution, relu, batch norm. Its logits have half the resolution; ours are square images.
- * segnet: Badrinarayanan et al. 2015, the encoder's pooling indices steer the decoder's unpooling; every convolution but the
- * last has batch norm and relu.
- * fcn8: Long et al. 2015, VGG16 with its linear layers as convolutions; the scores of two earlier blocks are added on the
- * way up through learned transposed convolutions without bias. Cost: O(layers). */
+ * Problem: encoders whose results a decoder reads much later: the long skips that make
+ * rematerialization hard. Method: loops over the published layers. All convolutions keep the size
+ * by padding with zeros, so nothing is cropped and sizes divide: res must be a multiple of the
+ * total pooling. unet: Ronneberger et al. 2015, one input channel, 2x2 transposed convolutions, no
+ * batch norm; the paper crops instead of padding, which changes no parameter. vgg_unet:
+ * divamgupta/image-segmentation-keras, the model in Checkmate's evaluation: VGG16's first four
+ * blocks, then upsampling, concatenation, convolution, relu, batch norm. Its logits have half the
+ * resolution; ours are square images. segnet: Badrinarayanan et al. 2015, the encoder's pooling
+ * indices steer the decoder's unpooling; every convolution but the last has batch norm and relu.
+ * fcn8: Long et al. 2015, VGG16 with its linear layers as convolutions; the scores of two earlier
+ * blocks are added on the way up through learned transposed convolutions without bias. Cost:
+ * O(layers). */
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -58,37 +59,48 @@ rm_tensor *rm_vgg_unet(rm_tape *tape, const rm_zoo_args *args)
         x = rm_conv_stack(tape, level, x, rm_vgg16[i].channels, 1, false);
         x = rm_batch_norm(tape, rm_tape_name(tape, "%s_bn", level), x);
     }
-    return rm_conv(tape, "classifier", x, (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
+    return rm_conv(tape, "classifier", x,
+                   (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
 }
 
 rm_tensor *rm_segnet(rm_tape *tape, const rm_zoo_args *args)
 {
     rm_tensor *pools[RM_VGG_BLOCKS];
-    rm_vgg_blocks(tape, images(tape, args, 3, 1 << RM_VGG_BLOCKS), rm_vgg16, RM_VGG_BLOCKS, true, pools);
+    rm_vgg_blocks(tape, images(tape, args, 3, 1 << RM_VGG_BLOCKS), rm_vgg16, RM_VGG_BLOCKS, true,
+                  pools);
     rm_tensor *x = pools[RM_VGG_BLOCKS - 1];
-    for (int i = RM_VGG_BLOCKS - 1; i >= 0; i--) { /* mirrors block i; its last convolution has the channels of block i - 1 */
+    for (int i = RM_VGG_BLOCKS - 1; i >= 0;
+         i--) { /* mirrors block i; its last convolution has the channels of block i - 1 */
         const char *level = rm_tape_name(tape, "decode%d", i + 1);
         x = rm_unpool(tape, rm_tape_name(tape, "%s_unpool", level), x, &pools[i][1]);
         x = rm_conv_stack(tape, level, x, rm_vgg16[i].channels, rm_vgg16[i].n_convs - 1, true);
-        if (i > 0) x = rm_conv_stack(tape, rm_tape_name(tape, "%s_last", level), x, rm_vgg16[i - 1].channels, 1, true);
+        if (i > 0)
+            x = rm_conv_stack(tape, rm_tape_name(tape, "%s_last", level), x,
+                              rm_vgg16[i - 1].channels, 1, true);
     }
-    return rm_conv(tape, "classifier", x, (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
+    return rm_conv(tape, "classifier", x,
+                   (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
 }
 
-/* A transposed convolution that enlarges by `factor`: its kernel is twice as wide, half of it overlaps. */
+/* A transposed convolution that enlarges by `factor`: its kernel is twice as wide, half of it
+ * overlaps. */
 static rm_tensor *enlarge(rm_tape *tape, const char *name, rm_tensor *x, int64_t factor)
 {
-    const rm_conv_spec spec = {x->shape.dim[1], 2 * factor, .stride = factor, .padding = factor / 2, .transposed = true};
+    const rm_conv_spec spec = {x->shape.dim[1], 2 * factor, .stride = factor, .padding = factor / 2,
+                               .transposed = true};
     return rm_conv(tape, name, x, spec);
 }
 
 rm_tensor *rm_fcn8(rm_tape *tape, const rm_zoo_args *args)
 {
     rm_tensor *pools[RM_VGG_BLOCKS];
-    rm_vgg_blocks(tape, images(tape, args, 3, 1 << RM_VGG_BLOCKS), rm_vgg16, RM_VGG_BLOCKS, false, pools);
-    rm_tensor *x = rm_conv(tape, "fc6", pools[4], (rm_conv_spec){4096, 7, .padding = 3, .bias = true});
+    rm_vgg_blocks(tape, images(tape, args, 3, 1 << RM_VGG_BLOCKS), rm_vgg16, RM_VGG_BLOCKS, false,
+                  pools);
+    rm_tensor *x =
+        rm_conv(tape, "fc6", pools[4], (rm_conv_spec){4096, 7, .padding = 3, .bias = true});
     x = rm_pointwise(tape, RM_RELU, "relu6", x);
-    x = rm_pointwise(tape, RM_RELU, "relu7", rm_conv(tape, "fc7", x, (rm_conv_spec){4096, .kernel = 1, .bias = true}));
+    x = rm_pointwise(tape, RM_RELU, "relu7",
+                     rm_conv(tape, "fc7", x, (rm_conv_spec){4096, .kernel = 1, .bias = true}));
     const rm_conv_spec score = {args->classes, .kernel = 1, .bias = true};
     x = rm_conv(tape, "score5", x, score);
     for (int i = 4; i >= 3; i--) {

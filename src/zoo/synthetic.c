@@ -1,12 +1,13 @@
 /* synthetic.c: graphs with a shape that one can reason about.
  *
  * mlp: `layers` linear layers of equal width with a relu between.
- * chain: f_1 .. f_n, the loss (no bytes), its gradient, b_n .. b_1 with b_i reading g_i and x_(i-1): the textbook case, on
- * which peaks and optima have closed forms. Every op costs 1; x_0 is resident.
- * random-layered: a random layered graph in the manner of Moccasin's RL instances (Bartan et al. 2023): `n` ops in layers
- * of 1/4 to 7/4 of the average `width`; an op reads each op of the layer before with a chance of `density` percent, at
- * least one of them, and with a chance of `skip` percent one op of any earlier layer too. Sizes are 80 to 6150 and costs 1 to
- * 999, both uniform, the ranges found in RL1. Forward only, without outputs: what nobody reads is not kept.
+ * chain: f_1 .. f_n, the loss (no bytes), its gradient, b_n .. b_1 with b_i reading g_i and
+ * x_(i-1): the textbook case, on which peaks and optima have closed forms. Every op costs 1; x_0 is
+ * resident. random-layered: a random layered graph in the manner of Moccasin's RL instances (Bartan
+ * et al. 2023): `n` ops in layers of 1/4 to 7/4 of the average `width`; an op reads each op of the
+ * layer before with a chance of `density` percent, at least one of them, and with a chance of
+ * `skip` percent one op of any earlier layer too. Sizes are 80 to 6150 and costs 1 to 999, both
+ * uniform, the ranges found in RL1. Forward only, without outputs: what nobody reads is not kept.
  * Cost: O(n) for chains, O(n * width) draws for random graphs, bounded by RM_MAX_ZOO_EDGES. */
 #include "zoo/layers.h"
 #include "zoo/models.h"
@@ -23,7 +24,8 @@ rm_tensor *rm_mlp(rm_tape *tape, const rm_zoo_args *args)
 }
 
 /* One op of cost 1 that makes `out`, which is the answer. */
-static uint32_t chain_op(rm_tape *tape, remat_phase phase, const char *name, uint32_t out, const uint32_t *in, uint32_t n_in)
+static uint32_t chain_op(rm_tape *tape, remat_phase phase, const char *name, uint32_t out,
+                         const uint32_t *in, uint32_t n_in)
 {
     const uint32_t op = remat_builder_op(tape->builder, name, in, n_in, &out, 1);
     remat_builder_op_set(tape->builder, op, REMAT_OP_COST, 1);
@@ -33,7 +35,8 @@ static uint32_t chain_op(rm_tape *tape, remat_phase phase, const char *name, uin
 
 static uint32_t chain_value(rm_tape *tape, const char *letter, int64_t index, int64_t size)
 {
-    return remat_builder_value(tape->builder, rm_tape_name(tape, "%s_%" PRId64, letter, index), size);
+    return remat_builder_value(tape->builder, rm_tape_name(tape, "%s_%" PRId64, letter, index),
+                               size);
 }
 
 rm_tensor *rm_chain(rm_tape *tape, const rm_zoo_args *args)
@@ -48,11 +51,13 @@ rm_tensor *rm_chain(rm_tape *tape, const rm_zoo_args *args)
         x[i] = chain_value(tape, "x", i, args->size);
         chain_op(tape, REMAT_FORWARD, rm_tape_name(tape, "f_%" PRId64, i), x[i], &x[i - 1], 1);
     }
-    const uint32_t loss = chain_op(tape, REMAT_FORWARD, "loss", remat_builder_value(tape->builder, "loss", 0), &x[n], 1);
-    uint32_t g = chain_op(tape, REMAT_BACKWARD, "b_loss", chain_value(tape, "g", n, args->size), (uint32_t[]){loss, x[n]}, 2);
+    const uint32_t loss = chain_op(tape, REMAT_FORWARD, "loss",
+                                   remat_builder_value(tape->builder, "loss", 0), &x[n], 1);
+    uint32_t g = chain_op(tape, REMAT_BACKWARD, "b_loss", chain_value(tape, "g", n, args->size),
+                          (uint32_t[]){loss, x[n]}, 2);
     for (int64_t i = n; i >= 1; i--)
-        g = chain_op(tape, REMAT_BACKWARD, rm_tape_name(tape, "b_%" PRId64, i), chain_value(tape, "g", i - 1, args->size),
-                     (uint32_t[]){g, x[i - 1]}, 2);
+        g = chain_op(tape, REMAT_BACKWARD, rm_tape_name(tape, "b_%" PRId64, i),
+                     chain_value(tape, "g", i - 1, args->size), (uint32_t[]){g, x[i - 1]}, 2);
     remat_builder_output(tape->builder, loss);
     remat_builder_output(tape->builder, g);
     return NULL;
@@ -66,16 +71,21 @@ int64_t rm_zoo_draw(uint64_t *state, int64_t low, int64_t high)
     return low + (int64_t)((x ^ x >> 31) % (uint64_t)(high - low + 1));
 }
 
-static bool draw_percent(uint64_t *state, int64_t percent) { return rm_zoo_draw(state, 1, 100) <= percent; }
+static bool draw_percent(uint64_t *state, int64_t percent)
+{
+    return rm_zoo_draw(state, 1, 100) <= percent;
+}
 
 /* What op `i` reads, given that the layer before it is ops [before, layer): op i makes value i. */
-static uint32_t draw_inputs(uint64_t *state, const rm_zoo_args *args, int64_t before, int64_t layer, uint32_t *in)
+static uint32_t draw_inputs(uint64_t *state, const rm_zoo_args *args, int64_t before, int64_t layer,
+                            uint32_t *in)
 {
     uint32_t n_in = 0;
     for (int64_t j = before; j < layer; j++)
         if (draw_percent(state, args->density)) in[n_in++] = (uint32_t)j;
     if (n_in == 0 && layer > 0) in[n_in++] = (uint32_t)rm_zoo_draw(state, before, layer - 1);
-    if (before > 0 && draw_percent(state, args->skip)) in[n_in++] = (uint32_t)rm_zoo_draw(state, 0, before - 1);
+    if (before > 0 && draw_percent(state, args->skip))
+        in[n_in++] = (uint32_t)rm_zoo_draw(state, 0, before - 1);
     return n_in;
 }
 
@@ -84,15 +94,18 @@ rm_tensor *rm_random_layered(rm_tape *tape, const rm_zoo_args *args)
     const int64_t widest = args->width + args->width * 3 / 4;
     uint64_t state = (uint64_t)args->seed;
     uint32_t *in = NULL;
-    if (args->n > RM_MAX_ZOO_EDGES / widest) rm_tape_fail(tape, "n times width is above %d", RM_MAX_ZOO_EDGES);
+    if (args->n > RM_MAX_ZOO_EDGES / widest)
+        rm_tape_fail(tape, "n times width is above %d", RM_MAX_ZOO_EDGES);
     else tape->status = RM_SCRATCH(tape->ctx, in, (size_t)widest + 1);
-    for (int64_t before = 0, layer = 0, end; layer < args->n && tape->status == REMAT_OK; before = layer, layer = end) {
+    for (int64_t before = 0, layer = 0, end; layer < args->n && tape->status == REMAT_OK;
+         before = layer, layer = end) {
         end = layer + rm_zoo_draw(&state, args->width - args->width * 3 / 4, widest);
         if (end > args->n) end = args->n;
         for (int64_t i = layer; i < end; i++) {
             const char *name = rm_tape_name(tape, "op_%" PRId64, i);
             const uint32_t n_in = draw_inputs(&state, args, before, layer, in);
-            const uint32_t out = remat_builder_value(tape->builder, name, rm_zoo_draw(&state, 80, 6150));
+            const uint32_t out =
+                remat_builder_value(tape->builder, name, rm_zoo_draw(&state, 80, 6150));
             const uint32_t op = remat_builder_op(tape->builder, name, in, n_in, &out, 1);
             remat_builder_op_set(tape->builder, op, REMAT_OP_COST, rm_zoo_draw(&state, 1, 999));
         }

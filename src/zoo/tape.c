@@ -1,12 +1,13 @@
 /* tape.c: recording tensors and ops.
  *
- * Problem: a model is a few nested loops over layers; a graph is thousands of values and ops with exact sizes and FLOPs.
- * Method: each call writes straight into the graph's builder and keeps what the reverse pass (autodiff.c) will ask for: the
- * op's type, inputs, outputs and FLOPs, in a list from last to first. An op of class `view` has outputs that share the
- * storage of its first input; no other op does.
- * Invariants: a tensor's value in the builder has size = product of its shape x bytes of its dtype; it wants a gradient
- * if and only if it is float32 and a parameter, or computed from one; the totals of bytes and FLOPs stay below 2^62 and those
- * of ops and edges below their limits, so nothing downstream can overflow. Cost: O(1) per tensor and per edge. */
+ * Problem: a model is a few nested loops over layers; a graph is thousands of values and ops with
+ * exact sizes and FLOPs. Method: each call writes straight into the graph's builder and keeps what
+ * the reverse pass (autodiff.c) will ask for: the op's type, inputs, outputs and FLOPs, in a list
+ * from last to first. An op of class `view` has outputs that share the storage of its first input;
+ * no other op does. Invariants: a tensor's value in the builder has size = product of its shape x
+ * bytes of its dtype; it wants a gradient if and only if it is float32 and a parameter, or computed
+ * from one; the totals of bytes and FLOPs stay below 2^62 and those of ops and edges below their
+ * limits, so nothing downstream can overflow. Cost: O(1) per tensor and per edge. */
 #include "zoo/tape.h"
 
 #include <inttypes.h>
@@ -22,7 +23,8 @@ void rm_tape_begin(rm_tape *tape, remat_ctx *ctx, remat_builder *builder, const 
 {
     *tape = (rm_tape){.ctx = ctx, .builder = builder, .model = model, .phase = REMAT_FORWARD};
     tape->params_end = &tape->params;
-    for (size_t i = 0; i < RM_MAX_OUT; i++) tape->broken[i] = (rm_tensor){.name = "", .shape = RM_SHAPE(1, 1, 1, 1)};
+    for (size_t i = 0; i < RM_MAX_OUT; i++)
+        tape->broken[i] = (rm_tensor){.name = "", .shape = RM_SHAPE(1, 1, 1, 1)};
 }
 
 void rm_tape_fail(rm_tape *tape, const char *format, ...)
@@ -53,7 +55,8 @@ int64_t rm_tape_product(rm_tape *tape, const int64_t *factors, size_t n_factors)
     int64_t product = 1;
     for (size_t i = 0; i < n_factors; i++)
         if (rm_mul_overflows(product, factors[i], &product) || product >= RM_MAX_SUM) {
-            rm_tape_fail(tape, "these parameters make a tensor or an op of more than 2^62 bytes or FLOPs");
+            rm_tape_fail(
+                tape, "these parameters make a tensor or an op of more than 2^62 bytes or FLOPs");
             return 1;
         }
     return product;
@@ -62,21 +65,26 @@ int64_t rm_tape_product(rm_tape *tape, const int64_t *factors, size_t n_factors)
 /* Adds to a total that must stay below `limit`. */
 static void bound(rm_tape *tape, int64_t *total, int64_t more, int64_t limit, const char *what)
 {
-    if (more >= limit - *total) rm_tape_fail(tape, "these parameters make a graph of more than %" PRId64 " %s", limit, what);
+    if (more >= limit - *total)
+        rm_tape_fail(tape, "these parameters make a graph of more than %" PRId64 " %s", limit,
+                     what);
     else *total += more;
 }
 
-/* Fills in `tensor` and adds its value to the graph: a view of `base`, or with a storage of its own where base is NULL. */
-static void define(rm_tape *tape, rm_tensor *tensor, const char *name, rm_shape shape, const rm_tensor *base)
+/* Fills in `tensor` and adds its value to the graph: a view of `base`, or with a storage of its own
+ * where base is NULL. */
+static void define(rm_tape *tape, rm_tensor *tensor, const char *name, rm_shape shape,
+                   const rm_tensor *base)
 {
     const int64_t n_elements = rm_tape_product(tape, shape.dim, shape.rank);
     const int64_t bytes = RM_PRODUCT(tape, n_elements, dtypes[shape.dtype].bytes);
     bound(tape, &tape->bytes, bytes, RM_MAX_SUM, "bytes");
     if (tape->status != REMAT_OK) return;
     *tensor = (rm_tensor){.name = name, .shape = shape};
-    tensor->value =
-        base ? remat_builder_view(tape->builder, name, bytes, base->value) : remat_builder_value(tape->builder, name, bytes);
-    remat_builder_value_tensor(tape->builder, tensor->value, dtypes[shape.dtype].name, shape.dim, shape.rank);
+    tensor->value = base ? remat_builder_view(tape->builder, name, bytes, base->value)
+                         : remat_builder_value(tape->builder, name, bytes);
+    remat_builder_value_tensor(tape->builder, tensor->value, dtypes[shape.dtype].name, shape.dim,
+                               shape.rank);
 }
 
 static rm_tensor *new_tensors(rm_tape *tape, uint32_t n)
@@ -95,7 +103,10 @@ static rm_tensor *resident(rm_tape *tape, const char *name, rm_shape shape, rema
     return tensor;
 }
 
-rm_tensor *rm_tape_input(rm_tape *tape, const char *name, rm_shape shape) { return resident(tape, name, shape, REMAT_INPUT); }
+rm_tensor *rm_tape_input(rm_tape *tape, const char *name, rm_shape shape)
+{
+    return resident(tape, name, shape, REMAT_INPUT);
+}
 
 rm_tensor *rm_tape_buffer(rm_tape *tape, const char *layer, const char *suffix, rm_shape shape)
 {
@@ -104,7 +115,8 @@ rm_tensor *rm_tape_buffer(rm_tape *tape, const char *layer, const char *suffix, 
 
 rm_tensor *rm_tape_param(rm_tape *tape, const char *layer, const char *suffix, rm_shape shape)
 {
-    rm_tensor *param = resident(tape, rm_tape_name(tape, "%s_%s", layer, suffix), shape, REMAT_PARAM);
+    rm_tensor *param =
+        resident(tape, rm_tape_name(tape, "%s_%s", layer, suffix), shape, REMAT_PARAM);
     if (tape->status != REMAT_OK) return tape->broken;
     param->wants_grad = true;
     *tape->params_end = param;
@@ -117,16 +129,17 @@ void rm_tape_output(rm_tape *tape, const rm_tensor *tensor)
     if (tape->status == REMAT_OK) remat_builder_output(tape->builder, tensor->value);
 }
 
-rm_tensor *rm_tape_untracked(rm_tape *tape, const char *target, remat_class op_class, const char *name, rm_tensor *const *in,
-                             uint32_t n_in, const rm_shape *shapes, uint32_t n_out, int64_t flops)
+rm_tensor *rm_tape_untracked(rm_tape *tape, const char *target, remat_class op_class,
+                             const char *name, rm_tensor *const *in, uint32_t n_in,
+                             const rm_shape *shapes, uint32_t n_out, int64_t flops)
 {
     rm_tensor *out = new_tensors(tape, n_out);
     bound(tape, &tape->n_ops, 1, RM_MAX_ZOO_OPS, "ops");
     bound(tape, &tape->n_edges, (int64_t)n_in + n_out, RM_MAX_ZOO_EDGES, "edges");
     bound(tape, &tape->flops, flops, RM_MAX_SUM, "FLOPs");
     for (uint32_t i = 0; i < n_out && tape->status == REMAT_OK; i++)
-        define(tape, &out[i], n_out == 1 ? name : rm_tape_name(tape, "%s.%" PRIu32, name, i), shapes[i],
-               op_class == REMAT_CLASS_VIEW ? in[0] : NULL);
+        define(tape, &out[i], n_out == 1 ? name : rm_tape_name(tape, "%s.%" PRIu32, name, i),
+               shapes[i], op_class == REMAT_CLASS_VIEW ? in[0] : NULL);
     uint32_t *values = NULL; /* of the inputs, then of the outputs */
     if (tape->status == REMAT_OK) tape->status = RM_SCRATCH(tape->ctx, values, n_in + n_out);
     if (tape->status != REMAT_OK) return tape->broken;
@@ -140,19 +153,22 @@ rm_tensor *rm_tape_untracked(rm_tape *tape, const char *target, remat_class op_c
     return out;
 }
 
-rm_tensor *rm_tape_op(rm_tape *tape, rm_op_kind kind, const char *name, rm_tensor *const *in, uint32_t n_in,
-                      const rm_shape *shapes, uint32_t n_out, int64_t flops)
+rm_tensor *rm_tape_op(rm_tape *tape, rm_op_kind kind, const char *name, rm_tensor *const *in,
+                      uint32_t n_in, const rm_shape *shapes, uint32_t n_out, int64_t flops)
 {
     const rm_op_type *type = &rm_op_types[kind];
-    rm_tensor *out = rm_tape_untracked(tape, type->target, type->op_class, name, in, n_in, shapes, n_out, flops);
+    rm_tensor *out =
+        rm_tape_untracked(tape, type->target, type->op_class, name, in, n_in, shapes, n_out, flops);
     rm_taped_op *op = NULL;
     if (tape->status == REMAT_OK) tape->status = RM_SCRATCH(tape->ctx, op, 1);
     if (tape->status == REMAT_OK) tape->status = RM_SCRATCH(tape->ctx, op->in, n_in);
     if (tape->status != REMAT_OK) return tape->broken;
     bool wants_grad = false;
     for (uint32_t i = 0; i < n_in; i++) op->in[i] = in[i], wants_grad |= in[i]->wants_grad;
-    for (uint32_t i = 0; i < n_out; i++) out[i].wants_grad = wants_grad && out[i].shape.dtype == RM_FLOAT32;
-    op->type = type, op->name = name, op->out = out, op->n_in = n_in, op->n_out = n_out, op->flops = flops;
+    for (uint32_t i = 0; i < n_out; i++)
+        out[i].wants_grad = wants_grad && out[i].shape.dtype == RM_FLOAT32;
+    op->type = type, op->name = name, op->out = out, op->n_in = n_in, op->n_out = n_out,
+    op->flops = flops;
     op->before = tape->last;
     tape->last = op;
     return out;

@@ -1,14 +1,14 @@
 /* transformers.c: GPT-2, BERT and ViT.
  *
- * Problem: forward passes with exactly the published parameters, and attention as torch runs it without a fused kernel: one
- * matrix of scores per head in memory, which is what rematerialization is about.
- * Method: one block, in two orders. GPT-2 (Radford et al. 2019) and ViT (Dosovitskiy et al. 2020) normalise before each
- * branch and project queries, keys and values at once; BERT (Devlin et al. 2018) normalises after adding and has three
- * projections.
- * gpt: positions = seq; the head is the embedding's matrix, so its gradient is a sum of two; the target is given, not shifted.
- * bert: BertForSequenceClassification: BertModel with its pooler, then a linear classifier on the pooled first token.
- * vit: torchvision's vit_b_16: convolution to patches, class token, learned positions, linear head.
- * There is no dropout. Cost: O(layers). */
+ * Problem: forward passes with exactly the published parameters, and attention as torch runs it
+ * without a fused kernel: one matrix of scores per head in memory, which is what rematerialization
+ * is about. Method: one block, in two orders. GPT-2 (Radford et al. 2019) and ViT (Dosovitskiy et
+ * al. 2020) normalise before each branch and project queries, keys and values at once; BERT (Devlin
+ * et al. 2018) normalises after adding and has three projections. gpt: positions = seq; the head is
+ * the embedding's matrix, so its gradient is a sum of two; the target is given, not shifted. bert:
+ * BertForSequenceClassification: BertModel with its pooler, then a linear classifier on the pooled
+ * first token. vit: torchvision's vit_b_16: convolution to patches, class token, learned positions,
+ * linear head. There is no dropout. Cost: O(layers). */
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -25,8 +25,10 @@ static rm_tensor *feed_forward(rm_tape *tape, const char *prefix, rm_tensor *x)
     return rm_linear(tape, rm_tape_name(tape, "%s_fc2", prefix), x, width);
 }
 
-/* x + attention, then that + feed forward; the layer norms are on the way into the branches, or after the sums. */
-static rm_tensor *block(rm_tape *tape, const char *prefix, rm_tensor *x, bool norm_first, rm_attention_spec attention)
+/* x + attention, then that + feed forward; the layer norms are on the way into the branches, or
+ * after the sums. */
+static rm_tensor *block(rm_tape *tape, const char *prefix, rm_tensor *x, bool norm_first,
+                        rm_attention_spec attention)
 {
     for (int i = 1; i <= 2; i++) {
         const char *norm = rm_tape_name(tape, "%s_norm%d", prefix, i);
@@ -39,7 +41,8 @@ static rm_tensor *block(rm_tape *tape, const char *prefix, rm_tensor *x, bool no
     return x;
 }
 
-static rm_tensor *blocks(rm_tape *tape, const rm_zoo_args *args, rm_tensor *x, bool norm_first, rm_attention_spec attention)
+static rm_tensor *blocks(rm_tape *tape, const rm_zoo_args *args, rm_tensor *x, bool norm_first,
+                         rm_attention_spec attention)
 {
     for (int64_t i = 0; i < args->layers; i++)
         x = block(tape, rm_tape_name(tape, "block%" PRId64, i), x, norm_first, attention);
@@ -79,17 +82,20 @@ rm_tensor *rm_bert(rm_tape *tape, const rm_zoo_args *args)
         const char *name;
         int64_t rows;
         rm_tensor *indices;
-    } tables[] = {
-        {"words", args->vocab, tokens}, {"segments", BERT_SEGMENTS, segments}, {"positions", BERT_POSITIONS, positions}};
+    } tables[] = {{"words", args->vocab, tokens},
+                  {"segments", BERT_SEGMENTS, segments},
+                  {"positions", BERT_POSITIONS, positions}};
     rm_tensor *x = NULL;
     for (size_t i = 0; i < RM_LEN(tables); i++) {
-        rm_tensor *weight = rm_tape_param(tape, tables[i].name, "weight", RM_SHAPE(tables[i].rows, args->width));
+        rm_tensor *weight =
+            rm_tape_param(tape, tables[i].name, "weight", RM_SHAPE(tables[i].rows, args->width));
         rm_tensor *vectors = rm_embedding(tape, tables[i].name, weight, tables[i].indices);
         x = x ? rm_add(tape, rm_tape_name(tape, "add_%s", tables[i].name), x, vectors) : vectors;
     }
     x = rm_layer_norm(tape, "norm", x);
     x = blocks(tape, args, x, false, (rm_attention_spec){args->heads, .fused = false});
-    x = rm_pointwise(tape, RM_TANH, "pooled", rm_linear(tape, "pooler", first_token(tape, x), args->width));
+    x = rm_pointwise(tape, RM_TANH, "pooled",
+                     rm_linear(tape, "pooler", first_token(tape, x), args->width));
     return rm_linear(tape, "classifier", x, args->classes);
 }
 
@@ -98,13 +104,17 @@ rm_tensor *rm_vit(rm_tape *tape, const rm_zoo_args *args)
     const int64_t side = args->res / PATCH, n = args->batch, width = args->width;
     if (args->res % PATCH != 0) rm_tape_fail(tape, "res is not a multiple of %d", PATCH);
     rm_tensor *images = rm_tape_input(tape, "images", RM_SHAPE(n, 3, args->res, args->res));
-    rm_tensor *x = rm_conv(tape, "patches", images, (rm_conv_spec){width, PATCH, .stride = PATCH, .bias = true});
+    rm_tensor *x = rm_conv(tape, "patches", images,
+                           (rm_conv_spec){width, PATCH, .stride = PATCH, .bias = true});
     x = RM_OP(tape, RM_VIEW, "patches_flat", RM_SHAPE(n, width, side * side), 0, x);
     x = RM_OP(tape, RM_PERMUTE, "patches_permuted", RM_SHAPE(n, side * side, width), 0, x);
     rm_tensor *class_token = rm_tape_param(tape, "class", "token", RM_SHAPE(1, 1, width));
-    rm_tensor *token = RM_OP(tape, RM_EXPAND, "class_tokens", RM_SHAPE(n, 1, width), 0, class_token);
+    rm_tensor *token =
+        RM_OP(tape, RM_EXPAND, "class_tokens", RM_SHAPE(n, 1, width), 0, class_token);
     x = rm_cat(tape, "sequence", (rm_tensor *[]){token, x}, 2);
-    x = rm_add(tape, "embedded", x, rm_tape_param(tape, "position", "embedding", RM_SHAPE(1, side * side + 1, width)));
+    x = rm_add(tape, "embedded", x,
+               rm_tape_param(tape, "position", "embedding", RM_SHAPE(1, side * side + 1, width)));
     x = blocks(tape, args, x, true, (rm_attention_spec){args->heads, .fused = true});
-    return rm_linear(tape, "head", first_token(tape, rm_layer_norm(tape, "norm", x)), args->classes);
+    return rm_linear(tape, "head", first_token(tape, rm_layer_norm(tape, "norm", x)),
+                     args->classes);
 }

@@ -62,8 +62,8 @@ enum { SOLUTION = 2 };
 enum { SOLUTION = 0 };
 #endif
 
-#define CALL(type, name, ...)                                                                                                  \
-    type name(__VA_ARGS__);                                                                                                    \
+#define CALL(type, name, ...)                                                                      \
+    type name(__VA_ARGS__);                                                                        \
     type name(__VA_ARGS__)
 
 static int handle;
@@ -74,15 +74,33 @@ CALL(void, Highs_destroy, void *h) { (void)h; }
 CALL(int32_t, Highs_versionMajor, void) { return 1; }
 CALL(int32_t, Highs_versionMinor, void) { return MINOR; }
 CALL(int32_t, Highs_getSizeofHighsInt, const void *h) { return (void)h, INT_SIZE; }
-CALL(int32_t, Highs_setBoolOptionValue, void *h, const char *o, int32_t v) { return (void)h, (void)o, (void)v, 0; }
-CALL(int32_t, Highs_setIntOptionValue, void *h, const char *o, int32_t v) { return (void)h, (void)o, (void)v, 0; }
-CALL(int32_t, Highs_setDoubleOptionValue, void *h, const char *o, double v) { return (void)h, (void)o, (void)v, 0; }
-CALL(int32_t, Highs_setStringOptionValue, void *h, const char *o, const char *v) { return (void)h, (void)o, (void)v, 0; }
-CALL(int32_t, Highs_passMip, void *h, int32_t n) { return (void)h, columns = n, PASS; } /* more arguments than it looks at */
+CALL(int32_t, Highs_setBoolOptionValue, void *h, const char *o, int32_t v)
+{
+    return (void)h, (void)o, (void)v, 0;
+}
+CALL(int32_t, Highs_setIntOptionValue, void *h, const char *o, int32_t v)
+{
+    return (void)h, (void)o, (void)v, 0;
+}
+CALL(int32_t, Highs_setDoubleOptionValue, void *h, const char *o, double v)
+{
+    return (void)h, (void)o, (void)v, 0;
+}
+CALL(int32_t, Highs_setStringOptionValue, void *h, const char *o, const char *v)
+{
+    return (void)h, (void)o, (void)v, 0;
+}
+CALL(int32_t, Highs_passMip, void *h, int32_t n)
+{
+    return (void)h, columns = n, PASS;
+} /* more arguments than it looks at */
 CALL(int32_t, Highs_setSolution, void *h) { return (void)h, 0; }
 CALL(int32_t, Highs_setCallback, void *h) { return (void)h, 0; }
 CALL(int32_t, Highs_startCallback, void *h, int32_t type) { return (void)h, (void)type, 0; }
-CALL(const void *, Highs_getCallbackDataOutItem, const void *d, const char *n) { return (void)d, (void)n, NULL; }
+CALL(const void *, Highs_getCallbackDataOutItem, const void *d, const char *n)
+{
+    return (void)d, (void)n, NULL;
+}
 CALL(int32_t, Highs_run, void *h)
 {
 #ifdef CRASH
@@ -94,8 +112,17 @@ CALL(int32_t, Highs_run, void *h)
     return (void)h, RUN;
 }
 CALL(int32_t, Highs_getModelStatus, const void *h) { return (void)h, STATUS; }
-CALL(int32_t, Highs_getDoubleInfoValue, const void *h, const char *n, double *out) { return (void)h, (void)n, *out = 0, 0; }
-CALL(int32_t, Highs_getIntInfoValue, const void *h, const char *n, int32_t *out) { return (void)h, (void)n, *out = SOLUTION, 0; }
-CALL(int32_t, Highs_getSolution, const void *h, double *x) { return (void)h, memset(x, 0, (size_t)columns * sizeof *x), 0; }
+CALL(int32_t, Highs_getDoubleInfoValue, const void *h, const char *n, double *out)
+{
+    return (void)h, (void)n, *out = 0, 0;
+}
+CALL(int32_t, Highs_getIntInfoValue, const void *h, const char *n, int32_t *out)
+{
+    return (void)h, (void)n, *out = SOLUTION, 0;
+}
+CALL(int32_t, Highs_getSolution, const void *h, double *x)
+{
+    return (void)h, memset(x, 0, (size_t)columns * sizeof *x), 0;
+}
 #endif
 #endif

@@ -1,6 +1,7 @@
-/* fuzz_input.c: any bytes at all through the readers. What parses must survive a round trip with the same digest, and small
- * graphs must be planned twice alike with plans that verify. One target serves all readers: the content decides which one
- * runs, so the corpus folder it starts from is what tells graph, chain, plan, networkx, DOT and DIMACS apart. */
+/* fuzz_input.c: any bytes at all through the readers. What parses must survive a round trip with
+ * the same digest, and small graphs must be planned twice alike with plans that verify. One target
+ * serves all readers: the content decides which one runs, so the corpus folder it starts from is
+ * what tells graph, chain, plan, networkx, DOT and DIMACS apart. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define REQUIRE(condition)                                                                                                     \
-    do {                                                                                                                       \
-        if (!(condition)) fprintf(stderr, "fuzz: line %d: %s\n", __LINE__, #condition), abort();                               \
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) fprintf(stderr, "fuzz: line %d: %s\n", __LINE__, #condition), abort();   \
     } while (0)
 
-typedef struct text { char *bytes; size_t n; } text;
+typedef struct text {
+    char *bytes;
+    size_t n;
+} text;
 
 static int into_text(void *user, const void *bytes, size_t n)
 {
@@ -41,7 +45,8 @@ static void plan_twice(remat_ctx *ctx, const remat_graph *graph, const char *str
     REQUIRE(remat_graph_info(ctx, graph, &info) == REMAT_OK);
     REQUIRE(info.need_bytes <= info.keep_all_peak_bytes);
     remat_plan *plan = NULL, *again = NULL;
-    const remat_status status = remat_plan_make(ctx, graph, strategy, info.keep_all_peak_bytes / 2, &plan);
+    const remat_status status =
+        remat_plan_make(ctx, graph, strategy, info.keep_all_peak_bytes / 2, &plan);
     REQUIRE(remat_plan_make(ctx, graph, strategy, info.keep_all_peak_bytes / 2, &again) == status);
     one_honest_line(ctx, status);
     if (status != REMAT_OK) return;
@@ -59,7 +64,9 @@ static remat_input *parsed(remat_ctx *ctx, text *t)
 {
     remat_input *input = NULL;
     const remat_status status = remat_input_parse(ctx, "again", t->bytes, t->n, &input);
-    if (status != REMAT_OK) fprintf(stderr, "fuzz: what was written does not parse: %s\n%.*s\n", remat_ctx_error(ctx), (int)t->n, t->bytes);
+    if (status != REMAT_OK)
+        fprintf(stderr, "fuzz: what was written does not parse: %s\n%.*s\n", remat_ctx_error(ctx),
+                (int)t->n, t->bytes);
     REQUIRE(status == REMAT_OK);
     free(t->bytes);
     return input;
@@ -73,10 +80,13 @@ static void graph_round_trip(remat_ctx *ctx, const remat_graph *graph)
     remat_input *input = parsed(ctx, &t);
     REQUIRE(remat_input_kind(input) == REMAT_KIND_GRAPH);
     const remat_status status = remat_graph_read(ctx, input, &again);
-    if (status != REMAT_OK) fprintf(stderr, "fuzz: what was written is not read: %s\n", remat_ctx_error(ctx));
+    if (status != REMAT_OK)
+        fprintf(stderr, "fuzz: what was written is not read: %s\n", remat_ctx_error(ctx));
     REQUIRE(status == REMAT_OK);
     REQUIRE(strcmp(remat_graph_digest(graph), remat_graph_digest(again)) == 0);
-    for (uint32_t i = 0; i < remat_graph_n_ops(graph); i++) REQUIRE(remat_graph_op_get(graph, i, REMAT_OP_COST) == remat_graph_op_get(again, i, REMAT_OP_COST));
+    for (uint32_t i = 0; i < remat_graph_n_ops(graph); i++)
+        REQUIRE(remat_graph_op_get(graph, i, REMAT_OP_COST) ==
+                remat_graph_op_get(again, i, REMAT_OP_COST));
     remat_graph_free(again), remat_input_free(input);
     t = (text){0};
     REQUIRE(remat_graph_write(ctx, graph, REMAT_DOT, into_text, &t) == REMAT_OK);
@@ -99,7 +109,8 @@ static void graph_way(remat_ctx *ctx, const remat_input *input)
         plan_twice(ctx, graph, "keep-all");
         plan_twice(ctx, graph, "chen-sqrt");
         plan_twice(ctx, graph, "mincut");
-        const remat_status answer = remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS, "unit", &prepared);
+        const remat_status answer = remat_graph_prepare(
+            ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS, "unit", &prepared);
         one_honest_line(ctx, answer);
         if (answer == REMAT_OK) plan_twice(ctx, prepared, "chen-greedy");
     }
@@ -119,7 +130,8 @@ static void chain_way(remat_ctx *ctx, const remat_input *input)
     REQUIRE(remat_chain_n_stages(chain) == remat_chain_n_stages(again));
     for (uint32_t l = 0; l <= remat_chain_n_stages(chain) + 1; l++) {
         const remat_stage *a = remat_chain_stage(chain, l), *b = remat_chain_stage(again, l);
-        REQUIRE(a->a == b->a && a->abar == b->abar && a->delta == b->delta && a->tf == b->tf && a->tb == b->tb && a->of == b->of && a->ob == b->ob && a->keep == b->keep);
+        REQUIRE(a->a == b->a && a->abar == b->abar && a->delta == b->delta && a->tf == b->tf &&
+                a->tb == b->tb && a->of == b->of && a->ob == b->ob && a->keep == b->keep);
         REQUIRE(strcmp(a->name, b->name) == 0);
     }
     remat_chain_free(chain), remat_chain_free(again), remat_input_free(copy);
@@ -163,7 +175,8 @@ static void plan_way(remat_ctx *ctx, const remat_input *input)
     remat_graph_free(graph), remat_plan_free(plan), remat_plan_free(again), remat_input_free(copy);
 }
 
-/* The cut that comes back must have the source on one side and the sink on the other: its value is what the flow says, or nothing is. */
+/* The cut that comes back must have the source on one side and the sink on the other: its value is
+ * what the flow says, or nothing is. */
 static void network_way(remat_ctx *ctx, const remat_input *input)
 {
     remat_network *network = NULL;
@@ -174,7 +187,8 @@ static void network_way(remat_ctx *ctx, const remat_input *input)
     if (n <= 4096) {
         uint8_t sides[2][4096];
         int64_t values[2];
-        for (int i = 0; i < 2; i++) REQUIRE(remat_network_solve(ctx, network, &values[i], sides[i]) == REMAT_OK);
+        for (int i = 0; i < 2; i++)
+            REQUIRE(remat_network_solve(ctx, network, &values[i], sides[i]) == REMAT_OK);
         REQUIRE(values[0] >= 0 && values[0] == values[1] && memcmp(sides[0], sides[1], n) == 0);
         uint32_t on_source_side = 0;
         for (uint32_t v = 0; v < n; v++) on_source_side += sides[0][v];

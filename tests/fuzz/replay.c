@@ -1,5 +1,5 @@
-/* replay.c: runs the fuzz target over every file of the given folders, without libFuzzer: what the fuzzer found stays found.
- * Usage: fuzz_replay FOLDER... */
+/* replay.c: runs the fuzz target over every file of the given folders, without libFuzzer: what the
+ * fuzzer found stays found. Usage: fuzz_replay FOLDER... */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,8 @@ static int replay(const char *folder, const char *name)
     fclose(file);
     printf("%s (%zu bytes)\n", path, n);
     fflush(stdout);
-    uint8_t *exact = malloc(n ? n : 1); /* a block of just this size: a sanitizer sees a read past the end */
+    uint8_t *exact =
+        malloc(n ? n : 1); /* a block of just this size: a sanitizer sees a read past the end */
     if (!exact) return 1;
     for (size_t i = 0; i < n; i++) exact[i] = bytes[i];
     LLVMFuzzerTestOneInput(exact, n);

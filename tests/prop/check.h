@@ -1,4 +1,5 @@
-/* check.h: what property tests share: a case is known by its seed, and a failure prints it: `prop_X 1 SEED` runs that case alone. */
+/* check.h: what property tests share: a case is known by its seed, and a failure prints it: `prop_X
+ * 1 SEED` runs that case alone. */
 #ifndef PROP_CHECK_H
 #define PROP_CHECK_H
 
@@ -8,14 +9,14 @@
 
 static uint64_t case_seed;
 
-#define CHECK(condition, ...)                                                                                                  \
-    do {                                                                                                                       \
-        if (!(condition)) {                                                                                                    \
-            printf("seed %" PRIu64 ": line %d: %s: ", case_seed, __LINE__, #condition);                                        \
-            printf(__VA_ARGS__);                                                                                               \
-            printf("\n");                                                                                                      \
-            exit(1);                                                                                                           \
-        }                                                                                                                      \
+#define CHECK(condition, ...)                                                                      \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            printf("seed %" PRIu64 ": line %d: %s: ", case_seed, __LINE__, #condition);            \
+            printf(__VA_ARGS__);                                                                   \
+            printf("\n");                                                                          \
+            exit(1);                                                                               \
+        }                                                                                          \
     } while (0)
 
 /* N and SEED of the command line; the first case has that seed. */

@@ -1,9 +1,11 @@
-/* prop_bound.c: N random tiny graphs, each at a budget and in an order of first runs. The bound, as the verifier reads it from the
- * certificate, is never above the cheapest schedule that brute force finds, for no rule, each rule alone and all together; and
- * never below what running every op once costs. Each rule must have made a bound higher somewhere: a rule that never acts
- * would not be tested. With fetches allowed, bound and brute force are compared as well. The search for a proof finds the optimum, whatever it
- * starts from, and proves it; stopped early, what it proves is not above the optimum.
- * Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1 SEED runs that one alone. */
+/* prop_bound.c: N random tiny graphs, each at a budget and in an order of first runs. The bound, as
+ * the verifier reads it from the certificate, is never above the cheapest schedule that brute force
+ * finds, for no rule, each rule alone and all together; and never below what running every op once
+ * costs. Each rule must have made a bound higher somewhere: a rule that never acts would not be
+ * tested. With fetches allowed, bound and brute force are compared as well. The search for a proof
+ * finds the optimum, whatever it starts from, and proves it; stopped early, what it proves is not
+ * above the optimum. Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1
+ * SEED runs that one alone. */
 #include <string.h>
 
 #include "check.h"
@@ -15,18 +17,19 @@
 
 #define NOTHING NULL, 0
 
-static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching, n_proved, n_stopped, n_floating, n_active[5];
+static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching,
+    n_proved, n_stopped, n_floating, n_active[5];
 
-static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in, const uint32_t *out,
-                       uint32_t n_out)
+static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
+                       const uint32_t *out, uint32_t n_out)
 {
     const uint32_t op = remat_builder_op(b, NULL, in, n_in, out, n_out);
     remat_builder_op_set(b, op, REMAT_OP_COST, 1 + random_below(r, 9));
     return op;
 }
 
-/* One storage, several ops that read it, at times through another op, at times joined again; a large op; then what they made is
- * read in any order: fan-out, regions, side outputs. */
+/* One storage, several ops that read it, at times through another op, at times joined again; a
+ * large op; then what they made is read in any order: fan-out, regions, side outputs. */
 static remat_graph *block_graph(remat_ctx *ctx, random_source *r)
 {
     remat_builder *b = remat_builder_new(ctx, "block");
@@ -34,7 +37,8 @@ static remat_graph *block_graph(remat_ctx *ctx, random_source *r)
     const uint32_t k = 2 + random_below(r, 2);
     int64_t bytes = 0, sizes[4];
     for (uint32_t i = 0; i < k; i++) bytes += sizes[i] = 1 + random_below(r, 4);
-    wide[0] = remat_builder_value(b, "wide", bytes + random_below(r, 3) - (random_chance(r, 20) ? 1 : 0));
+    wide[0] =
+        remat_builder_value(b, "wide", bytes + random_below(r, 3) - (random_chance(r, 20) ? 1 : 0));
     wide[1] = remat_builder_value(b, "side", 1 + random_below(r, 2));
     const bool side = random_chance(r, 30);
     add_op(b, r, NOTHING, wide, side ? 2 : 1);
@@ -55,12 +59,14 @@ static remat_graph *block_graph(remat_ctx *ctx, random_source *r)
         else leaves[n_leaves++] = joined;
     }
     if (side) leaves[n_leaves - 1] = random_chance(r, 50) ? wide[1] : leaves[n_leaves - 1];
-    remat_builder_op_set(b, add_op(b, r, NOTHING, NOTHING), REMAT_OP_WORKSPACE, bytes + random_below(r, 12));
+    remat_builder_op_set(b, add_op(b, r, NOTHING, NOTHING), REMAT_OP_WORKSPACE,
+                         bytes + random_below(r, 12));
     for (uint32_t i = n_leaves; i-- > 0;) {
         const uint32_t other = random_below(r, i + 1), leaf = leaves[other];
         leaves[other] = leaves[i];
         const uint32_t op = add_op(b, r, &leaf, 1, NOTHING);
-        if (random_chance(r, 30)) remat_builder_op_set(b, op, REMAT_OP_WORKSPACE, random_below(r, 10));
+        if (random_chance(r, 30))
+            remat_builder_op_set(b, op, REMAT_OP_WORKSPACE, random_below(r, 10));
     }
     if (random_chance(r, 10)) remat_builder_output(b, wide[0]);
     remat_graph *graph = NULL;
@@ -79,7 +85,8 @@ static void shuffle_order(const rm_normal *nm, random_source *r, uint32_t *order
         for (uint32_t op = 0; op < nm->n_ops; op++) {
             if (ran[op]) continue;
             bool can = !(nm->pinned[op] && pinned_waits);
-            for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) can = can && ran[nm->producer[nm->in[k]]];
+            for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+                can = can && ran[nm->producer[nm->in[k]]];
             pinned_waits = pinned_waits || nm->pinned[op];
             if (can) ready[n++] = op;
         }
@@ -105,17 +112,19 @@ static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t
     remat_verdict v;
     int64_t cost = -1;
     const rm_order_bound_options options = {rules, transfer, false};
-    CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK,
+          "%s", remat_ctx_error(b->ctx));
     if (!bound.feasible) return BRUTE_NOTHING;
-    CHECK(rm_verify_bound(b->ctx, b->graph, b->steps, b->n_steps, b->budget, transfer != NULL, bandwidth, &bound.certificate,
-                          &cost, &v) == REMAT_OK,
+    CHECK(rm_verify_bound(b->ctx, b->graph, b->steps, b->n_steps, b->budget, transfer != NULL,
+                          bandwidth, &bound.certificate, &cost, &v) == REMAT_OK,
           "%s", remat_ctx_error(b->ctx));
     CHECK(v.valid, "rules %u: %s", rules, v.reason);
     CHECK(cost >= b->graph->total_cost, "rules %u: %" PRId64, rules, cost);
     return cost;
 }
 
-/* The search for a proof: the sequence it finds is valid, has this order, fits, and costs what it says. */
+/* The search for a proof: the sequence it finds is valid, has this order, fits, and costs what it
+ * says. */
 static void check_found(bed *b, const rm_codes *found, int64_t cost)
 {
     rm_schedule steps = {0};
@@ -136,8 +145,10 @@ static void check_found(bed *b, const rm_codes *found, int64_t cost)
         n++;
     }
     CHECK(n_ran == b->nm.n_ops, "%u of %u ops run", n_ran, b->nm.n_ops);
-    CHECK(rm_normal_expand(b->ctx, &b->nm, found->items, found->n, &steps) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
-    CHECK(rm_liveness_of(b->ctx, b->graph, steps.items, steps.n, &l) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    CHECK(rm_normal_expand(b->ctx, &b->nm, found->items, found->n, &steps) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
+    CHECK(rm_liveness_of(b->ctx, b->graph, steps.items, steps.n, &l) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
     CHECK(l.cost == cost, "%" PRId64 " instead of %" PRId64, l.cost, cost);
     CHECK(l.peak_bytes <= b->budget, "peak %" PRId64 ", budget %" PRId64, l.peak_bytes, b->budget);
     RM_VEC_FREE(&b->ctx->heap, steps);
@@ -149,25 +160,32 @@ static rm_proved prove(bed *b, int64_t below, int64_t work, rm_codes *found)
     CHECK(remat_ctx_set(b->ctx, "work", work) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     rm_limits_begin(b->ctx, INT64_MAX);
     const rm_proof_goal goal = {b->budget, b->order, below, 0, "exact"};
-    CHECK(rm_prove(b->ctx, &b->nm, &goal, found, &proved) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    CHECK(rm_prove(b->ctx, &b->nm, &goal, found, &proved) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
     if (found->n) check_found(b, found, proved.cost);
-    CHECK((found->n > 0) == (proved.cost != INT64_MAX), "%zu steps, cost %" PRId64, found->n, proved.cost);
+    CHECK((found->n > 0) == (proved.cost != INT64_MAX), "%zu steps, cost %" PRId64, found->n,
+          proved.cost);
     return proved;
 }
 
-/* Without anything to start from, with a plan that is too dear, with the best one, and stopped early. */
+/* Without anything to start from, with a plan that is too dear, with the best one, and stopped
+ * early. */
 static void compare_proofs(bed *b, random_source *r, int64_t least)
 {
     rm_codes found = {0};
     const bool any = least != BRUTE_NOTHING;
     rm_proved p = prove(b, RM_MAX_SUM, 0, &found);
-    CHECK(p.cost == (any ? least : INT64_MAX), "search %" PRId64 ", optimum %" PRId64 " at %" PRId64, p.cost, least, b->budget);
-    CHECK(p.bound == (any ? least : RM_MAX_SUM), "bound %" PRId64 ", optimum %" PRId64, p.bound, least);
+    CHECK(p.cost == (any ? least : INT64_MAX),
+          "search %" PRId64 ", optimum %" PRId64 " at %" PRId64, p.cost, least, b->budget);
+    CHECK(p.bound == (any ? least : RM_MAX_SUM), "bound %" PRId64 ", optimum %" PRId64, p.bound,
+          least);
     if (any) {
         p = prove(b, least + 1 + random_below(r, 9), 0, &found);
-        CHECK(p.cost == least && p.bound == least, "search %" PRId64 ", optimum %" PRId64, p.cost, least);
+        CHECK(p.cost == least && p.bound == least, "search %" PRId64 ", optimum %" PRId64, p.cost,
+              least);
         p = prove(b, least, 0, &found);
-        CHECK(found.n == 0 && p.bound == least, "bound %" PRId64 ", optimum %" PRId64, p.bound, least);
+        CHECK(found.n == 0 && p.bound == least, "bound %" PRId64 ", optimum %" PRId64, p.bound,
+              least);
         p = prove(b, least + random_below(r, 5), 1 + random_below(r, 100), &found);
         CHECK(p.bound <= least, "stopped: bound %" PRId64 ", optimum %" PRId64, p.bound, least);
         n_proved += least > b->graph->total_cost;
@@ -191,20 +209,24 @@ static void compare(bed *b, random_source *r)
     const int64_t least = brute_least_cost(&b->nm, b->order, b->budget, NULL);
     for (size_t i = 0; i < RM_LEN(sets); i++) {
         bounds[i] = bound_of(b, sets[i], NULL, 0);
-        CHECK(bounds[i] <= least, "rules %u at %" PRId64 ": bound %" PRId64 ", optimum %" PRId64, sets[i], b->budget, bounds[i],
-              least);
-        CHECK(bounds[i] >= bounds[0], "rules %u: %" PRId64 " below the base's %" PRId64, sets[i], bounds[i], bounds[0]);
+        CHECK(bounds[i] <= least, "rules %u at %" PRId64 ": bound %" PRId64 ", optimum %" PRId64,
+              sets[i], b->budget, bounds[i], least);
+        CHECK(bounds[i] >= bounds[0], "rules %u: %" PRId64 " below the base's %" PRId64, sets[i],
+              bounds[i], bounds[0]);
     }
     compare_proofs(b, r, least);
     int64_t transfer[BRUTE_MOST_STORES];
     const int64_t bandwidth = 100000000 + random_below(r, 2000000000);
     CHECK(remat_ctx_set(b->ctx, "bandwidth", bandwidth) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     for (uint32_t s = 0; s < b->nm.n_stores; s++)
-        CHECK(rm_transfer_cost(b->ctx, b->nm.bytes[s], &transfer[s]) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+        CHECK(rm_transfer_cost(b->ctx, b->nm.bytes[s], &transfer[s]) == REMAT_OK, "%s",
+              remat_ctx_error(b->ctx));
     const int64_t fetching = bound_of(b, RM_BOUND_RULES, transfer, bandwidth);
     const int64_t least_fetching = brute_least_cost(&b->nm, b->order, b->budget, transfer);
-    CHECK(fetching <= least_fetching, "with fetches: bound %" PRId64 ", optimum %" PRId64, fetching, least_fetching);
-    n_fetching += least_fetching < least && fetching > b->graph->total_cost && fetching != BRUTE_NOTHING;
+    CHECK(fetching <= least_fetching, "with fetches: bound %" PRId64 ", optimum %" PRId64, fetching,
+          least_fetching);
+    n_fetching +=
+        least_fetching < least && fetching > b->graph->total_cost && fetching != BRUTE_NOTHING;
     if (b->nm.n_ops + b->nm.n_stores <= 15) { /* the graph's order is one of many */
         const int64_t any = brute_least_cost(&b->nm, NULL, b->budget, NULL);
         CHECK(any <= least, "any order: %" PRId64 ", this one: %" PRId64, any, least);
@@ -225,7 +247,9 @@ static bool one_graph(remat_ctx *ctx)
 {
     random_source r = {case_seed};
     const uint32_t kind = random_below(&r, 100);
-    remat_graph *graph = kind < 50 ? random_training_graph(ctx, &r) : kind < 85 ? block_graph(ctx, &r) : random_graph(ctx, &r);
+    remat_graph *graph = kind < 50   ? random_training_graph(ctx, &r)
+                         : kind < 85 ? block_graph(ctx, &r)
+                                     : random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
     remat_info info;
     CHECK(remat_graph_info(ctx, graph, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));
@@ -239,12 +263,14 @@ static bool one_graph(remat_ctx *ctx)
         shuffle_order(&b.nm, &r, order);
         if (random_chance(&r, 60))
             for (uint32_t t = 0; t < b.nm.n_ops; t++) order[t] = t;
-        CHECK(rm_normal_expand(ctx, &b.nm, order, b.nm.n_ops, &steps) == REMAT_OK, "%s", remat_ctx_error(ctx));
+        CHECK(rm_normal_expand(ctx, &b.nm, order, b.nm.n_ops, &steps) == REMAT_OK, "%s",
+              remat_ctx_error(ctx));
         rm_steps_to_original(graph, steps.items, steps.n);
         b.order = order, b.steps = steps.items, b.n_steps = steps.n;
         const int64_t span = info.keep_all_peak_bytes - info.need_bytes;
         for (int i = 0; i < 3; i++) {
-            b.budget = info.need_bytes + (span > 0 ? (int64_t)(random_next(&r) % (uint64_t)(span + 1)) : 0);
+            b.budget = info.need_bytes +
+                       (span > 0 ? (int64_t)(random_next(&r) % (uint64_t)(span + 1)) : 0);
             compare(&b, &r);
         }
         RM_VEC_FREE(&ctx->heap, steps);
@@ -261,20 +287,22 @@ int main(int argc, char **argv)
     if (!ctx) return 1;
     for (int64_t graphs = 0; graphs < n; case_seed++) graphs += one_graph(ctx) || n == 1;
     remat_ctx_free(ctx);
-    printf("%" PRId64 " graphs: %" PRId64 " budgets, %" PRId64 " infeasible, %" PRId64 " bounds above the first runs, %" PRId64
+    printf("%" PRId64 " graphs: %" PRId64 " budgets, %" PRId64 " infeasible, %" PRId64
+           " bounds above the first runs, %" PRId64
            " of them the optimum (another order is cheaper: %" PRId64 ", fetching: %" PRId64
-           "); made higher by the base %" PRId64 ", chains %" PRId64 ", fan-out %" PRId64 ", regions %" PRId64
-           ", side outputs %" PRId64 "\n",
-           n, n_compared, n_infeasible, n_above_first_runs, n_tight, n_any_cheaper, n_fetching, n_active[0], n_active[1],
-           n_active[2], n_active[3], n_active[4]);
-    printf("proofs: %" PRId64 " optima above the first runs, %" PRId64 " bounds of searches that were stopped, %" PRId64
-           " first runs of free views\n",
+           "); made higher by the base %" PRId64 ", chains %" PRId64 ", fan-out %" PRId64
+           ", regions %" PRId64 ", side outputs %" PRId64 "\n",
+           n, n_compared, n_infeasible, n_above_first_runs, n_tight, n_any_cheaper, n_fetching,
+           n_active[0], n_active[1], n_active[2], n_active[3], n_active[4]);
+    printf("proofs: %" PRId64 " optima above the first runs, %" PRId64
+           " bounds of searches that were stopped, %" PRId64 " first runs of free views\n",
            n_proved, n_stopped, n_floating);
     if (n >= 1000 && (n_proved == 0 || n_stopped == 0 || n_floating == 0))
         return printf("no proof, stop or free view: this tests nothing\n"), 1;
     if (n >= 1000 && (n_fetching == 0 || n_any_cheaper == 0))
         return printf("no fetch or other order ever helped: this tests nothing\n"), 1;
     for (size_t i = 0; i < RM_LEN(n_active) && n >= 1000; i++)
-        if (n_active[i] == 0) return printf("rule %zu was never active: this tests nothing\n", i), 1;
+        if (n_active[i] == 0)
+            return printf("rule %zu was never active: this tests nothing\n", i), 1;
     return 0;
 }

@@ -1,8 +1,10 @@
-/* prop_chain.c: chain strategies on N random chains against brute force (ref/chain_brute.h). rotor equals the cheapest persistent
- * schedule, rotor-float the cheapest of all, revolve the cheapest of its kind, nothing is cheaper than the cheapest; "infeasible" and
- * "optimal" are said where they are true; every plan verifies and fits; verifier and simulator agree with the reference on plans, on
- * random schedules and on broken ones. On unit chains revolve costs what Griewank and Walther say. Usage: prop_chain N SEED; a failure
- * prints the seed of its chain, the chain and the budget. */
+/* prop_chain.c: chain strategies on N random chains against brute force (ref/chain_brute.h). rotor
+ * equals the cheapest persistent schedule, rotor-float the cheapest of all, revolve the cheapest of
+ * its kind, nothing is cheaper than the cheapest; "infeasible" and "optimal" are said where they
+ * are true; every plan verifies and fits; verifier and simulator agree with the reference on plans,
+ * on random schedules and on broken ones. On unit chains revolve costs what Griewank and Walther
+ * say. Usage: prop_chain N SEED; a failure prints the seed of its chain, the chain and the budget.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,8 @@ static struct {
     remat_stage stages[BRUTE_STAGES + 2];
     int64_t budgets[BUDGETS];
     uint32_t n_budgets;
-    int64_t least[3], cost[3][BUDGETS]; /* by brute_kind: the least peak, and the least time by budget */
+    int64_t least[3],
+        cost[3][BUDGETS]; /* by brute_kind: the least peak, and the least time by budget */
 } now;
 static remat_ctx *ctx;
 static remat_chain *chain;
@@ -32,20 +35,21 @@ static void print_chain(int64_t budget)
     printf("  budget %" PRId64 "; stage: a abar delta tf tb of ob keep\n", budget);
     for (uint32_t l = 0; l <= now.n + 1; l++) {
         const remat_stage *s = &now.stages[l];
-        printf("  %u: %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", l, s->a, s->abar, s->delta, s->tf,
-               s->tb, s->of, s->ob, s->keep);
+        printf("  %u: %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+               " %" PRId64 " %" PRId64 "\n",
+               l, s->a, s->abar, s->delta, s->tf, s->tb, s->of, s->ob, s->keep);
     }
 }
 
-#define CHECK(condition, budget, ...)                                                                                          \
-    do {                                                                                                                       \
-        if (!(condition)) {                                                                                                    \
-            printf("seed %" PRIu64 ": line %d: %s: ", now.seed, __LINE__, #condition);                                         \
-            printf(__VA_ARGS__);                                                                                               \
-            printf("\n");                                                                                                      \
-            print_chain(budget);                                                                                               \
-            if (++failures == MOST_FAILURES) exit(1);                                                                          \
-        }                                                                                                                      \
+#define CHECK(condition, budget, ...)                                                              \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            printf("seed %" PRIu64 ": line %d: %s: ", now.seed, __LINE__, #condition);             \
+            printf(__VA_ARGS__);                                                                   \
+            printf("\n");                                                                          \
+            print_chain(budget);                                                                   \
+            if (++failures == MOST_FAILURES) exit(1);                                              \
+        }                                                                                          \
     } while (0)
 
 /* ---- one schedule, three judges ---- */
@@ -58,19 +62,27 @@ static void judge(const remat_step *steps, size_t n)
         CHECK(false, -1, "%s", remat_ctx_error(ctx));
         return;
     }
-    CHECK(v.valid == b.valid && v.first_bad_step == b.first_bad_step, -1, "%d at step %u, not %d at %u: %s", v.valid, v.first_bad_step, b.valid, b.first_bad_step, v.reason);
-    CHECK(v.peak_bytes == b.peak && v.cost == b.cost && v.peak_step == b.peak_step, -1, "peak %" PRId64 " at %u, not %" PRId64 " at %u", v.peak_bytes,
-          v.peak_step, b.peak, b.peak_step);
+    CHECK(v.valid == b.valid && v.first_bad_step == b.first_bad_step, -1,
+          "%d at step %u, not %d at %u: %s", v.valid, v.first_bad_step, b.valid, b.first_bad_step,
+          v.reason);
+    CHECK(v.peak_bytes == b.peak && v.cost == b.cost && v.peak_step == b.peak_step, -1,
+          "peak %" PRId64 " at %u, not %" PRId64 " at %u", v.peak_bytes, v.peak_step, b.peak,
+          b.peak_step);
     CHECK((*v.reason == '\0') == v.valid, -1, "'%s'", v.reason);
-    CHECK(v.peak_op == (v.peak_step == REMAT_NONE ? REMAT_NONE : steps[v.peak_step].index), -1, "peak_op %u", v.peak_op);
+    CHECK(v.peak_op == (v.peak_step == REMAT_NONE ? REMAT_NONE : steps[v.peak_step].index), -1,
+          "peak_op %u", v.peak_op);
     if (!b.valid) return;
-    CHECK(b.peak >= now.least[BRUTE_ALL], -1, "peak %" PRId64 " below the least, %" PRId64, b.peak, now.least[BRUTE_ALL]);
+    CHECK(b.peak >= now.least[BRUTE_ALL], -1, "peak %" PRId64 " below the least, %" PRId64, b.peak,
+          now.least[BRUTE_ALL]);
     int64_t peak = -1, cost = -1;
     rm_schedule schedule = {.items = (remat_step *)(uintptr_t)steps, .n = n};
     const rm_mark mark = rm_scratch_mark(ctx);
-    CHECK(rm_chain_measure(ctx, chain, &schedule, &peak, &cost) == REMAT_OK, -1, "%s", remat_ctx_error(ctx));
+    CHECK(rm_chain_measure(ctx, chain, &schedule, &peak, &cost) == REMAT_OK, -1, "%s",
+          remat_ctx_error(ctx));
     rm_scratch_release(ctx, mark);
-    CHECK(peak == b.peak && cost == b.cost, -1, "simulator: peak %" PRId64 " and cost %" PRId64 ", not %" PRId64 " and %" PRId64, peak, cost, b.peak, b.cost);
+    CHECK(peak == b.peak && cost == b.cost, -1,
+          "simulator: peak %" PRId64 " and cost %" PRId64 ", not %" PRId64 " and %" PRId64, peak,
+          cost, b.peak, b.cost);
 }
 
 static void random_schedules(random_source *r)
@@ -110,28 +122,40 @@ static int64_t check_plan(const remat_plan *plan, const char *strategy, int64_t 
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
     plans++;
-    CHECK(remat_chain_plan_verify(ctx, chain, plan, &v) == REMAT_OK && v.valid, budget, "%s: %s", strategy, v.reason);
+    CHECK(remat_chain_plan_verify(ctx, chain, plan, &v) == REMAT_OK && v.valid, budget, "%s: %s",
+          strategy, v.reason);
     judge(steps, n);
-    CHECK(v.peak_bytes == s->peak_bytes && v.cost == s->cost && v.peak_step == s->peak_step, budget, "%s", strategy);
-    CHECK(s->within_budget == (s->peak_bytes <= budget), budget, "%s: peak %" PRId64, strategy, s->peak_bytes);
-    CHECK(s->need_bytes <= now.least[BRUTE_ALL], budget, "need %" PRId64 " above the least peak %" PRId64, s->need_bytes, now.least[BRUTE_ALL]);
-    CHECK(remat_plan_status(plan) == (s->within_budget ? REMAT_OK : s->outcome == REMAT_INFEASIBLE ? REMAT_E_INFEASIBLE : REMAT_E_NOT_FOUND), budget, "%s: status %d",
-          strategy, (int)remat_plan_status(plan));
+    CHECK(v.peak_bytes == s->peak_bytes && v.cost == s->cost && v.peak_step == s->peak_step, budget,
+          "%s", strategy);
+    CHECK(s->within_budget == (s->peak_bytes <= budget), budget, "%s: peak %" PRId64, strategy,
+          s->peak_bytes);
+    CHECK(s->need_bytes <= now.least[BRUTE_ALL], budget,
+          "need %" PRId64 " above the least peak %" PRId64, s->need_bytes, now.least[BRUTE_ALL]);
+    CHECK(remat_plan_status(plan) == (s->within_budget                 ? REMAT_OK
+                                      : s->outcome == REMAT_INFEASIBLE ? REMAT_E_INFEASIBLE
+                                                                       : REMAT_E_NOT_FOUND),
+          budget, "%s: status %d", strategy, (int)remat_plan_status(plan));
     return s->within_budget ? s->cost : -1;
 }
 
-static void check_against_all(const remat_plan *plan, const char *strategy, uint32_t i, int64_t cost)
+static void check_against_all(const remat_plan *plan, const char *strategy, uint32_t i,
+                              int64_t cost)
 {
     const remat_summary *s = remat_plan_summary(plan);
     const int64_t budget = now.budgets[i], best = now.cost[BRUTE_ALL][i];
-    CHECK(cost < 0 || (best >= 0 && cost >= best), budget, "%s: %" PRId64 " beats brute force, %" PRId64, strategy, cost, best);
-    CHECK(s->bound_cost <= best || best < 0, budget, "%s: bound %" PRId64 " above the optimum %" PRId64, strategy, s->bound_cost, best);
-    CHECK(s->outcome != REMAT_OPTIMAL || cost == best, budget, "%s: %" PRId64 " is called optimal, the optimum is %" PRId64, strategy, cost, best);
-    CHECK(s->outcome != REMAT_INFEASIBLE || best < 0, budget, "%s: called infeasible, the optimum is %" PRId64, strategy, best);
+    CHECK(cost < 0 || (best >= 0 && cost >= best), budget,
+          "%s: %" PRId64 " beats brute force, %" PRId64, strategy, cost, best);
+    CHECK(s->bound_cost <= best || best < 0, budget,
+          "%s: bound %" PRId64 " above the optimum %" PRId64, strategy, s->bound_cost, best);
+    CHECK(s->outcome != REMAT_OPTIMAL || cost == best, budget,
+          "%s: %" PRId64 " is called optimal, the optimum is %" PRId64, strategy, cost, best);
+    CHECK(s->outcome != REMAT_INFEASIBLE || best < 0, budget,
+          "%s: called infeasible, the optimum is %" PRId64, strategy, best);
 }
 
-/* The recurrences are exact where abar >= a and delta = a. With gradients of other sizes, 4 of 100,000 random chains have a persistent
- * schedule in less memory than rotor finds (3 of them with keeps, which the paper does not have). */
+/* The recurrences are exact where abar >= a and delta = a. With gradients of other sizes, 4 of
+ * 100,000 random chains have a persistent schedule in less memory than rotor finds (3 of them with
+ * keeps, which the paper does not have). */
 static bool has_equal(const char *strategy, brute_kind *kind)
 {
     if (now.flags & (CHAIN_SMALL_ABAR | CHAIN_FREE_DELTA)) return false;
@@ -152,7 +176,8 @@ static void check_exact(const char *strategy)
     brute_kind kind = BRUTE_ALL;
     const bool equal = has_equal(strategy, &kind);
     set_slots(0);
-    const remat_status status = remat_chain_plans(ctx, chain, strategy, now.budgets, now.n_budgets, made);
+    const remat_status status =
+        remat_chain_plans(ctx, chain, strategy, now.budgets, now.n_budgets, made);
     CHECK(status == REMAT_OK, -1, "%s: %s", strategy, remat_ctx_error(ctx));
     for (uint32_t i = 0; status == REMAT_OK && i < now.n_budgets; i++) {
         const int64_t budget = now.budgets[i], cost = check_plan(made[i], strategy, budget);
@@ -160,11 +185,18 @@ static void check_exact(const char *strategy)
         size_t n;
         const remat_step *steps = remat_plan_steps(made[i], &n);
         check_against_all(made[i], strategy, i, cost);
-        if (equal) CHECK(cost == now.cost[kind][i], budget, "%s: %" PRId64 ", brute force: %" PRId64, strategy, cost, now.cost[kind][i]);
+        if (equal)
+            CHECK(cost == now.cost[kind][i], budget, "%s: %" PRId64 ", brute force: %" PRId64,
+                  strategy, cost, now.cost[kind][i]);
         if (strcmp(strategy, "rotor-float") == 0) {
-            if (equal) CHECK((outcome == REMAT_INFEASIBLE) == (now.cost[BRUTE_ALL][i] < 0), budget, "outcome %d", (int)outcome);
-            if (equal && cost >= 0) CHECK(outcome == REMAT_OPTIMAL, budget, "outcome %d", (int)outcome);
-        } else CHECK(cost < 0 || brute_is_persistent(steps, n), budget, "%s is not persistent", strategy);
+            if (equal)
+                CHECK((outcome == REMAT_INFEASIBLE) == (now.cost[BRUTE_ALL][i] < 0), budget,
+                      "outcome %d", (int)outcome);
+            if (equal && cost >= 0)
+                CHECK(outcome == REMAT_OPTIMAL, budget, "outcome %d", (int)outcome);
+        } else
+            CHECK(cost < 0 || brute_is_persistent(steps, n), budget, "%s is not persistent",
+                  strategy);
         infeasible += outcome == REMAT_INFEASIBLE;
         remat_plan_free(made[i]);
     }
@@ -184,7 +216,10 @@ static void check_slotted(const char *strategy)
         if (status != REMAT_OK) continue;
         const int64_t cost = check_plan(plan, strategy, now.budgets[i]);
         check_against_all(plan, strategy, i, cost);
-        if (equal) CHECK(cost == now.cost[kind][i], now.budgets[i], "%s with slots: %" PRId64 ", brute force: %" PRId64, strategy, cost, now.cost[kind][i]);
+        if (equal)
+            CHECK(cost == now.cost[kind][i], now.budgets[i],
+                  "%s with slots: %" PRId64 ", brute force: %" PRId64, strategy, cost,
+                  now.cost[kind][i]);
         remat_plan_free(plan);
     }
 }
@@ -194,7 +229,8 @@ static void check_coarse(random_source *r, const char *strategy)
 {
     remat_plan *made[BUDGETS];
     set_slots(1 + random_below(r, 40));
-    const remat_status status = remat_chain_plans(ctx, chain, strategy, now.budgets, now.n_budgets, made);
+    const remat_status status =
+        remat_chain_plans(ctx, chain, strategy, now.budgets, now.n_budgets, made);
     CHECK(status == REMAT_OK, -1, "%s: %s", strategy, remat_ctx_error(ctx));
     for (uint32_t i = 0; status == REMAT_OK && i < now.n_budgets; i++) {
         check_against_all(made[i], strategy, i, check_plan(made[i], strategy, now.budgets[i]));
@@ -212,21 +248,26 @@ static void check_ends(const char *strategy)
     if (status == REMAT_OK) {
         const int64_t peak = remat_plan_summary(plan)->peak_bytes;
         CHECK(check_plan(plan, strategy, peak) >= 0, peak, "%s", strategy);
-        if (has_equal(strategy, &kind)) CHECK(peak == now.least[kind], peak, "%s: least peak %" PRId64 ", brute force: %" PRId64, strategy, peak, now.least[kind]);
+        if (has_equal(strategy, &kind))
+            CHECK(peak == now.least[kind], peak,
+                  "%s: least peak %" PRId64 ", brute force: %" PRId64, strategy, peak,
+                  now.least[kind]);
     }
     remat_plan_free(plan), plan = NULL;
     status = remat_chain_plan(ctx, chain, strategy, REMAT_BUDGET_NONE, &plan);
     CHECK(status == REMAT_OK, -1, "%s: %s", strategy, remat_ctx_error(ctx));
     if (status == REMAT_OK) {
         const remat_summary *s = remat_plan_summary(plan);
-        if (strncmp(strategy, "rotor", 5) == 0) CHECK(s->cost == s->keep_all_cost, -1, "%s: %" PRId64, strategy, s->cost);
+        if (strncmp(strategy, "rotor", 5) == 0)
+            CHECK(s->cost == s->keep_all_cost, -1, "%s: %" PRId64, strategy, s->cost);
     }
     remat_plan_free(plan);
 }
 
 static void one_chain(void)
 {
-    static const char *const strategies[] = {"keep-all", "periodic", "chen-sqrt", "chen-greedy", "revolve", "rotor", "rotor-float"};
+    static const char *const strategies[] = {"keep-all", "periodic", "chen-sqrt",  "chen-greedy",
+                                             "revolve",  "rotor",    "rotor-float"};
     random_source r = {now.seed};
     now.flags = random_below(&r, 64);
     if (!random_chance(&r, 40)) now.flags &= ~(unsigned)CHAIN_FREE_DELTA;
@@ -237,26 +278,41 @@ static void one_chain(void)
         CHECK(false, -1, "%s", remat_ctx_error(ctx));
         return;
     }
-    for (int kind = 0; kind < 3; kind++) now.least[kind] = brute_peak(brutes, now.stages, now.n, (brute_kind)kind);
+    for (int kind = 0; kind < 3; kind++)
+        now.least[kind] = brute_peak(brutes, now.stages, now.n, (brute_kind)kind);
     remat_plan *base = NULL;
-    CHECK(remat_chain_plan(ctx, chain, "keep-all", REMAT_BUDGET_NONE, &base) == REMAT_OK, -1, "%s", remat_ctx_error(ctx));
-    const int64_t top = remat_plan_summary(base)->peak_bytes, low = now.least[BRUTE_ALL], span = top - low;
+    CHECK(remat_chain_plan(ctx, chain, "keep-all", REMAT_BUDGET_NONE, &base) == REMAT_OK, -1, "%s",
+          remat_ctx_error(ctx));
+    const int64_t top = remat_plan_summary(base)->peak_bytes, low = now.least[BRUTE_ALL],
+                  span = top - low;
     remat_plan_free(base);
-    const int64_t wanted[BUDGETS] = {low - 1, low, low + span / 4, now.least[BRUTE_PERSISTENT], low + random_below(&r, (uint32_t)span + 1), top};
+    const int64_t wanted[BUDGETS] = {low - 1,
+                                     low,
+                                     low + span / 4,
+                                     now.least[BRUTE_PERSISTENT],
+                                     low + random_below(&r, (uint32_t)span + 1),
+                                     top};
     now.n_budgets = 0;
     for (uint32_t i = 0; i < BUDGETS; i++) { /* ascending, without doubles */
         uint32_t at = 0;
         while (at < now.n_budgets && now.budgets[at] < wanted[i]) at++;
         if (wanted[i] < 0 || (at < now.n_budgets && now.budgets[at] == wanted[i])) continue;
-        memmove(now.budgets + at + 1, now.budgets + at, (now.n_budgets++ - at) * sizeof *now.budgets);
+        memmove(now.budgets + at + 1, now.budgets + at,
+                (now.n_budgets++ - at) * sizeof *now.budgets);
         now.budgets[at] = wanted[i];
     }
     for (uint32_t i = 0; i < now.n_budgets; i++)
-        for (int kind = 0; kind < 3; kind++) now.cost[kind][i] = brute_cost(brutes, now.stages, now.n, (brute_kind)kind, now.budgets[i]);
+        for (int kind = 0; kind < 3; kind++)
+            now.cost[kind][i] =
+                brute_cost(brutes, now.stages, now.n, (brute_kind)kind, now.budgets[i]);
     for (uint32_t i = 0; i < now.n_budgets; i++) {
         floats_gain += now.cost[BRUTE_ALL][i] < now.cost[BRUTE_PERSISTENT][i];
-        if (now.flags & CHAIN_FALLING && !(now.flags & (CHAIN_FREE_DELTA | CHAIN_SMALL_ABAR))) /* Rotor, section 4.3: a theorem about the reference itself */
-            CHECK(now.cost[BRUTE_ALL][i] == now.cost[BRUTE_PERSISTENT][i], now.budgets[i], "sizes never grow, yet floating gains");
+        if (now.flags & CHAIN_FALLING &&
+            !(now.flags &
+              (CHAIN_FREE_DELTA |
+               CHAIN_SMALL_ABAR))) /* Rotor, section 4.3: a theorem about the reference itself */
+            CHECK(now.cost[BRUTE_ALL][i] == now.cost[BRUTE_PERSISTENT][i], now.budgets[i],
+                  "sizes never grow, yet floating gains");
     }
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
         check_exact(strategies[i]);
@@ -277,10 +333,12 @@ static int64_t binomial(int64_t n, int64_t k)
     return x;
 }
 
-/* Griewank and Walther (Algorithm 799, 2000): with beta(c, r) = (c + r)! / (c! r!), and r such that beta(c, r - 1) < l <= beta(c, r), to
- * reverse l steps with c states stored, the first one included, takes t(l, c) = r l - beta(c + 1, r - 1) forward steps. That leaves out the
- * l steps that are done right before their reversal, our Fall. Here all l = L + 1 stages, the loss too, have a = abar = tf = 1, delta = tb =
- * 0: two units are a step's output and abar, the budget for c states is c + 1 while a pair is made, hence c + 2 with the first state. */
+/* Griewank and Walther (Algorithm 799, 2000): with beta(c, r) = (c + r)! / (c! r!), and r such that
+ * beta(c, r - 1) < l <= beta(c, r), to reverse l steps with c states stored, the first one
+ * included, takes t(l, c) = r l - beta(c + 1, r - 1) forward steps. That leaves out the l steps
+ * that are done right before their reversal, our Fall. Here all l = L + 1 stages, the loss too,
+ * have a = abar = tf = 1, delta = tb = 0: two units are a step's output and abar, the budget for c
+ * states is c + 1 while a pair is made, hence c + 2 with the first state. */
 static int64_t griewank_walther(int64_t l, int64_t c)
 {
     int64_t r = 0;
@@ -294,16 +352,20 @@ static void unit_chains(void)
     remat_stage stages[LONGEST + 2];
     memset(stages, 0, sizeof stages);
     for (uint32_t n = 1; n <= LONGEST; n++) {
-        for (uint32_t l = 0; l <= n + 1; l++) stages[l] = (remat_stage){"", l <= n, l > 0, 0, l > 0, 0, 0, 0, 0};
-        if (remat_chain_new(ctx, "unit", stages, n, &chain) != REMAT_OK) CHECK(false, -1, "%s", remat_ctx_error(ctx));
+        for (uint32_t l = 0; l <= n + 1; l++)
+            stages[l] = (remat_stage){"", l <= n, l > 0, 0, l > 0, 0, 0, 0, 0};
+        if (remat_chain_new(ctx, "unit", stages, n, &chain) != REMAT_OK)
+            CHECK(false, -1, "%s", remat_ctx_error(ctx));
         for (int64_t c = 1; c <= 8; c++)
             for (int slotted = 0; slotted < 2; slotted++) {
                 remat_plan *plan = NULL;
                 now.n = 0; /* nothing to print */
                 set_slots(slotted ? c + 2 : 0);
-                CHECK(remat_chain_plan(ctx, chain, "revolve", c + 2, &plan) == REMAT_OK, c + 2, "%s", remat_ctx_error(ctx));
+                CHECK(remat_chain_plan(ctx, chain, "revolve", c + 2, &plan) == REMAT_OK, c + 2,
+                      "%s", remat_ctx_error(ctx));
                 const remat_summary *s = remat_plan_summary(plan);
-                CHECK(s->within_budget && s->cost == griewank_walther(n + 1, c), c + 2, "unit chain of %u stages: %" PRId64 ", not %" PRId64, n, s->cost,
+                CHECK(s->within_budget && s->cost == griewank_walther(n + 1, c), c + 2,
+                      "unit chain of %u stages: %" PRId64 ", not %" PRId64, n, s->cost,
                       griewank_walther(n + 1, c));
                 remat_plan_free(plan);
             }
@@ -325,8 +387,9 @@ int main(int argc, char **argv)
     }
     brute_free(brutes);
     remat_ctx_free(ctx);
-    printf("%" PRIu64 " chains, %" PRId64 " plans: %" PRId64 " infeasible; floating gains at %" PRId64 " budgets; %" PRId64 " edited schedules, %" PRId64
-           " of them still valid; %" PRId64 " failures\n",
+    printf("%" PRIu64 " chains, %" PRId64 " plans: %" PRId64
+           " infeasible; floating gains at %" PRId64 " budgets; %" PRId64
+           " edited schedules, %" PRId64 " of them still valid; %" PRId64 " failures\n",
            chains, plans, infeasible, floats_gain, broken, broken_valid, failures);
     return failures > 0;
 }

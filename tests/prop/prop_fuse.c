@@ -1,9 +1,11 @@
 /* prop_fuse.c: fusion on N random graphs and schedules.
  *   kernels   a partition in an order that can be run; members fuse and are of one part
  *   traffic  what a naive count by the definition gives, to the byte; fusing never moves more
- *   fuse     the program after section 3.7 computes the same outputs, runs pinned ops once and in order, and never moves more
+ *   fuse     the program after section 3.7 computes the same outputs, runs pinned ops once and in
+ * order, and never moves more
  *   --fuse   plans of kernels verify, cost the same, and move no more than the same order of ops
- * Usage: prop_fuse N SEED; a failure prints the seed of its case. prop_fuse GRAPH: our kernels against an exact search for cycles. */
+ * Usage: prop_fuse N SEED; a failure prints the seed of its case. prop_fuse GRAPH: our kernels
+ * against an exact search for cycles. */
 #include <string.h>
 
 #include "check.h"
@@ -25,9 +27,13 @@ static void *zeros(size_t n, size_t size)
 
 /* ---- the naive count: who made what, by walking back; sets by looking at all pairs ---- */
 
-typedef struct place { uint32_t step, value; } place; /* the storage instance that `step` made for `value`; a resident one: REMAT_NONE and its root */
+typedef struct place {
+    uint32_t step, value;
+} place; /* the storage instance that `step` made for `value`; a resident one: REMAT_NONE and its
+            root */
 
-static place storage_of(const remat_graph *g, const remat_step *steps, uint32_t before, uint32_t value);
+static place storage_of(const remat_graph *g, const remat_step *steps, uint32_t before,
+                        uint32_t value);
 
 static place made_at(const remat_graph *g, const remat_step *steps, uint32_t t, uint32_t value)
 {
@@ -46,52 +52,69 @@ static bool makes(const remat_graph *g, const remat_step *step, uint32_t value)
     return g->producer[value] == step->index;
 }
 
-static uint32_t maker_of(const remat_graph *g, const remat_step *steps, uint32_t before, uint32_t value)
+static uint32_t maker_of(const remat_graph *g, const remat_step *steps, uint32_t before,
+                         uint32_t value)
 {
     while (before-- > 0)
         if (makes(g, &steps[before], value)) return before;
     return REMAT_NONE;
 }
 
-static place storage_of(const remat_graph *g, const remat_step *steps, uint32_t before, uint32_t value)
+static place storage_of(const remat_graph *g, const remat_step *steps, uint32_t before,
+                        uint32_t value)
 {
     const uint32_t t = maker_of(g, steps, before, value);
     return t == REMAT_NONE ? (place){REMAT_NONE, g->root[value]} : made_at(g, steps, t, value);
 }
 
-typedef struct seen { uint32_t kernel, value; place storage; bool counts; } seen;
+typedef struct seen {
+    uint32_t kernel, value;
+    place storage;
+    bool counts;
+} seen;
 
 static bool is_idle(const remat_graph *g, const remat_step *s)
 {
     if (s->kind != REMAT_RUN) return false;
-    return rm_is_view_op(g, s->index) || (g->out_begin[s->index] == g->out_begin[s->index + 1] && !g->pinned[s->index]);
+    return rm_is_view_op(g, s->index) ||
+           (g->out_begin[s->index] == g->out_begin[s->index + 1] && !g->pinned[s->index]);
 }
 
 static bool same_place(place a, place b) { return a.step == b.step && a.value == b.value; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint32_t n, const uint32_t *kernel, const uint8_t *fused)
+static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint32_t n,
+                             const uint32_t *kernel, const uint8_t *fused)
 {
     size_t most = 0, n_seen = 0;
-    for (uint32_t t = 0; t < n; t++) most += steps[t].kind == REMAT_RUN ? g->in_begin[steps[t].index + 1] - g->in_begin[steps[t].index] : 1;
+    for (uint32_t t = 0; t < n; t++)
+        most += steps[t].kind == REMAT_RUN
+                    ? g->in_begin[steps[t].index + 1] - g->in_begin[steps[t].index]
+                    : 1;
     seen *all = zeros(most, sizeof *all);
     int64_t sum = 0;
     for (uint32_t t = 0; t < n; t++) {
         const uint32_t op = steps[t].index, kind = steps[t].kind;
-        const uint32_t n_in = kind == REMAT_RUN ? g->in_begin[op + 1] - g->in_begin[op] : kind == REMAT_OFFLOAD;
+        const uint32_t n_in =
+            kind == REMAT_RUN ? g->in_begin[op + 1] - g->in_begin[op] : kind == REMAT_OFFLOAD;
         for (uint32_t k = 0; k < n_in && !is_idle(g, &steps[t]); k++) {
             const uint32_t v = kind == REMAT_RUN ? g->in[g->in_begin[op] + k] : op;
-            const seen one = {kernel[t], v, storage_of(g, steps, t, v), kind != REMAT_RUN || !rm_is_boundary(g, op)};
+            const seen one = {kernel[t], v, storage_of(g, steps, t, v),
+                              kind != REMAT_RUN || !rm_is_boundary(g, op)};
             bool again = one.storage.step != REMAT_NONE && kernel[one.storage.step] == kernel[t];
-            for (size_t i = 0; i < n_seen; i++) again |= all[i].kernel == one.kernel && all[i].value == v && same_place(all[i].storage, one.storage);
+            for (size_t i = 0; i < n_seen; i++)
+                again |= all[i].kernel == one.kernel && all[i].value == v &&
+                         same_place(all[i].storage, one.storage);
             if (!again) all[n_seen++] = one;
         }
     }
-    for (size_t i = 0; i < n_seen; i++) { /* the first entry of a (kernel, storage) stands for all of them */
+    for (size_t i = 0; i < n_seen;
+         i++) { /* the first entry of a (kernel, storage) stands for all of them */
         int64_t bytes = 0;
         bool first = true;
         for (size_t k = 0; k < n_seen; k++) {
-            if (all[k].kernel != all[i].kernel || !same_place(all[k].storage, all[i].storage)) continue;
+            if (all[k].kernel != all[i].kernel || !same_place(all[k].storage, all[i].storage))
+                continue;
             first &= k >= i;
             if (all[k].counts) bytes += smaller(g->size[all[k].value], g->storage[all[k].value]);
         }
@@ -105,11 +128,13 @@ static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint
             const uint32_t v = kind == REMAT_RUN ? g->out[g->out_begin[op] + k] : op;
             if (g->root[v] != v) continue;
             bool written = !fused[kernel[t]];
-            for (size_t i = 0; i < n_seen; i++) written |= same_place(all[i].storage, (place){t, v});
+            for (size_t i = 0; i < n_seen; i++)
+                written |= same_place(all[i].storage, (place){t, v});
             for (uint32_t i = 0; i < g->n_outputs; i++) { /* the first instance of an output */
                 uint32_t first = 0;
                 while (first < n && !makes(g, &steps[first], g->outputs[i])) first++;
-                if (first < n) written |= same_place(made_at(g, steps, first, g->outputs[i]), (place){t, v});
+                if (first < n)
+                    written |= same_place(made_at(g, steps, first, g->outputs[i]), (place){t, v});
             }
             if (written) sum += smaller(g->size[v], g->storage[v]);
         }
@@ -120,7 +145,10 @@ static int64_t naive_traffic(const remat_graph *g, const remat_step *steps, uint
 
 /* ---- kernels ---- */
 
-static bool fuses(const remat_ctx *ctx, const remat_graph *g, uint32_t op) { return g->out_begin[op] < g->out_begin[op + 1] && rm_is_fusible_class(rm_op_class(ctx, g, op)); }
+static bool fuses(const remat_ctx *ctx, const remat_graph *g, uint32_t op)
+{
+    return g->out_begin[op] < g->out_begin[op + 1] && rm_is_fusible_class(rm_op_class(ctx, g, op));
+}
 
 static void check_kernels(const remat_ctx *ctx, const rm_trace *x, const rm_kernels *kernels)
 {
@@ -131,14 +159,17 @@ static void check_kernels(const remat_ctx *ctx, const rm_trace *x, const rm_kern
         CHECK(end > begin, "kernel %u is empty", k);
         for (uint32_t i = begin; i < end; i++) {
             const uint32_t t = kernels->steps[i], op = x->steps[t].index;
-            CHECK(kernels->of[t] == k && (i == begin || kernels->steps[i - 1] < t), "kernel %u lists step %u", k, t);
+            CHECK(kernels->of[t] == k && (i == begin || kernels->steps[i - 1] < t),
+                  "kernel %u lists step %u", k, t);
             n_steps++;
             for (uint32_t r = x->read_begin[t]; r < x->read_begin[t + 1]; r++)
-                CHECK(x->reads[r].maker == REMAT_NONE || kernels->of[x->reads[r].maker] <= k, "kernel %u reads kernel %u", k, kernels->of[x->reads[r].maker]);
+                CHECK(x->reads[r].maker == REMAT_NONE || kernels->of[x->reads[r].maker] <= k,
+                      "kernel %u reads kernel %u", k, kernels->of[x->reads[r].maker]);
             if (end - begin == 1) continue;
             n_fused_steps++;
             CHECK(x->steps[t].kind == REMAT_RUN && fuses(ctx, g, op), "step %u does not fuse", t);
-            CHECK((t < x->backward) == (kernels->steps[begin] < x->backward), "kernel %u is in both parts", k);
+            CHECK((t < x->backward) == (kernels->steps[begin] < x->backward),
+                  "kernel %u is in both parts", k);
         }
     }
     CHECK(n_steps == x->n_steps, "%u steps are in kernels", n_steps);
@@ -146,15 +177,18 @@ static void check_kernels(const remat_ctx *ctx, const rm_trace *x, const rm_kern
         for (uint32_t i = kernels->begin[k]; i < kernels->begin[k + 1]; i++) {
             const uint32_t t = kernels->steps[i];
             if (x->steps[t].kind == REMAT_RUN && !g->pinned[x->steps[t].index]) continue;
-            CHECK(last_pinned == REMAT_NONE || last_pinned < t, "steps %u and %u change their order", last_pinned, t);
+            CHECK(last_pinned == REMAT_NONE || last_pinned < t,
+                  "steps %u and %u change their order", last_pinned, t);
             last_pinned = t;
         }
     n_kernels += kernels->n;
 }
 
 /* The same greedy rule with an exact search: may these two kernels be one? `label` is by step. */
-static bool reaches(const rm_trace *x, uint32_t n, const uint32_t *label, uint32_t from, uint32_t to, uint8_t *marked)
-{ /* through a third kernel; steps below n, in schedule order, again and again until nothing changes */
+static bool reaches(const rm_trace *x, uint32_t n, const uint32_t *label, uint32_t from,
+                    uint32_t to, uint8_t *marked)
+{ /* through a third kernel; steps below n, in schedule order, again and again until nothing changes
+   */
     memset(marked, 0, x->n_steps);
     for (bool changed = true; changed;) {
         changed = false;
@@ -162,7 +196,8 @@ static bool reaches(const rm_trace *x, uint32_t n, const uint32_t *label, uint32
             for (uint32_t i = x->read_begin[t]; i < x->read_begin[t + 1]; i++) {
                 const uint32_t maker = x->reads[i].maker;
                 if (maker == REMAT_NONE || label[maker] == label[t]) continue;
-                const bool begins = label[maker] == from && label[t] != to, goes_on = label[maker] != from && marked[label[maker]];
+                const bool begins = label[maker] == from && label[t] != to,
+                           goes_on = label[maker] != from && marked[label[maker]];
                 if (goes_on && label[t] == to) return true;
                 if ((begins || goes_on) && !marked[label[t]]) marked[label[t]] = 1, changed = true;
             }
@@ -174,7 +209,8 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_kernels
 {
     const remat_graph *g = x->g;
     uint32_t *label = zeros(x->n_steps, sizeof *label);
-    uint8_t *joins = zeros(x->n_steps, 1), *marked = zeros(x->n_steps, 1), *fused = zeros(x->n_steps, 1);
+    uint8_t *joins = zeros(x->n_steps, 1), *marked = zeros(x->n_steps, 1),
+            *fused = zeros(x->n_steps, 1);
     for (uint32_t t = 0; t < x->n_steps; t++) {
         const uint32_t op = x->steps[t].index;
         const bool view = rm_is_view_op(g, op), fusible = fuses(ctx, g, op);
@@ -182,10 +218,16 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_kernels
         joins[t] = fusible && !view;
         for (uint32_t i = x->read_begin[t]; i < x->read_begin[t + 1] && fusible; i++) {
             const rm_read *r = &x->reads[i];
-            if (r->maker == REMAT_NONE || !joins[r->maker] || (r->maker < x->backward) != (t < x->backward)) continue;
-            if (view && (r->instance >= x->n_made || label[x->maker[r->instance]] != label[r->maker])) continue;
+            if (r->maker == REMAT_NONE || !joins[r->maker] ||
+                (r->maker < x->backward) != (t < x->backward))
+                continue;
+            if (view &&
+                (r->instance >= x->n_made || label[x->maker[r->instance]] != label[r->maker]))
+                continue;
             const uint32_t a = label[r->maker], b = label[t];
-            if (a == b || reaches(x, t + 1, label, a, b, marked) || reaches(x, t + 1, label, b, a, marked)) continue;
+            if (a == b || reaches(x, t + 1, label, a, b, marked) ||
+                reaches(x, t + 1, label, b, a, marked))
+                continue;
             for (uint32_t k = 0; k <= t; k++)
                 if (label[k] == a) label[k] = b;
             joins[t] = 1;
@@ -202,7 +244,8 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_kernels
         kernels.begin[kernels.n] = at;
         kernels.fused[kernels.n] = fused[own];
         for (uint32_t k = t; k < x->n_steps; k++)
-            if (label[k] == own) kernels.steps[at++] = k, kernels.of[k] = kernels.n, label[k] = REMAT_NONE;
+            if (label[k] == own)
+                kernels.steps[at++] = k, kernels.of[k] = kernels.n, label[k] = REMAT_NONE;
         kernels.begin[++kernels.n] = at;
     }
     OK(ctx, rm_kernel_traffic_of(ctx, x, &kernels, &traffic));
@@ -210,7 +253,8 @@ static int64_t exact_traffic(remat_ctx *ctx, const rm_trace *x, const rm_kernels
     return traffic.total;
 }
 
-static void check_schedule(remat_ctx *ctx, const remat_graph *g, const random_schedule *s, bool exact)
+static void check_schedule(remat_ctx *ctx, const remat_graph *g, const random_schedule *s,
+                           bool exact)
 {
     rm_trace x;
     rm_kernels kernels, alone;
@@ -222,10 +266,13 @@ static void check_schedule(remat_ctx *ctx, const remat_graph *g, const random_sc
     OK(ctx, rm_kernel_traffic_of(ctx, &x, &kernels, &fused));
     OK(ctx, rm_kernel_traffic_of(ctx, &x, &alone, &apart));
     check_kernels(ctx, &x, &kernels);
-    const int64_t naive = naive_traffic(g, s->steps, (uint32_t)s->n_steps, kernels.of, kernels.fused);
+    const int64_t naive =
+        naive_traffic(g, s->steps, (uint32_t)s->n_steps, kernels.of, kernels.fused);
     CHECK(fused.total == naive, "%" PRId64 " against %" PRId64, fused.total, naive);
-    CHECK(apart.total == naive_traffic(g, s->steps, (uint32_t)s->n_steps, alone.of, alone.fused), "unfused: %" PRId64, apart.total);
-    CHECK(fused.total <= apart.total, "fused %" PRId64 ", unfused %" PRId64, fused.total, apart.total);
+    CHECK(apart.total == naive_traffic(g, s->steps, (uint32_t)s->n_steps, alone.of, alone.fused),
+          "unfused: %" PRId64, apart.total);
+    CHECK(fused.total <= apart.total, "fused %" PRId64 ", unfused %" PRId64, fused.total,
+          apart.total);
     int64_t sum = 0;
     for (uint32_t k = 0; k < kernels.n; k++) {
         const remat_moved m = rm_kernel_traffic_of_one(&x, &kernels, &fused, k);
@@ -243,14 +290,16 @@ static uint64_t mix(uint64_t h, uint64_t x) { return (h ^ x) * 0x9e3779b97f4a7c1
 /* What an op computes, as far as the file says; a copy is called like its original. */
 static uint64_t identity(const remat_graph *g, uint32_t op)
 {
-    uint64_t h = mix(mix(mix(1, (uint64_t)g->flops[op]), (uint64_t)g->given_cost[op]), (uint64_t)g->workspace[op]);
+    uint64_t h = mix(mix(mix(1, (uint64_t)g->flops[op]), (uint64_t)g->given_cost[op]),
+                     (uint64_t)g->workspace[op]);
     const char *name = remat_graph_op_name(g, op), *again = strstr(name, ".again");
     for (const char *c = name; *c && c != again; c++) h = mix(h, (uint64_t)*c);
     for (const char *c = remat_graph_op_target(g, op); *c; c++) h = mix(h, (uint64_t)*c);
     return h;
 }
 
-/* By value, what it is, computed from what it is computed from. Residents keep their order, so they count from 0 in both graphs. */
+/* By value, what it is, computed from what it is computed from. Residents keep their order, so they
+ * count from 0 in both graphs. */
 static uint64_t *meanings(const remat_graph *g)
 {
     uint64_t *of = zeros(g->n_values, sizeof *of), n_resident = 0;
@@ -259,7 +308,8 @@ static uint64_t *meanings(const remat_graph *g)
     for (uint32_t op = 0; op < g->n_ops; op++) {
         uint64_t h = identity(g, op);
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) h = mix(h, of[g->in[k]]);
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) of[g->out[k]] = mix(h, k - g->out_begin[op] + 1);
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            of[g->out[k]] = mix(h, k - g->out_begin[op] + 1);
     }
     return of;
 }
@@ -268,12 +318,14 @@ static void check_program(const remat_graph *g, const remat_graph *program)
 {
     uint64_t *before = meanings(g), *after = meanings(program);
     CHECK(g->n_outputs == program->n_outputs, "%u outputs", program->n_outputs);
-    for (uint32_t i = 0; i < g->n_outputs; i++) CHECK(before[g->outputs[i]] == after[program->outputs[i]], "output %u is another", i);
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        CHECK(before[g->outputs[i]] == after[program->outputs[i]], "output %u is another", i);
     uint32_t next = 0;
     for (uint32_t op = 0; op < g->n_ops; op++) {
         if (!g->pinned[op]) continue;
         while (next < program->n_ops && !program->pinned[next]) next++;
-        CHECK(next < program->n_ops && identity(g, op) == identity(program, next), "pinned op %u is missing", op);
+        CHECK(next < program->n_ops && identity(g, op) == identity(program, next),
+              "pinned op %u is missing", op);
         next++;
     }
     while (next < program->n_ops && !program->pinned[next]) next++;
@@ -287,7 +339,8 @@ static void check_fuse(remat_ctx *ctx, const remat_graph *g, const random_schedu
     remat_fusion f;
     OK(ctx, remat_fuse(ctx, g, s->steps, s->n_steps, &f, &program));
     CHECK(f.before.total_bytes <= f.unfused.total_bytes, "fusion gains nothing");
-    CHECK(f.after.total_bytes <= f.before.total_bytes, "%" PRId64 " before, %" PRId64 " after", f.before.total_bytes, f.after.total_bytes);
+    CHECK(f.after.total_bytes <= f.before.total_bytes, "%" PRId64 " before, %" PRId64 " after",
+          f.before.total_bytes, f.after.total_bytes);
     CHECK((f.rounds > 0) == (f.after.total_bytes < f.before.total_bytes), "%u rounds", f.rounds);
     n_gains += f.rounds > 0, n_copies += f.copies;
     check_program(g, program);
@@ -303,14 +356,16 @@ static void check_fuse(remat_ctx *ctx, const remat_graph *g, const random_schedu
     int64_t sum = 0;
     OK(ctx, remat_graph_kernels(ctx, program, kernel, moved, &n));
     for (uint32_t k = 0; k < n; k++) sum += moved[k].read_bytes + moved[k].written_bytes;
-    CHECK(sum == f.after.total_bytes, "its kernels move %" PRId64 ", not %" PRId64, sum, f.after.total_bytes);
+    CHECK(sum == f.after.total_bytes, "its kernels move %" PRId64 ", not %" PRId64, sum,
+          f.after.total_bytes);
     free(kernel), free(moved), free(steps);
     remat_graph_free(program);
 }
 
 /* ---- kernels as ops ---- */
 
-/* A view that reads more than its storage moves nothing by itself; a kernel that it is in lists what it reads. */
+/* A view that reads more than its storage moves nothing by itself; a kernel that it is in lists
+ * what it reads. */
 static bool has_mixed_views(const remat_graph *g)
 {
     for (uint32_t op = 0; op < g->n_ops; op++)
@@ -333,9 +388,12 @@ static void check_kernel_ops(remat_ctx *ctx, const remat_graph *g, random_source
     OK(ctx, remat_plan_verify(ctx, kernels, plan, &verdict));
     CHECK(verdict.valid, "%s", verdict.reason);
     const remat_summary *a = remat_plan_summary(whole), *b = remat_plan_summary(plan);
-    CHECK(model == 3 || a->cost == b->cost, "ops cost %" PRId64 ", kernels %" PRId64, a->cost, b->cost);
+    CHECK(model == 3 || a->cost == b->cost, "ops cost %" PRId64 ", kernels %" PRId64, a->cost,
+          b->cost);
     CHECK(b->flags == REMAT_FUSE && strcmp(a->digest, b->digest) == 0, "flags %u", b->flags);
-    CHECK(a->traffic_bytes == REMAT_ABSENT || has_mixed_views(g) || b->traffic_bytes <= a->traffic_bytes, "ops move %" PRId64 ", kernels %" PRId64, a->traffic_bytes, b->traffic_bytes);
+    CHECK(a->traffic_bytes == REMAT_ABSENT || has_mixed_views(g) ||
+              b->traffic_bytes <= a->traffic_bytes,
+          "ops move %" PRId64 ", kernels %" PRId64, a->traffic_bytes, b->traffic_bytes);
     CHECK(b->ops <= a->ops && b->resident_bytes == a->resident_bytes, "%u ops", b->ops);
     remat_plan_free(plan), remat_plan_free(whole), remat_graph_free(kernels), remat_graph_free(ops);
 }
@@ -367,8 +425,8 @@ static int compare_exact(remat_ctx *ctx, const char *source)
     OK(ctx, rm_kernels_find(ctx, &x, &kernels));
     OK(ctx, rm_kernel_traffic_of(ctx, &x, &kernels, &traffic));
     const int64_t exact = exact_traffic(ctx, &x, &kernels);
-    printf("%s: levels %" PRId64 ", exact search %" PRId64 " (%+.3f %%)\n", remat_graph_name(graph), traffic.total, exact,
-           100 * ((double)traffic.total / (double)exact - 1));
+    printf("%s: levels %" PRId64 ", exact search %" PRId64 " (%+.3f %%)\n", remat_graph_name(graph),
+           traffic.total, exact, 100 * ((double)traffic.total / (double)exact - 1));
     free(steps);
     remat_graph_free(live), remat_graph_free(graph);
     return 0;
@@ -388,7 +446,10 @@ int main(int argc, char **argv)
     for (int64_t i = 0; i < cases; i++, case_seed++) one_case(ctx, &s);
     random_schedule_free(&s);
     remat_ctx_free(ctx);
-    printf("%" PRId64 " cases: %" PRId64 " kernels, %" PRId64 " steps in kernels of several; section 3.7 gains in %" PRId64 " with %" PRId64 " copies; our kernels move %.4f times what those of an exact search do\n", cases,
-           n_kernels, n_fused_steps, n_gains, n_copies, moved_exact ? (double)moved_by_us / (double)moved_exact : 1.0);
+    printf("%" PRId64 " cases: %" PRId64 " kernels, %" PRId64
+           " steps in kernels of several; section 3.7 gains in %" PRId64 " with %" PRId64
+           " copies; our kernels move %.4f times what those of an exact search do\n",
+           cases, n_kernels, n_fused_steps, n_gains, n_copies,
+           moved_exact ? (double)moved_by_us / (double)moved_exact : 1.0);
     return 0;
 }

@@ -1,8 +1,10 @@
-/* prop_mincut.c: the minimum cut against all valid subsets of saved storages, on N random training graphs with at most 12 storages in
- * reach of the cut. V_f, bans and prices are derived a second time, from the definitions; a subset is valid if the outside can be computed from
- * it without running a banned op again, by following every read. The capacity must be the least price of a valid subset, the saved
- * set itself valid, the planner's schedule must amount to the same cut, and no cut may cost more than keep-all's where that one is valid.
- * Usage: prop_mincut N SEED; a failure prints the seed of its graph. */
+/* prop_mincut.c: the minimum cut against all valid subsets of saved storages, on N random training
+ * graphs with at most 12 storages in reach of the cut. V_f, bans and prices are derived a second
+ * time, from the definitions; a subset is valid if the outside can be computed from it without
+ * running a banned op again, by following every read. The capacity must be the least price of a
+ * valid subset, the saved set itself valid, the planner's schedule must amount to the same cut, and
+ * no cut may cost more than keep-all's where that one is valid. Usage: prop_mincut N SEED; a
+ * failure prints the seed of its graph. */
 #include <string.h>
 
 #include "check.h"
@@ -14,7 +16,8 @@ enum { MOST_STORAGES = 12, MOST = 256 };
 
 static int64_t judged, passed_over, recomputing, odd_views, valid_subsets;
 
-/* ---- a random training graph: forward ops, the boundary, then ops that depend on the tangents and ops that do not ---- */
+/* ---- a random training graph: forward ops, the boundary, then ops that depend on the tangents and
+ * ops that do not ---- */
 
 typedef struct pool {
     uint32_t values[MOST], n;
@@ -29,10 +32,14 @@ typedef struct graph_maker {
 static uint32_t pick(const graph_maker *m, const pool *p)
 {
     const uint32_t recent = p->n < 4 ? p->n : 4;
-    return p->values[random_chance(m->r, 60) ? p->n - 1 - random_below(m->r, recent) : random_below(m->r, p->n)];
+    return p->values[random_chance(m->r, 60) ? p->n - 1 - random_below(m->r, recent)
+                                             : random_below(m->r, p->n)];
 }
 
-static int64_t some_bytes(graph_maker *m) { return random_chance(m->r, 10) ? 0 : 1 + random_below(m->r, 12); }
+static int64_t some_bytes(graph_maker *m)
+{
+    return random_chance(m->r, 10) ? 0 : 1 + random_below(m->r, 12);
+}
 
 /* Its outputs go to the pool `to`. */
 static uint32_t add_op(graph_maker *m, remat_phase phase, pool *to)
@@ -41,16 +48,19 @@ static uint32_t add_op(graph_maker *m, remat_phase phase, pool *to)
     uint32_t in[4], out[2], n_in = 0, n_out = 0;
     const bool view = random_chance(r, 20), one_input = view && random_chance(r, 85);
     if (to == &m->back) in[n_in++] = pick(m, &m->back);
-    while (n_in == 0 || (!one_input && n_in < 3 && random_chance(r, to == &m->back && n_in == 1 ? 85 : 40)))
+    while (n_in == 0 ||
+           (!one_input && n_in < 3 && random_chance(r, to == &m->back && n_in == 1 ? 85 : 40)))
         in[n_in++] = pick(m, &m->front);
     for (const uint32_t wanted = random_chance(r, 85) ? 1 : 2; n_out < wanted; n_out++) {
         const bool alias = view || random_chance(r, 4);
-        out[n_out] = alias ? remat_builder_view(m->b, NULL, some_bytes(m), in[random_below(r, n_in)])
-                           : remat_builder_value(m->b, NULL, some_bytes(m));
+        out[n_out] = alias
+                         ? remat_builder_view(m->b, NULL, some_bytes(m), in[random_below(r, n_in)])
+                         : remat_builder_value(m->b, NULL, some_bytes(m));
     }
     const uint32_t op = remat_builder_op(m->b, NULL, in, n_in, out, n_out);
-    static const remat_class classes[] = {REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE,
-                                          REMAT_CLASS_COMPUTE, REMAT_CLASS_OTHER,   REMAT_CLASS_RANDOM,  REMAT_CLASS_VIEW};
+    static const remat_class classes[] = {
+        REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE, REMAT_CLASS_FUSIBLE,
+        REMAT_CLASS_COMPUTE, REMAT_CLASS_OTHER,   REMAT_CLASS_RANDOM,  REMAT_CLASS_VIEW};
     remat_builder_op_set(m->b, op, REMAT_OP_CLASS, classes[random_below(r, 8)]);
     remat_builder_op_set(m->b, op, REMAT_OP_REPLAY, random_chance(r, 70));
     remat_builder_op_set(m->b, op, REMAT_OP_PHASE, phase);
@@ -70,12 +80,15 @@ static remat_graph *training_graph(remat_ctx *ctx, random_source *r)
     for (uint32_t n = 1 + random_below(r, 3); m.front.n < n;)
         m.front.values[m.front.n++] = remat_builder_value(m.b, NULL, some_bytes(&m));
     for (uint32_t n = 1 + random_below(r, 7); n > 0; n--) add_op(&m, REMAT_FORWARD, &m.front);
-    const uint32_t loss = m.front.values[m.front.n - 1], tangent = remat_builder_value(m.b, NULL, 2);
+    const uint32_t loss = m.front.values[m.front.n - 1],
+                   tangent = remat_builder_value(m.b, NULL, 2);
     const uint32_t boundary = remat_builder_op(m.b, NULL, &loss, 1, &tangent, 1);
     remat_builder_op_set(m.b, boundary, REMAT_OP_PHASE, REMAT_BACKWARD);
-    remat_builder_op_target(m.b, boundary, random_chance(r, 50) ? "remat.boundary" : "aten.ones_like.default");
+    remat_builder_op_target(m.b, boundary,
+                            random_chance(r, 50) ? "remat.boundary" : "aten.ones_like.default");
     m.back.values[m.back.n++] = tangent;
-    for (uint32_t n = 2 + random_below(r, 7); n > 0; n--) add_op(&m, REMAT_BACKWARD, random_chance(r, 35) ? &m.front : &m.back);
+    for (uint32_t n = 2 + random_below(r, 7); n > 0; n--)
+        add_op(&m, REMAT_BACKWARD, random_chance(r, 35) ? &m.front : &m.back);
     remat_builder_output(m.b, m.back.values[m.back.n - 1]);
     remat_graph *g = NULL;
     CHECK(remat_builder_finish(m.b, &g) == REMAT_OK, "%s", remat_ctx_error(ctx));
@@ -105,7 +118,8 @@ static bool depends(const remat_graph *g, uint32_t op, uint32_t on)
 {
     if (op == on) return true;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-        if (g->producer[g->in[k]] != REMAT_NONE && depends(g, g->producer[g->in[k]], on)) return true;
+        if (g->producer[g->in[k]] != REMAT_NONE && depends(g, g->producer[g->in[k]], on))
+            return true;
     return false;
 }
 
@@ -122,7 +136,8 @@ static remat_class class_of(const remat_graph *g, uint32_t op)
 static bool fuses(const remat_graph *g, uint32_t op)
 {
     const remat_class c = class_of(g, op);
-    return rm_is_view_op(g, op) || c == REMAT_CLASS_FUSIBLE || c == REMAT_CLASS_VIEW || c == REMAT_CLASS_RANDOM;
+    return rm_is_view_op(g, op) || c == REMAT_CLASS_FUSIBLE || c == REMAT_CLASS_VIEW ||
+           c == REMAT_CLASS_RANDOM;
 }
 
 static bool find_boundary(naive *x)
@@ -130,12 +145,14 @@ static bool find_boundary(naive *x)
     const remat_graph *g = x->g;
     uint32_t last = REMAT_NONE;
     for (uint32_t op = 0; op < g->n_ops; op++)
-        if (strcmp(rm_text(g, g->op_target[op]), "remat.boundary") == 0) return x->boundary = op, true;
+        if (strcmp(rm_text(g, g->op_target[op]), "remat.boundary") == 0)
+            return x->boundary = op, true;
     for (uint32_t op = 0; op < g->n_ops; op++)
         if (g->phase[op] == REMAT_FORWARD && g->out_begin[op + 1] > g->out_begin[op]) last = op;
     for (uint32_t op = 0; op < g->n_ops && last != REMAT_NONE; op++)
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-            if (g->phase[op] == REMAT_BACKWARD && g->producer[g->in[k]] == last) return x->boundary = op, true;
+            if (g->phase[op] == REMAT_BACKWARD && g->producer[g->in[k]] == last)
+                return x->boundary = op, true;
     return false;
 }
 
@@ -174,8 +191,8 @@ static bool is_banned(const naive *x, uint32_t op)
     if (c == REMAT_CLASS_FUSIBLE && is_reduction(g, op)) return true;
     for (uint32_t user = 0; user < g->n_ops; user++)
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-            if (g->out_source[k] == REMAT_NONE && !x->inside[user] && user != x->boundary && !fuses(g, user) &&
-                reads(g, user, g->out[k]))
+            if (g->out_source[k] == REMAT_NONE && !x->inside[user] && user != x->boundary &&
+                !fuses(g, user) && reads(g, user, g->out[k]))
                 return true;
     return false;
 }
@@ -188,11 +205,13 @@ static bool is_materialised(const naive *x, uint32_t root)
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (g->root[g->outputs[i]] == root && x->inside[g->producer[g->outputs[i]]]) return true;
     for (uint32_t user = 0; user < g->n_ops; user++)
-        if (reads(g, user, root) && (user == x->boundary || (x->inside[user] && !fuses(g, user)))) return true;
+        if (reads(g, user, root) && (user == x->boundary || (x->inside[user] && !fuses(g, user))))
+            return true;
     return false;
 }
 
-/* A view that cannot be had again from its storage alone keeps the maker of its storage from running again. */
+/* A view that cannot be had again from its storage alone keeps the maker of its storage from
+ * running again. */
 static void ban_odd_views(naive *x)
 {
     const remat_graph *g = x->g;
@@ -201,7 +220,8 @@ static void ban_odd_views(naive *x)
             const uint32_t root = g->root[g->out[k]], maker = g->producer[root];
             if (maker == op || maker == REMAT_NONE || !x->inside[maker]) continue;
             bool odd = !rm_is_view_op(g, op) || x->banned[op];
-            for (uint32_t i = g->in_begin[op]; i < g->in_begin[op + 1]; i++) odd |= g->root[g->in[i]] != root;
+            for (uint32_t i = g->in_begin[op]; i < g->in_begin[op + 1]; i++)
+                odd |= g->root[g->in[i]] != root;
             odd_views += odd;
             x->banned[maker] |= odd;
         }
@@ -223,7 +243,8 @@ static bool describe(naive *x, const remat_graph *g)
     }
     for (uint32_t op = 0; op < g->n_ops; op++) x->banned[op] = x->inside[op] && is_banned(x, op);
     for (uint32_t i = 0; i < x->n_storages; i++)
-        x->price[x->storages[i]] = g->storage[x->storages[i]] * (is_materialised(x, x->storages[i]) ? 1 : 2);
+        x->price[x->storages[i]] =
+            g->storage[x->storages[i]] * (is_materialised(x, x->storages[i]) ? 1 : 2);
     return x->n_storages <= MOST_STORAGES;
 }
 
@@ -232,7 +253,8 @@ static bool is_available(const naive *x, unsigned saved, uint32_t value)
     const remat_graph *g = x->g;
     const uint32_t root = g->root[value], maker = g->producer[value];
     const bool input = g->producer[root] == REMAT_NONE || !x->inside[g->producer[root]];
-    if (x->index[root] < 0 || (!input && !x->inside[maker])) return true; /* of the outside's own making */
+    if (x->index[root] < 0 || (!input && !x->inside[maker]))
+        return true; /* of the outside's own making */
     if (saved >> x->index[root] & 1) return true;
     if (input || x->banned[maker]) return false;
     for (uint32_t k = g->in_begin[maker]; k < g->in_begin[maker + 1]; k++)
@@ -244,7 +266,8 @@ static bool is_valid(const naive *x, unsigned saved)
 {
     const remat_graph *g = x->g;
     for (uint32_t op = 0; op < g->n_ops; op++)
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && !x->inside[op] && op != x->boundary; k++)
+        for (uint32_t k = g->in_begin[op];
+             k < g->in_begin[op + 1] && !x->inside[op] && op != x->boundary; k++)
             if (!is_available(x, saved, g->in[k])) return false;
     return true;
 }
@@ -252,7 +275,8 @@ static bool is_valid(const naive *x, unsigned saved)
 static int64_t price_of(const naive *x, unsigned saved)
 {
     int64_t sum = 0;
-    for (uint32_t i = 0; i < x->n_storages; i++) sum += saved >> i & 1 ? x->price[x->storages[i]] : 0;
+    for (uint32_t i = 0; i < x->n_storages; i++)
+        sum += saved >> i & 1 ? x->price[x->storages[i]] : 0;
     return sum;
 }
 
@@ -264,11 +288,12 @@ static void compare_rules(const naive *x, const rm_recompute_rules *joint)
     CHECK(joint->boundary == x->boundary, "boundary %u, not %u", joint->boundary, x->boundary);
     for (uint32_t op = 0; op < g->n_ops; op++) {
         CHECK((joint->in_forward[op] != 0) == x->inside[op], "op %u", op);
-        CHECK((joint->ban[op] != REMAT_BAN_NONE) == x->banned[op], "op %u: ban %u", op, joint->ban[op]);
+        CHECK((joint->ban[op] != REMAT_BAN_NONE) == x->banned[op], "op %u: ban %u", op,
+              joint->ban[op]);
     }
     for (uint32_t i = 0; i < x->n_storages; i++)
-        CHECK(joint->price[x->storages[i]] == x->price[x->storages[i]], "storage %u: price %" PRId64, x->storages[i],
-              joint->price[x->storages[i]]);
+        CHECK(joint->price[x->storages[i]] == x->price[x->storages[i]],
+              "storage %u: price %" PRId64, x->storages[i], joint->price[x->storages[i]]);
 }
 
 static void compare_plan(remat_ctx *ctx, const naive *x, int64_t capacity)
@@ -277,16 +302,22 @@ static void compare_plan(remat_ctx *ctx, const naive *x, int64_t capacity)
     unsigned keep_all = 0;
     for (uint32_t op = 0; op < x->g->n_ops; op++) pinned |= x->g->pinned[op];
     remat_plan *plan = NULL, *base = NULL;
-    CHECK(remat_plan_make(ctx, x->g, "mincut", REMAT_BUDGET_NONE, &plan) == REMAT_OK, "%s", remat_ctx_error(ctx));
-    CHECK(remat_plan_make(ctx, x->g, "keep-all", REMAT_BUDGET_NONE, &base) == REMAT_OK, "%s", remat_ctx_error(ctx));
-    /* A pinned op stays behind others though it could run in the forward pass; all else that is saved crosses. */
+    CHECK(remat_plan_make(ctx, x->g, "mincut", REMAT_BUDGET_NONE, &plan) == REMAT_OK, "%s",
+          remat_ctx_error(ctx));
+    CHECK(remat_plan_make(ctx, x->g, "keep-all", REMAT_BUDGET_NONE, &base) == REMAT_OK, "%s",
+          remat_ctx_error(ctx));
+    /* A pinned op stays behind others though it could run in the forward pass; all else that is
+     * saved crosses. */
     CHECK(pinned || remat_plan_summary(plan)->cut_capacity == capacity,
-          "the schedule's cut is %" PRId64 ", the flow's %" PRId64, remat_plan_summary(plan)->cut_capacity, capacity);
+          "the schedule's cut is %" PRId64 ", the flow's %" PRId64,
+          remat_plan_summary(plan)->cut_capacity, capacity);
     recomputing += remat_plan_summary(plan)->recomputed_ops > 0;
-    for (uint32_t op = 0; op < x->g->n_ops; op++) /* what keep-all saves: storages there at the boundary and read later */
+    for (uint32_t op = 0; op < x->g->n_ops;
+         op++) /* what keep-all saves: storages there at the boundary and read later */
         for (uint32_t k = x->g->in_begin[op]; k < x->g->in_begin[op + 1] && op > x->boundary; k++) {
             const uint32_t root = x->g->root[x->g->in[k]], maker = x->g->producer[root];
-            if (x->index[root] >= 0 && (maker == REMAT_NONE || maker < x->boundary)) keep_all |= 1u << x->index[root];
+            if (x->index[root] >= 0 && (maker == REMAT_NONE || maker < x->boundary))
+                keep_all |= 1u << x->index[root];
         }
     if (is_valid(x, keep_all))
         CHECK(capacity <= remat_plan_summary(base)->cut_capacity, "keep-all has %" PRId64,
@@ -320,12 +351,14 @@ static void judge(remat_ctx *ctx, naive *x)
     CHECK(rm_saved_cut(&space, &problem, &saved) == REMAT_OK, "%s", remat_ctx_error(ctx));
     unsigned set = 0;
     for (uint32_t i = 0; i < saved.n_values; i++) {
-        CHECK(x->index[saved.values[i]] >= 0 && !(set >> x->index[saved.values[i]] & 1), "value %u", saved.values[i]);
+        CHECK(x->index[saved.values[i]] >= 0 && !(set >> x->index[saved.values[i]] & 1), "value %u",
+              saved.values[i]);
         set |= 1u << x->index[saved.values[i]];
     }
     CHECK(is_valid(x, set), "the saved set %x does not do", set);
     CHECK(price_of(x, set) == saved.capacity && saved.capacity == least,
-          "capacity %" PRId64 ", saved set %" PRId64 ", least %" PRId64, saved.capacity, price_of(x, set), least);
+          "capacity %" PRId64 ", saved set %" PRId64 ", least %" PRId64, saved.capacity,
+          price_of(x, set), least);
     rm_scratch_release(ctx, mark);
     compare_plan(ctx, x, least);
     judged++;
@@ -346,7 +379,8 @@ int main(int argc, char **argv)
         remat_graph_free(g);
     }
     remat_ctx_free(ctx);
-    printf("%" PRId64 " graphs, %" PRId64 " valid subsets: every minimum cut is their least; %" PRId64
+    printf("%" PRId64 " graphs, %" PRId64
+           " valid subsets: every minimum cut is their least; %" PRId64
            " plans run ops again, %" PRId64 " odd views; %" PRId64
            " graphs passed over (no passes, or more than %d storages)\n",
            judged, valid_subsets, recomputing, odd_views, passed_over, (int)MOST_STORAGES);

@@ -1,6 +1,7 @@
-/* prop_model.c: N random (graph, schedule) pairs: the verifier, the liveness pass and the lowering against the naive
- * reference, to the byte. (The sequence that searches edit: prop_sequence.c.)
- * Usage: prop_model N SEED. A failure prints the seed of its pair, which reproduces it alone: prop_model 1 SEED. */
+/* prop_model.c: N random (graph, schedule) pairs: the verifier, the liveness pass and the lowering
+ * against the naive reference, to the byte. (The sequence that searches edit: prop_sequence.c.)
+ * Usage: prop_model N SEED. A failure prints the seed of its pair, which reproduces it alone:
+ * prop_model 1 SEED. */
 #include <string.h>
 
 #include "check.h"
@@ -11,53 +12,70 @@
 
 static int64_t counts[3]; /* valid, broken and seen so, with transfers */
 
-static void compare_verdict(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s, const naive_verdict *n)
+static void compare_verdict(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s,
+                            const naive_verdict *n)
 {
     remat_verdict v;
-    CHECK(remat_verify(ctx, graph, s->steps, s->n_steps, &v) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(remat_verify(ctx, graph, s->steps, s->n_steps, &v) == REMAT_OK, "%s",
+          remat_ctx_error(ctx));
     CHECK(v.valid == n->valid, "verify %d, reference %d: %s", v.valid, n->valid, v.reason);
-    CHECK(v.first_bad_step == n->first_bad_step, "verify %u, reference %u: %s", v.first_bad_step, n->first_bad_step, v.reason);
+    CHECK(v.first_bad_step == n->first_bad_step, "verify %u, reference %u: %s", v.first_bad_step,
+          n->first_bad_step, v.reason);
     counts[n->valid ? 0 : 1]++;
     if (!n->valid) {
         CHECK(*v.reason != '\0', "no reason");
         return;
     }
-    CHECK(v.peak_bytes == n->peak_bytes, "verify %" PRId64 ", reference %" PRId64, v.peak_bytes, n->peak_bytes);
+    CHECK(v.peak_bytes == n->peak_bytes, "verify %" PRId64 ", reference %" PRId64, v.peak_bytes,
+          n->peak_bytes);
     CHECK(v.peak_step == n->peak_step, "verify %u, reference %u", v.peak_step, n->peak_step);
     CHECK(v.cost == n->cost, "verify %" PRId64 ", reference %" PRId64, v.cost, n->cost);
-    CHECK(v.host_bytes == n->host_bytes, "verify %" PRId64 ", reference %" PRId64, v.host_bytes, n->host_bytes);
-    const uint32_t op = n->peak_step == REMAT_NONE || s->steps[n->peak_step].kind != REMAT_RUN ? REMAT_NONE : s->steps[n->peak_step].index;
+    CHECK(v.host_bytes == n->host_bytes, "verify %" PRId64 ", reference %" PRId64, v.host_bytes,
+          n->host_bytes);
+    const uint32_t op = n->peak_step == REMAT_NONE || s->steps[n->peak_step].kind != REMAT_RUN
+                            ? REMAT_NONE
+                            : s->steps[n->peak_step].index;
     CHECK(v.peak_op == op, "verify %u, reference %u", v.peak_op, op);
 }
 
-static void compare_liveness(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s, const naive_verdict *n)
+static void compare_liveness(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s,
+                             const naive_verdict *n)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_liveness l;
-    CHECK(rm_liveness_of(ctx, graph, s->steps, s->n_steps, &l) == REMAT_OK, "%s", remat_ctx_error(ctx));
-    CHECK(l.peak_bytes == n->peak_bytes && l.peak_step == n->peak_step && l.cost == n->cost, "liveness: peak %" PRId64 " at %u, cost %" PRId64, l.peak_bytes,
-          l.peak_step, l.cost);
+    CHECK(rm_liveness_of(ctx, graph, s->steps, s->n_steps, &l) == REMAT_OK, "%s",
+          remat_ctx_error(ctx));
+    CHECK(l.peak_bytes == n->peak_bytes && l.peak_step == n->peak_step && l.cost == n->cost,
+          "liveness: peak %" PRId64 " at %u, cost %" PRId64, l.peak_bytes, l.peak_step, l.cost);
     for (size_t t = 0; t < s->n_steps; t++)
-        CHECK(l.memory[t] == n->memory[t], "step %zu: liveness %" PRId64 ", reference %" PRId64, t, l.memory[t], n->memory[t]);
+        CHECK(l.memory[t] == n->memory[t], "step %zu: liveness %" PRId64 ", reference %" PRId64, t,
+              l.memory[t], n->memory[t]);
     rm_scratch_release(ctx, mark);
 }
 
-/* Operands must lie in registers that are allocated when the step runs and hold the storage of their value. */
-static void check_operands(const remat_graph *graph, const remat_operand *x, uint32_t n, const uint32_t *held_root, size_t step)
+/* Operands must lie in registers that are allocated when the step runs and hold the storage of
+ * their value. */
+static void check_operands(const remat_graph *graph, const remat_operand *x, uint32_t n,
+                           const uint32_t *held_root, size_t step)
 {
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t root = (uint32_t)remat_graph_value_get(graph, x[k].value, REMAT_VALUE_ROOT);
-        const bool resident = remat_graph_value_get(graph, root, REMAT_VALUE_PRODUCER) == REMAT_ABSENT;
-        CHECK(resident == (x[k].reg == REMAT_NONE), "step %zu: value %u: resident or in a register", step, x[k].value);
-        CHECK(resident || held_root[x[k].reg] == root, "step %zu: value %u is not in register %u", step, x[k].value, x[k].reg);
+        const bool resident =
+            remat_graph_value_get(graph, root, REMAT_VALUE_PRODUCER) == REMAT_ABSENT;
+        CHECK(resident == (x[k].reg == REMAT_NONE), "step %zu: value %u: resident or in a register",
+              step, x[k].value);
+        CHECK(resident || held_root[x[k].reg] == root, "step %zu: value %u is not in register %u",
+              step, x[k].value, x[k].reg);
     }
 }
 
 /* Statements must allocate each storage instance once, hold it over its reads, and free it once. */
-static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng, const random_schedule *s, const naive_verdict *n)
+static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng,
+                            const random_schedule *s, const naive_verdict *n)
 {
     remat_program *program = NULL;
-    CHECK(remat_lower(ctx, graph, s->steps, s->n_steps, &program) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(remat_lower(ctx, graph, s->steps, s->n_steps, &program) == REMAT_OK, "%s",
+          remat_ctx_error(ctx));
     size_t n_statements, t = 0;
     const remat_statement *x = remat_program_statements(program, &n_statements);
     int64_t held = ng->resident_bytes;
@@ -67,12 +85,19 @@ static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naiv
         if (x[i].kind == REMAT_ALLOCATE) held += x[i].bytes, held_root[x[i].reg] = x[i].value;
         if (x[i].kind == REMAT_DEALLOCATE) held -= x[i].bytes, held_root[x[i].reg] = REMAT_NONE;
         if (x[i].kind != REMAT_COMPUTE) {
-            CHECK(x[i].memory_bytes == held, "statement %zu says %" PRId64 ", is %" PRId64, i, x[i].memory_bytes, held);
+            CHECK(x[i].memory_bytes == held, "statement %zu says %" PRId64 ", is %" PRId64, i,
+                  x[i].memory_bytes, held);
             continue;
         }
-        CHECK(x[i].step_index == t && x[i].step.kind == s->steps[t].kind && x[i].step.index == s->steps[t].index, "statement %zu is not step %zu", i, t);
-        CHECK(x[i].memory_bytes == n->memory[t], "step %zu: lowered %" PRId64 ", reference %" PRId64, t, x[i].memory_bytes, n->memory[t]);
-        CHECK(held + x[i].bytes == n->memory[t], "step %zu: allocated %" PRId64 ", reference %" PRId64, t, held + x[i].bytes, n->memory[t]);
+        CHECK(x[i].step_index == t && x[i].step.kind == s->steps[t].kind &&
+                  x[i].step.index == s->steps[t].index,
+              "statement %zu is not step %zu", i, t);
+        CHECK(x[i].memory_bytes == n->memory[t],
+              "step %zu: lowered %" PRId64 ", reference %" PRId64, t, x[i].memory_bytes,
+              n->memory[t]);
+        CHECK(held + x[i].bytes == n->memory[t],
+              "step %zu: allocated %" PRId64 ", reference %" PRId64, t, held + x[i].bytes,
+              n->memory[t]);
         const remat_operand *in = remat_program_step_in(program, t, &n_operands);
         check_operands(graph, in, n_operands, held_root, t);
         const remat_operand *made = remat_program_step_out(program, t, &n_operands);
@@ -80,7 +105,8 @@ static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naiv
         t++;
     }
     CHECK(t == s->n_steps, "%zu of %zu steps", t, s->n_steps);
-    CHECK(!remat_program_step_in(program, t, &n_operands) && n_operands == 0, "a step behind the last");
+    CHECK(!remat_program_step_in(program, t, &n_operands) && n_operands == 0,
+          "a step behind the last");
     const remat_operand *outputs = remat_program_outputs(program, &n_operands);
     check_operands(graph, outputs, n_operands, held_root, t);
     free(held_root);
@@ -88,7 +114,8 @@ static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naiv
 }
 
 /* The schedule as a graph: its keep-all is the schedule. */
-static void compare_unrolled(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s, const naive_verdict *n)
+static void compare_unrolled(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s,
+                             const naive_verdict *n)
 {
     remat_graph *unrolled = NULL;
     remat_info info;
@@ -98,8 +125,10 @@ static void compare_unrolled(remat_ctx *ctx, const remat_graph *graph, const ran
     CHECK(status == (transfers ? REMAT_E_APPLIES : REMAT_OK), "%s", remat_ctx_error(ctx));
     if (transfers) return;
     CHECK(remat_graph_info(ctx, unrolled, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));
-    CHECK(info.ops == s->n_steps && info.keep_all_peak_bytes == n->peak_bytes && info.keep_all_cost == n->cost,
-          "unrolled: %u ops, peak %" PRId64 ", cost %" PRId64, info.ops, info.keep_all_peak_bytes, info.keep_all_cost);
+    CHECK(info.ops == s->n_steps && info.keep_all_peak_bytes == n->peak_bytes &&
+              info.keep_all_cost == n->cost,
+          "unrolled: %u ops, peak %" PRId64 ", cost %" PRId64, info.ops, info.keep_all_peak_bytes,
+          info.keep_all_cost);
     remat_graph_free(unrolled);
 }
 
@@ -139,7 +168,8 @@ int main(int argc, char **argv)
     for (int64_t i = 0; i < pairs; i++, case_seed++) one_pair(ctx, &s);
     random_schedule_free(&s);
     remat_ctx_free(ctx);
-    printf("%" PRId64 " pairs agree: %" PRId64 " valid schedules, %" PRId64 " broken ones, %" PRId64 " with transfers\n", pairs, counts[0], counts[1],
-           counts[2]);
+    printf("%" PRId64 " pairs agree: %" PRId64 " valid schedules, %" PRId64 " broken ones, %" PRId64
+           " with transfers\n",
+           pairs, counts[0], counts[1], counts[2]);
     return 0;
 }

@@ -1,7 +1,8 @@
-/* prop_search.c: N random moves of every kind on a large graph, a tenth of them with fetches: add, remove, slide, recompute with all that needs,
- * forget, carry. One move in 512 is looked at: peak and cost of the state are the verifier's, the excess is the profile's, and a move that is taken back leaves every
- * slot, list and byte as it was. The best state noted on the way is valid and what it is said to be whenever it is saved.
- * Usage: prop_search N SEED GRAPH... */
+/* prop_search.c: N random moves of every kind on a large graph, a tenth of them with fetches: add,
+ * remove, slide, recompute with all that needs, forget, carry. One move in 512 is looked at: peak
+ * and cost of the state are the verifier's, the excess is the profile's, and a move that is taken
+ * back leaves every slot, list and byte as it was. The best state noted on the way is valid and
+ * what it is said to be whenever it is saved. Usage: prop_search N SEED GRAPH... */
 #include <string.h>
 
 #include "check.h"
@@ -28,9 +29,12 @@ static remat_verdict judge(bed *b, const rm_code *codes, size_t n)
     remat_verdict v;
     const rm_mark mark = rm_scratch_mark(b->ctx);
     b->steps.n = 0;
-    CHECK(rm_normal_expand(b->ctx, &b->nm, codes, n, &b->steps) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    CHECK(rm_normal_expand(b->ctx, &b->nm, codes, n, &b->steps) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
     rm_steps_to_original(b->graph, b->steps.items, b->steps.n);
-    CHECK(rm_verify(b->ctx, b->graph, b->steps.items, b->steps.n, b->ctx->options.bandwidth, &v) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    CHECK(rm_verify(b->ctx, b->graph, b->steps.items, b->steps.n, b->ctx->options.bandwidth, &v) ==
+              REMAT_OK,
+          "%s", remat_ctx_error(b->ctx));
     CHECK(v.valid, "step %u: %s", v.first_bad_step, v.reason);
     rm_scratch_release(b->ctx, mark);
     return v;
@@ -44,12 +48,16 @@ static void compare(bed *b, int64_t peak)
     n_looked_at++;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t x) { return (hash ^ x) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29); }
+static uint64_t mix(uint64_t hash, uint64_t x)
+{
+    return (hash ^ x) * UINT64_C(0x9e3779b97f4a7c15) + (hash >> 29);
+}
 
 static uint64_t digest(const rm_seq *q)
 {
     uint64_t h = mix((uint64_t)q->cost, q->n_steps);
-    for (uint32_t slot = 0; slot < q->n_slots; slot++) h = mix(mix(h, q->at[slot]), (uint64_t)rm_profile_at(&q->memory, slot));
+    for (uint32_t slot = 0; slot < q->n_slots; slot++)
+        h = mix(mix(h, q->at[slot]), (uint64_t)rm_profile_at(&q->memory, slot));
     for (uint32_t i = 0; i < q->n_set; i++) h = mix(h, q->set[i]);
     for (uint32_t st = 0; st < q->nm->n_stores; st++)
         for (uint32_t i = 0; i < q->events[st].n; i++) h = mix(h, q->pool[q->events[st].begin + i]);
@@ -62,7 +70,8 @@ static bool propose(bed *b)
     rm_seq *q = &s->q;
     const uint32_t kind = rm_random_below(&s->random, q->transfer ? 7 : 6);
     if (kind == 0) {
-        const uint32_t op = rm_random_below(&s->random, b->nm.n_ops), slot = rm_search_empty_slot(s, rm_seq_floor(q, op), q->n_slots);
+        const uint32_t op = rm_random_below(&s->random, b->nm.n_ops),
+                       slot = rm_search_empty_slot(s, rm_seq_floor(q, op), q->n_slots);
         return slot != RM_EMPTY && rm_seq_insert(q, slot, op);
     }
     if (kind == 1) return rm_seq_remove(q, rm_search_full_slot(s));
@@ -70,7 +79,8 @@ static bool propose(bed *b)
     if (kind == 3) return rm_move_recompute(s, b->limit) > 0;
     if (kind == 4) return rm_move_forget(s) > 0;
     if (kind == 5) return rm_move_carry(s) > 0;
-    const uint32_t store = rm_random_below(&s->random, b->nm.n_stores), slot = rm_search_empty_slot(s, 0, q->n_slots);
+    const uint32_t store = rm_random_below(&s->random, b->nm.n_stores),
+                   slot = rm_search_empty_slot(s, 0, q->n_slots);
     return slot != RM_EMPTY && rm_seq_insert(q, slot, b->nm.n_ops + store);
 }
 
@@ -78,7 +88,8 @@ static bool propose(bed *b)
 static bool is_wanted(bed *b, int64_t peak)
 {
     const rm_seq *q = &b->s.q;
-    return rm_random_below(&b->s.random, 100) < (q->n_steps > 3 * b->nm.n_ops / 2 || peak > rm_seq_peak_kept(q) ? 20 : 80);
+    return rm_random_below(&b->s.random, 100) <
+           (q->n_steps > 3 * b->nm.n_ops / 2 || peak > rm_seq_peak_kept(q) ? 20 : 80);
 }
 
 static void one_move(bed *b, bool look)
@@ -89,7 +100,8 @@ static void one_move(bed *b, bool look)
         CHECK(s->q.n_edits == 0, "a refused move has edits");
         return;
     }
-    const int64_t excess = look ? rm_seq_excess(&s->q, b->limit, rm_profile_excess(&s->q.memory, b->limit)) : 0;
+    const int64_t excess =
+        look ? rm_seq_excess(&s->q, b->limit, rm_profile_excess(&s->q.memory, b->limit)) : 0;
     const int64_t peak = rm_seq_peak(&s->q);
     if (look) {
         compare(b, peak);
@@ -111,22 +123,32 @@ static void check_best(bed *b)
 {
     rm_search_save(&b->s);
     const remat_verdict v = judge(b, b->s.best, b->s.n_best);
-    CHECK(v.peak_bytes == b->s.best_peak && v.cost == b->s.best_cost, "best %" PRId64 " at %" PRId64 ", is %" PRId64 " at %" PRId64,
-          b->s.best_peak, b->s.best_cost, v.peak_bytes, v.cost);
+    CHECK(v.peak_bytes == b->s.best_peak && v.cost == b->s.best_cost,
+          "best %" PRId64 " at %" PRId64 ", is %" PRId64 " at %" PRId64, b->s.best_peak,
+          b->s.best_cost, v.peak_bytes, v.cost);
 }
 
 static void one_graph(remat_ctx *ctx, const char *source, int64_t n, bool fetches)
 {
     remat_graph *given = NULL, *graph = NULL;
     CHECK(remat_graph_load(ctx, source, &given) == REMAT_OK, "%s", remat_ctx_error(ctx));
-    CHECK(remat_graph_prepare(ctx, given, REMAT_DCE | REMAT_REPLAY_RANDOM, "roofline:h100", &graph) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(remat_graph_prepare(ctx, given, REMAT_DCE | REMAT_REPLAY_RANDOM, "roofline:h100",
+                              &graph) == REMAT_OK,
+          "%s", remat_ctx_error(ctx));
     const rm_mark mark = rm_scratch_mark(ctx);
     bed b = {.ctx = ctx, .graph = graph, .s.random = {case_seed}};
     rm_codes start = {0};
-    CHECK(rm_normal_of(ctx, graph, &b.nm) == REMAT_OK && rm_codes_keep_all(ctx, &b.nm, &start) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(rm_normal_of(ctx, graph, &b.nm) == REMAT_OK &&
+              rm_codes_keep_all(ctx, &b.nm, &start) == REMAT_OK,
+          "%s", remat_ctx_error(ctx));
     int64_t *transfer = rm_scratch(ctx, b.nm.n_stores, sizeof *transfer);
-    for (uint32_t s = 0; transfer && s < b.nm.n_stores; s++) CHECK(rm_transfer_cost(ctx, b.nm.bytes[s], &transfer[s]) == REMAT_OK, "%s", remat_ctx_error(ctx));
-    CHECK(rm_search_begin(ctx, &b.s, &b.nm, fetches ? transfer : NULL, &start, fetches ? 3 : 10) == REMAT_OK && b.s.q.ranges, "%s", remat_ctx_error(ctx));
+    for (uint32_t s = 0; transfer && s < b.nm.n_stores; s++)
+        CHECK(rm_transfer_cost(ctx, b.nm.bytes[s], &transfer[s]) == REMAT_OK, "%s",
+              remat_ctx_error(ctx));
+    CHECK(rm_search_begin(ctx, &b.s, &b.nm, fetches ? transfer : NULL, &start, fetches ? 3 : 10) ==
+                  REMAT_OK &&
+              b.s.q.ranges,
+          "%s", remat_ctx_error(ctx));
     b.codes = rm_scratch(ctx, b.s.q.n_slots, sizeof *b.codes);
     CHECK(b.codes && transfer, "no memory");
     b.limit = b.s.q.memory.max / 2;
@@ -158,6 +180,8 @@ int main(int argc, char **argv)
         one_graph(ctx, argv[i], n / 10, true);
     }
     remat_ctx_free(ctx);
-    printf("%" PRId64 " moves kept, %" PRId64 " undone, %" PRId64 " looked at, %" PRId64 " best states: all as the verifier says\n", n_kept, n_undone, n_looked_at, n_best);
+    printf("%" PRId64 " moves kept, %" PRId64 " undone, %" PRId64 " looked at, %" PRId64
+           " best states: all as the verifier says\n",
+           n_kept, n_undone, n_looked_at, n_best);
     return 0;
 }

@@ -1,11 +1,12 @@
-/* chain_brute.c: see chain_brute.h. A memory state is a number of 27 bits. There is always exactly one delta (B^l turns delta^l into
- * delta^(l-1)), and the stages that have been forwarded are always a prefix, so both are indices. */
+/* chain_brute.c: see chain_brute.h. A memory state is a number of 27 bits. There is always exactly
+ * one delta (B^l turns delta^l into delta^(l-1)), and the stages that have been forwarded are
+ * always a prefix, so both are indices. */
 #include "chain_brute.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct state { /* bit l of a mask is stage l */
+typedef struct state {    /* bit l of a mask is stage l */
     uint32_t a, abar;     /* stored */
     uint32_t lock;        /* Fck^i or Fall^i has run, B^i not yet */
     uint32_t delta, seen; /* delta^delta is stored; stages 1 .. seen have been forwarded */
@@ -13,8 +14,14 @@ typedef struct state { /* bit l of a mask is stage l */
 
 typedef uint32_t key;
 
-static key pack(state s) { return s.a | (s.abar | (s.lock | (s.delta | s.seen << 3) << 7) << 7) << 7; }
-static state unpack(key k) { return (state){k & 127, k >> 7 & 127, k >> 14 & 127, k >> 21 & 7, k >> 24 & 7}; }
+static key pack(state s)
+{
+    return s.a | (s.abar | (s.lock | (s.delta | s.seen << 3) << 7) << 7) << 7;
+}
+static state unpack(key k)
+{
+    return (state){k & 127, k >> 7 & 127, k >> 14 & 127, k >> 21 & 7, k >> 24 & 7};
+}
 static state beginning(uint32_t last) { return (state){.a = 1, .delta = last}; }
 
 /* keep^l is stored from the first forward of l to B^l. */
@@ -30,7 +37,8 @@ static int64_t stored(const remat_stage *stages, uint32_t last, state s)
 }
 
 /* Performs one operation of Table 1; false: its inputs are not there. */
-static bool perform(const remat_stage *stages, state *s, uint32_t kind, uint32_t l, int64_t in_memory, int64_t *memory, int64_t *time)
+static bool perform(const remat_stage *stages, state *s, uint32_t kind, uint32_t l,
+                    int64_t in_memory, int64_t *memory, int64_t *time)
 {
     const remat_stage *x = &stages[l];
     const uint32_t here = UINT32_C(1) << l, before = here >> 1;
@@ -67,7 +75,8 @@ static bool respects_locks(uint32_t *lock, uint32_t kind, uint32_t l)
 
 /* ---- judging ---- */
 
-brute_verdict brute_judge(const remat_stage *stages, uint32_t n_stages, const remat_step *steps, size_t n_steps)
+brute_verdict brute_judge(const remat_stage *stages, uint32_t n_stages, const remat_step *steps,
+                          size_t n_steps)
 {
     const brute_verdict bad = {false, -1, -1, REMAT_NONE, REMAT_NONE};
     state s = beginning(n_stages + 1);
@@ -75,8 +84,10 @@ brute_verdict brute_judge(const remat_stage *stages, uint32_t n_stages, const re
     for (uint32_t t = 0; t < n_steps; t++) {
         int64_t memory = 0, time = 0;
         const remat_step step = steps[t];
-        const bool known = step.kind >= REMAT_F_ALL && step.kind <= REMAT_B && step.index >= 1 && step.index <= n_stages + 1;
-        if (!known || !perform(stages, &s, step.kind, step.index, stored(stages, n_stages + 1, s), &memory, &time)) {
+        const bool known = step.kind >= REMAT_F_ALL && step.kind <= REMAT_B && step.index >= 1 &&
+                           step.index <= n_stages + 1;
+        if (!known || !perform(stages, &s, step.kind, step.index, stored(stages, n_stages + 1, s),
+                               &memory, &time)) {
             v = bad;
             v.first_bad_step = t;
             return v;
@@ -97,8 +108,15 @@ bool brute_is_persistent(const remat_step *steps, size_t n_steps)
 
 /* ---- Dijkstra, with a queue of lists by distance: distances are small integers ---- */
 
-typedef struct place { key k; uint32_t round; int64_t distance; } place; /* of the hash table; used if `round` is this round's */
-typedef struct entry { key k; uint32_t next; } entry;
+typedef struct place {
+    key k;
+    uint32_t round;
+    int64_t distance;
+} place; /* of the hash table; used if `round` is this round's */
+typedef struct entry {
+    key k;
+    uint32_t next;
+} entry;
 
 struct brute {
     place *places;
@@ -170,9 +188,11 @@ static void reach(brute *b, key k, int64_t distance)
     b->lists[d] = (uint32_t)++b->n_entries;
 }
 
-/* budget < 0: the distance is the peak; else it is the time of what has run before, within the budget: that every stage is forwarded once and
- * run backward once, never twice, goes without saying. */
-static void leave(brute *b, const remat_stage *stages, uint32_t last, brute_kind kind, int64_t budget, key k, int64_t distance)
+/* budget < 0: the distance is the peak; else it is the time of what has run before, within the
+ * budget: that every stage is forwarded once and run backward once, never twice, goes without
+ * saying. */
+static void leave(brute *b, const remat_stage *stages, uint32_t last, brute_kind kind,
+                  int64_t budget, key k, int64_t distance)
 {
     const state from = unpack(k);
     const int64_t in_memory = stored(stages, last, from);
@@ -184,16 +204,19 @@ static void leave(brute *b, const remat_stage *stages, uint32_t last, brute_kind
             if (!perform(stages, &s, op, l, in_memory, &memory, &time)) continue;
             if (kind != BRUTE_ALL && !respects_locks(&s.lock, op, l)) continue;
             if (kind == BRUTE_REVOLVE && op == REMAT_F_ALL) {
-                if (!perform(stages, &s, REMAT_B, l, stored(stages, last, s), &memory_b, &time_b)) continue;
+                if (!perform(stages, &s, REMAT_B, l, stored(stages, last, s), &memory_b, &time_b))
+                    continue;
                 respects_locks(&s.lock, REMAT_B, l);
                 if (memory_b > memory) memory = memory_b;
             }
             if (budget < 0) reach(b, pack(s), memory > distance ? memory : distance);
-            else if (memory <= budget) reach(b, pack(s), distance + (op == REMAT_B || from.seen < l ? 0 : time));
+            else if (memory <= budget)
+                reach(b, pack(s), distance + (op == REMAT_B || from.seen < l ? 0 : time));
         }
 }
 
-static int64_t search(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind, int64_t budget)
+static int64_t search(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
+                      int64_t budget)
 {
     const state begin = beginning(n_stages + 1);
     const int64_t first = stored(stages, n_stages + 1, begin);
@@ -214,17 +237,20 @@ static int64_t search(brute *b, const remat_stage *stages, uint32_t n_stages, br
 }
 
 /* Of all schedules: first the best persistent one, then whether any is better than that. */
-static int64_t best(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind, int64_t budget)
+static int64_t best(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
+                    int64_t budget)
 {
     b->limit = INT64_MAX;
-    const int64_t found = search(b, stages, n_stages, kind == BRUTE_ALL ? BRUTE_PERSISTENT : kind, budget);
+    const int64_t found =
+        search(b, stages, n_stages, kind == BRUTE_ALL ? BRUTE_PERSISTENT : kind, budget);
     if (kind != BRUTE_ALL) return found;
     if (found >= 0) b->limit = found;
     const int64_t better = search(b, stages, n_stages, BRUTE_ALL, budget);
     return better >= 0 ? better : found;
 }
 
-int64_t brute_cost(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind, int64_t budget)
+int64_t brute_cost(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
+                   int64_t budget)
 {
     int64_t once = 0;
     for (uint32_t l = 1; l <= n_stages + 1; l++) once += stages[l].tf + stages[l].tb;
@@ -232,36 +258,47 @@ int64_t brute_cost(brute *b, const remat_stage *stages, uint32_t n_stages, brute
     return more < 0 ? -1 : once + more;
 }
 
-int64_t brute_peak(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind) { return best(b, stages, n_stages, kind, -1); }
+int64_t brute_peak(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind)
+{
+    return best(b, stages, n_stages, kind, -1);
+}
 
 /* ---- random chains and schedules ---- */
 
 uint32_t random_chain(random_source *r, unsigned flags, remat_stage stages[BRUTE_STAGES + 2])
 {
-    const bool spiky = random_chance(r, 40); /* where floating activations pay: long, activations of all sizes, abar no larger */
-    const uint32_t n = spiky ? BRUTE_STAGES - random_below(r, 2) : 1 + random_below(r, BRUTE_STAGES);
-    const uint32_t widest = spiky ? 6 : 1 + random_below(r, 6), slowest = random_chance(r, 20) ? 1 : 9;
+    const bool spiky = random_chance(
+        r, 40); /* where floating activations pay: long, activations of all sizes, abar no larger */
+    const uint32_t n =
+        spiky ? BRUTE_STAGES - random_below(r, 2) : 1 + random_below(r, BRUTE_STAGES);
+    const uint32_t widest = spiky ? 6 : 1 + random_below(r, 6),
+                   slowest = random_chance(r, 20) ? 1 : 9;
     memset(stages, 0, (BRUTE_STAGES + 2) * sizeof *stages);
     for (uint32_t l = 0; l <= n + 1; l++) {
         remat_stage *s = &stages[l];
         const bool loss = l == n + 1;
         s->name = "";
         if (!loss) {
-            s->a = random_below(r, flags & CHAIN_FALLING && l ? (uint32_t)stages[l - 1].a + 1 : widest + 1);
+            s->a = random_below(r, flags & CHAIN_FALLING && l ? (uint32_t)stages[l - 1].a + 1
+                                                              : widest + 1);
             s->delta = flags & CHAIN_FREE_DELTA ? random_below(r, widest + 1) : s->a;
         }
         if (l == 0 || (loss && !(flags & CHAIN_LOSS))) continue;
         s->abar = s->a + (random_chance(r, spiky ? 80 : 30) ? 0 : random_below(r, 7));
-        if (flags & CHAIN_SMALL_ABAR && random_chance(r, 50)) s->abar = random_below(r, (uint32_t)s->a + 1);
+        if (flags & CHAIN_SMALL_ABAR && random_chance(r, 50))
+            s->abar = random_below(r, (uint32_t)s->a + 1);
         s->tf = flags & CHAIN_ZERO_TIMES && random_chance(r, 40) ? 0 : random_below(r, slowest + 1);
         s->tb = flags & CHAIN_ZERO_TIMES && random_chance(r, 40) ? 0 : random_below(r, slowest + 1);
-        if (flags & CHAIN_OVERHEADS) s->of = random_chance(r, 50) ? random_below(r, 7) : 0, s->ob = random_chance(r, 50) ? random_below(r, 7) : 0;
+        if (flags & CHAIN_OVERHEADS)
+            s->of = random_chance(r, 50) ? random_below(r, 7) : 0,
+            s->ob = random_chance(r, 50) ? random_below(r, 7) : 0;
         if (flags & CHAIN_KEEP) s->keep = random_chance(r, 60) ? random_below(r, 5) : 0;
     }
     return n;
 }
 
-static bool try_step(const remat_stage *stages, state *s, uint32_t kind, uint32_t l, remat_step *steps, size_t *n)
+static bool try_step(const remat_stage *stages, state *s, uint32_t kind, uint32_t l,
+                     remat_step *steps, size_t *n)
 {
     int64_t memory, time;
     if (!perform(stages, s, kind, l, 0, &memory, &time)) return false;
@@ -269,7 +306,8 @@ static bool try_step(const remat_stage *stages, state *s, uint32_t kind, uint32_
     return true;
 }
 
-size_t random_chain_steps(random_source *r, const remat_stage *stages, uint32_t n_stages, remat_step *steps, size_t capacity)
+size_t random_chain_steps(random_source *r, const remat_stage *stages, uint32_t n_stages,
+                          remat_step *steps, size_t capacity)
 {
     const uint32_t last = n_stages + 1;
     state s = beginning(last);
@@ -277,15 +315,19 @@ size_t random_chain_steps(random_source *r, const remat_stage *stages, uint32_t 
     const size_t wander = random_below(r, (uint32_t)capacity - 150);
     for (size_t tries = 0; tries < wander && s.delta; tries++) {
         const uint32_t l = 1 + random_below(r, last), kind = REMAT_F_ALL + random_below(r, 4);
-        if (kind != REMAT_F_NONE || l > 1) try_step(stages, &s, kind, l, steps, &n); /* without a^0 there is no end */
+        if (kind != REMAT_F_NONE || l > 1)
+            try_step(stages, &s, kind, l, steps, &n); /* without a^0 there is no end */
     }
     while (s.delta) { /* at most a step for every stage below, and B */
         const uint32_t d = s.delta;
         if (try_step(stages, &s, REMAT_B, d, steps, &n)) continue;
         uint32_t l = d;
         while (!((s.a | s.abar) >> (l - 1) & 1)) l--;
-        const uint32_t kind = l == d || random_chance(r, 20) ? REMAT_F_ALL : l == 1 || random_chance(r, 50) ? REMAT_F_CK : REMAT_F_NONE;
-        if (!try_step(stages, &s, kind, l, steps, &n)) try_step(stages, &s, REMAT_F_CK, l, steps, &n);
+        const uint32_t kind = l == d || random_chance(r, 20)   ? REMAT_F_ALL
+                              : l == 1 || random_chance(r, 50) ? REMAT_F_CK
+                                                               : REMAT_F_NONE;
+        if (!try_step(stages, &s, kind, l, steps, &n))
+            try_step(stages, &s, REMAT_F_CK, l, steps, &n);
     }
     return n;
 }

@@ -37,11 +37,13 @@ naive_graph *naive_from(const remat_graph *graph)
         op->pinned = remat_graph_op_get(graph, i, REMAT_OP_PINNED) == 1;
         for (uint32_t k = 0; k < op->n_out; k++) g->values[op->out[k]].producer = i;
     }
-    for (uint32_t v = 0; v < g->n_values; v++) { /* an alias names an earlier value, whose root is known by now */
+    for (uint32_t v = 0; v < g->n_values;
+         v++) { /* an alias names an earlier value, whose root is known by now */
         const int64_t alias = remat_graph_value_get(graph, v, REMAT_VALUE_ALIAS);
         g->values[v].root = alias == REMAT_ABSENT ? v : g->values[alias].root;
         g->values[v].bytes = remat_graph_value_get(graph, v, REMAT_VALUE_STORAGE);
-        if (g->values[v].root == v && g->values[v].producer == REMAT_NONE) g->resident_bytes += g->values[v].bytes;
+        if (g->values[v].root == v && g->values[v].producer == REMAT_NONE)
+            g->resident_bytes += g->values[v].bytes;
     }
     const uint32_t *outputs = remat_graph_outputs(graph, &g->n_outputs);
     g->outputs = copy(outputs, g->n_outputs);
@@ -77,10 +79,18 @@ static size_t maker(const schedule *s, uint32_t value, size_t now)
     return SIZE_MAX;
 }
 
-static bool resident(const naive_graph *g, uint32_t value) { return g->values[value].producer == REMAT_NONE; }
+static bool resident(const naive_graph *g, uint32_t value)
+{
+    return g->values[value].producer == REMAT_NONE;
+}
 
-/* A storage instance: the value that owns it and the step that made it. No storage: bytes that are resident anyway. */
-typedef struct instance { bool exists; uint32_t value; size_t birth; } instance;
+/* A storage instance: the value that owns it and the step that made it. No storage: bytes that are
+ * resident anyway. */
+typedef struct instance {
+    bool exists;
+    uint32_t value;
+    size_t birth;
+} instance;
 
 /* What storage does the newest instance of `value` before step `now` refer to? */
 static instance storage_of(const schedule *s, uint32_t value, size_t now)
@@ -89,12 +99,15 @@ static instance storage_of(const schedule *s, uint32_t value, size_t now)
     if (resident(g, value)) return (instance){.exists = false};
     const size_t made = maker(s, value, now);
     assert(made != SIZE_MAX);
-    if (g->values[value].root == value) return (instance){.exists = true, .value = value, .birth = made};
+    if (g->values[value].root == value)
+        return (instance){.exists = true, .value = value, .birth = made};
     const naive_op *op = &g->ops[g->values[value].producer];
     for (uint32_t k = 0; k < op->n_in; k++) /* the first input of the same root */
-        if (g->values[op->in[k]].root == g->values[value].root) return storage_of(s, op->in[k], made);
+        if (g->values[op->in[k]].root == g->values[value].root)
+            return storage_of(s, op->in[k], made);
     for (uint32_t k = 0; op->out[k] != value; k++) /* else an earlier output of the same run */
-        if (g->values[op->out[k]].root == g->values[value].root) return storage_of(s, op->out[k], made + 1);
+        if (g->values[op->out[k]].root == g->values[value].root)
+            return storage_of(s, op->out[k], made + 1);
     assert(false); /* a graph that has this alias is refused */
     return (instance){.exists = false};
 }
@@ -120,8 +133,10 @@ static bool step_is_fine(const schedule *s, size_t now)
     const naive_graph *g = s->g;
     const remat_step x = s->steps[now];
     if (x.kind == REMAT_OFFLOAD || x.kind == REMAT_FETCH) {
-        if (x.index >= g->n_values || resident(g, x.index) || g->values[x.index].root != x.index) return false;
-        return x.kind == REMAT_OFFLOAD ? maker(s, x.index, now) != SIZE_MAX : offloaded_before(s, x.index, now);
+        if (x.index >= g->n_values || resident(g, x.index) || g->values[x.index].root != x.index)
+            return false;
+        return x.kind == REMAT_OFFLOAD ? maker(s, x.index, now) != SIZE_MAX
+                                       : offloaded_before(s, x.index, now);
     }
     if (x.kind != REMAT_RUN || x.index >= g->n_ops) return false;
     const naive_op *op = &g->ops[x.index];
@@ -143,10 +158,14 @@ static int64_t transfer_cost(int64_t bytes, int64_t bandwidth)
     return (int64_t)((scaled + bandwidth - 1) / bandwidth);
 }
 
-typedef struct life { instance of; size_t last; } life;
+typedef struct life {
+    instance of;
+    size_t last;
+} life;
 
 /* The storage `x` is needed at step `t`. */
-static void needed(life *lives, const size_t *first_life, const naive_graph *g, instance x, const remat_step *steps, size_t t)
+static void needed(life *lives, const size_t *first_life, const naive_graph *g, instance x,
+                   const remat_step *steps, size_t t)
 {
     if (!x.exists) return;
     size_t i = first_life[x.birth];
@@ -156,7 +175,8 @@ static void needed(life *lives, const size_t *first_life, const naive_graph *g, 
     if (lives[i].last < t) lives[i].last = t;
 }
 
-naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t n_steps, int64_t bandwidth)
+naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t n_steps,
+                          int64_t bandwidth)
 {
     const schedule s = {g, steps};
     naive_verdict verdict = {.valid = false, .first_bad_step = REMAT_NONE, .peak_step = REMAT_NONE};
@@ -173,7 +193,8 @@ naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t 
     size_t *first_life = zeroed(n_steps, sizeof *first_life);
     for (size_t t = 0; t < n_steps; t++) {
         first_life[t] = n_lives;
-        n_lives += steps[t].kind == REMAT_RUN ? g->ops[steps[t].index].n_out : steps[t].kind == REMAT_FETCH;
+        n_lives += steps[t].kind == REMAT_RUN ? g->ops[steps[t].index].n_out
+                                              : steps[t].kind == REMAT_FETCH;
     }
     life *lives = zeroed(n_lives, sizeof *lives);
     for (size_t t = 0; t < n_steps; t++) {
@@ -184,18 +205,23 @@ naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t 
             needed(lives, first_life, g, storage_of(&s, x.index, t), steps, t);
         } else {
             const naive_op *op = &g->ops[x.index];
-            for (uint32_t k = 0; k < op->n_in; k++) needed(lives, first_life, g, storage_of(&s, op->in[k], t), steps, t);
+            for (uint32_t k = 0; k < op->n_in; k++)
+                needed(lives, first_life, g, storage_of(&s, op->in[k], t), steps, t);
             for (uint32_t k = 0; k < op->n_out; k++)
-                if (g->values[op->out[k]].root == op->out[k]) needed(lives, first_life, g, storage_of(&s, op->out[k], t + 1), steps, t);
+                if (g->values[op->out[k]].root == op->out[k])
+                    needed(lives, first_life, g, storage_of(&s, op->out[k], t + 1), steps, t);
         }
     }
     for (uint32_t k = 0; k < g->n_outputs; k++)
-        if (n_steps) needed(lives, first_life, g, storage_of(&s, g->outputs[k], n_steps), steps, n_steps - 1);
+        if (n_steps)
+            needed(lives, first_life, g, storage_of(&s, g->outputs[k], n_steps), steps,
+                   n_steps - 1);
 
     verdict.memory = zeroed(n_steps, sizeof *verdict.memory);
     for (size_t i = 0; i < n_lives; i++)
         if (lives[i].of.exists)
-            for (size_t t = lives[i].of.birth; t <= lives[i].last; t++) verdict.memory[t] += g->values[lives[i].of.value].bytes;
+            for (size_t t = lives[i].of.birth; t <= lives[i].last; t++)
+                verdict.memory[t] += g->values[lives[i].of.value].bytes;
     verdict.peak_bytes = g->resident_bytes;
     for (size_t t = 0; t < n_steps; t++) {
         const remat_step x = steps[t];
@@ -205,7 +231,8 @@ naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t 
             verdict.cost += g->ops[x.index].cost;
         } else {
             verdict.cost += transfer_cost(g->values[x.index].bytes, bandwidth);
-            if (x.kind == REMAT_OFFLOAD && !offloaded_before(&s, x.index, t)) verdict.host_bytes += g->values[x.index].bytes;
+            if (x.kind == REMAT_OFFLOAD && !offloaded_before(&s, x.index, t))
+                verdict.host_bytes += g->values[x.index].bytes;
         }
         if (verdict.peak_step == REMAT_NONE || verdict.memory[t] > verdict.peak_bytes) {
             verdict.peak_bytes = verdict.memory[t];

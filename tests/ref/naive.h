@@ -1,8 +1,9 @@
 /* naive.h: the model of docs/model.md a third time, by the definition and nothing else.
  *
- * Every question is answered by scanning the schedule: "which run made what this step reads?" walks back from the step;
- * "until when is this storage needed?" looks at every read. O(steps * steps), no clever state, no code shared with src/.
- * Tests hold the verifier and the simulator against it. */
+ * Every question is answered by scanning the schedule: "which run made what this step reads?" walks
+ * back from the step; "until when is this storage needed?" looks at every read. O(steps * steps),
+ * no clever state, no code shared with src/. Tests hold the verifier and the simulator against it.
+ */
 #ifndef NAIVE_H
 #define NAIVE_H
 
@@ -40,7 +41,8 @@ typedef struct naive_verdict {
 naive_graph *naive_from(const remat_graph *graph);
 void naive_free(naive_graph *g);
 /* `bandwidth`: as the option of that name. Release with naive_release. */
-naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t n_steps, int64_t bandwidth);
+naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t n_steps,
+                          int64_t bandwidth);
 void naive_release(naive_verdict *verdict);
 
 #endif

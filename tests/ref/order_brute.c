@@ -13,26 +13,32 @@ typedef struct search {
     const uint32_t *order;
     int64_t budget;
     const int64_t *transfer;
-    uint32_t places; /* positions within a turn, if there are turns: pass * n_ops + the next op that may run; else 1 */
-    uint32_t in[BRUTE_MOST_OPS], out[BRUTE_MOST_OPS], stale[BRUTE_MOST_OPS], outputs; /* sets of storages */
+    uint32_t places; /* positions within a turn, if there are turns: pass * n_ops + the next op that
+                        may run; else 1 */
+    uint32_t in[BRUTE_MOST_OPS], out[BRUTE_MOST_OPS], stale[BRUTE_MOST_OPS],
+        outputs;                                 /* sets of storages */
     uint32_t last_pinned_before[BRUTE_MOST_OPS]; /* sets of ops: pinned ones that go first */
-    uint32_t floats;       /* in a fixed order: set of ops that have no place in it */
-    uint32_t n_bits;       /* of `there`: storages, then flags */
-    int64_t *best;         /* by state */
+    uint32_t floats; /* in a fixed order: set of ops that have no place in it */
+    uint32_t n_bits; /* of `there`: storages, then flags */
+    int64_t *best;   /* by state */
     entry *heap;
     size_t n, room;
 } search;
 
-/* A view that costs nothing and reads several storages has no place in the order of first runs (docs/bound.md). */
+/* A view that costs nothing and reads several storages has no place in the order of first runs
+ * (docs/bound.md). */
 static bool floats_freely(const rm_normal *nm, uint32_t op)
 {
-    return nm->cost[op] == 0 && nm->workspace[op] == 0 && !nm->pinned[op] && rm_is_view_op(nm->g, nm->op[op]);
+    return nm->cost[op] == 0 && nm->workspace[op] == 0 && !nm->pinned[op] &&
+           rm_is_view_op(nm->g, nm->op[op]);
 }
 
 static bool is_dead(const rm_normal *nm, uint32_t op)
 {
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-        if (nm->is_output[nm->out[k]] || nm->reader_begin[nm->out[k]] < nm->reader_begin[nm->out[k] + 1]) return false;
+        if (nm->is_output[nm->out[k]] ||
+            nm->reader_begin[nm->out[k]] < nm->reader_begin[nm->out[k] + 1])
+            return false;
     return true;
 }
 
@@ -55,7 +61,8 @@ static void offer(search *s, uint32_t ran, uint32_t there, int64_t cost)
         if (!s->heap) abort();
     }
     size_t at = s->n++;
-    for (; at && s->heap[(at - 1) / 2].cost > cost; at = (at - 1) / 2) s->heap[at] = s->heap[(at - 1) / 2];
+    for (; at && s->heap[(at - 1) / 2].cost > cost; at = (at - 1) / 2)
+        s->heap[at] = s->heap[(at - 1) / 2];
     s->heap[at] = (entry){cost, state};
 }
 
@@ -108,20 +115,24 @@ static void run(search *s, uint32_t ran, uint32_t there, uint32_t op, int64_t co
     const rm_normal *nm = s->nm;
     const uint32_t all_ran = s->places > 1 ? ran / s->places : ran;
     const bool floats = s->floats >> op & 1, again = floats || has_run(s, all_ran, op);
-    if (s->places > 1 && again && (ran % s->places % nm->n_ops > op || all_ran == nm->n_ops)) return; /* no turn behind the last first run */
+    if (s->places > 1 && again && (ran % s->places % nm->n_ops > op || all_ran == nm->n_ops))
+        return; /* no turn behind the last first run */
     if ((s->in[op] & ~there) || (again ? nm->pinned[op] : !may_be_first(s, all_ran, op))) return;
     const uint32_t with = there | s->out[op];
     if (nm->resident_bytes + bytes_of(nm, with) + nm->workspace[op] > s->budget) return;
-    offer(s, next_ran(s, ran, op, again), with & ~(s->stale[op] & ~s->out[op]), cost + nm->cost[op]);
+    offer(s, next_ran(s, ran, op, again), with & ~(s->stale[op] & ~s->out[op]),
+          cost + nm->cost[op]);
 }
 
 static void fetch(search *s, uint32_t ran, uint32_t there, uint32_t store, int64_t cost)
 {
     const rm_normal *nm = s->nm;
-    if (nm->g->root[nm->value[store]] != nm->value[store] || !has_run(s, ran, nm->producer[store])) return;
+    if (nm->g->root[nm->value[store]] != nm->value[store] || !has_run(s, ran, nm->producer[store]))
+        return;
     uint32_t with = there | 1u << store;
     if (nm->resident_bytes + bytes_of(nm, with) > s->budget) return;
-    for (uint32_t j = nm->token_begin[store]; j < nm->token_begin[store + 1]; j++) with &= ~(1u << nm->tokens[j]);
+    for (uint32_t j = nm->token_begin[store]; j < nm->token_begin[store + 1]; j++)
+        with &= ~(1u << nm->tokens[j]);
     offer(s, ran, with, cost + s->transfer[store]);
 }
 
@@ -130,7 +141,8 @@ static void list_sets(search *s)
     const rm_normal *nm = s->nm;
     uint32_t pinned = 0;
     for (uint32_t op = 0; op < nm->n_ops; op++) {
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) s->in[op] |= 1u << nm->in[k];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            s->in[op] |= 1u << nm->in[k];
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             s->out[op] |= 1u << nm->out[k];
             for (uint32_t j = nm->token_begin[nm->out[k]]; j < nm->token_begin[nm->out[k] + 1]; j++)
@@ -155,7 +167,9 @@ static int64_t least_cost(search s)
 {
     const rm_normal *nm = s.nm;
     list_sets(&s);
-    const size_t n_ran = s.places > 1 ? (size_t)nm->n_ops * s.places + 1 : s.order ? (size_t)nm->n_ops + 1 : (size_t)1 << nm->n_ops;
+    const size_t n_ran = s.places > 1 ? (size_t)nm->n_ops * s.places + 1
+                         : s.order    ? (size_t)nm->n_ops + 1
+                                      : (size_t)1 << nm->n_ops;
     const size_t n_states = n_ran << s.n_bits;
     s.best = malloc(n_states * sizeof *s.best);
     if (!s.best) abort();
@@ -172,8 +186,10 @@ static int64_t least_cost(search s)
         }
         for (uint32_t x = 0; x < nm->n_stores; x++)
             if (there >> x & 1) offer(&s, ran, there & ~(1u << x), at.cost);
-        if (s.places > 1 && ran + 1 < n_ran && ran % s.places / nm->n_ops + 1 < s.places / nm->n_ops) /* the next pass of the turn */
-            offer(&s, ran / s.places * s.places + (ran % s.places / nm->n_ops + 1) * nm->n_ops, there, at.cost);
+        if (s.places > 1 && ran + 1 < n_ran &&
+            ran % s.places / nm->n_ops + 1 < s.places / nm->n_ops) /* the next pass of the turn */
+            offer(&s, ran / s.places * s.places + (ran % s.places / nm->n_ops + 1) * nm->n_ops,
+                  there, at.cost);
         for (uint32_t x = 0; x < nm->n_stores && s.transfer; x++) fetch(&s, ran, there, x, at.cost);
         for (uint32_t op = 0; op < nm->n_ops; op++) run(&s, ran, there, op, at.cost);
     }
@@ -182,14 +198,19 @@ static int64_t least_cost(search s)
     return least;
 }
 
-int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes, const int64_t *transfer)
+int64_t brute_least_cost(const rm_normal *nm, const uint32_t *order, int64_t budget_bytes,
+                         const int64_t *transfer)
 {
-    return least_cost((search){.nm = nm, .order = order, .budget = budget_bytes, .transfer = transfer, .places = 1});
+    return least_cost((search){
+        .nm = nm, .order = order, .budget = budget_bytes, .transfer = transfer, .places = 1});
 }
 
 int64_t brute_least_cost_in_turns(const rm_normal *nm, uint32_t splits, int64_t budget_bytes)
 {
     uint32_t order[BRUTE_MOST_OPS];
     for (uint32_t op = 0; op < nm->n_ops; op++) order[op] = op;
-    return least_cost((search){.nm = nm, .order = order, .budget = budget_bytes, .places = splits * nm->n_ops + (nm->n_ops == 1)});
+    return least_cost((search){.nm = nm,
+                               .order = order,
+                               .budget = budget_bytes,
+                               .places = splits * nm->n_ops + (nm->n_ops == 1)});
 }

@@ -13,7 +13,10 @@ uint64_t random_next(random_source *r) /* splitmix64 */
     return x ^ (x >> 31);
 }
 
-uint32_t random_below(random_source *r, uint32_t n) { return n ? (uint32_t)(random_next(r) % n) : 0; }
+uint32_t random_below(random_source *r, uint32_t n)
+{
+    return n ? (uint32_t)(random_next(r) % n) : 0;
+}
 bool random_chance(random_source *r, uint32_t percent) { return random_below(r, 100) < percent; }
 
 /* ---- graphs ---- */
@@ -23,9 +26,9 @@ enum { MAX_VALUES = 400, MAX_IN = 6, MAX_OUT = 4, MAX_EARLY = 4 };
 typedef struct state {
     remat_builder *b;
     random_source *r;
-    int64_t unit;                /* all sizes are multiples of it */
-    uint32_t root[MAX_VALUES];   /* by value */
-    uint32_t known[MAX_VALUES];  /* the values that ops may read, in the order they are made */
+    int64_t unit;               /* all sizes are multiples of it */
+    uint32_t root[MAX_VALUES];  /* by value */
+    uint32_t known[MAX_VALUES]; /* the values that ops may read, in the order they are made */
     uint32_t n_values, n_known;
     uint32_t early[MAX_EARLY], n_early; /* made by no op yet, though their index is low */
     uint32_t early_views[MAX_EARLY], n_early_views;
@@ -43,15 +46,18 @@ static uint32_t add_value(state *s)
     snprintf(name, sizeof name, "v%u", s->n_values);
     const int64_t size = random_bytes(s);
     const uint32_t v = remat_builder_value(s->b, random_chance(s->r, 80) ? name : NULL, size);
-    if (random_chance(s->r, 20)) remat_builder_value_set(s->b, v, REMAT_VALUE_STORAGE, size + random_bytes(s));
-    if (random_chance(s->r, 30)) remat_builder_value_tensor(s->b, v, "float32", (const int64_t[]){size / 4, 1}, 2);
+    if (random_chance(s->r, 20))
+        remat_builder_value_set(s->b, v, REMAT_VALUE_STORAGE, size + random_bytes(s));
+    if (random_chance(s->r, 30))
+        remat_builder_value_tensor(s->b, v, "float32", (const int64_t[]){size / 4, 1}, 2);
     s->root[s->n_values++] = v;
     return v;
 }
 
 static uint32_t add_view(state *s, uint32_t base)
 {
-    const uint32_t v = remat_builder_view(s->b, NULL, random_bytes(s) * (random_chance(s->r, 15) ? 10 : 1), base);
+    const uint32_t v =
+        remat_builder_view(s->b, NULL, random_bytes(s) * (random_chance(s->r, 15) ? 10 : 1), base);
     s->root[s->n_values++] = s->root[base];
     return v;
 }
@@ -63,14 +69,20 @@ static void add_op(state *s, uint32_t index, uint32_t n_ops)
     const uint32_t known = s->n_known, recent = known < 6 ? known : 6;
     if (known)
         for (uint32_t n = random_below(r, 4); n_in < n;)
-            in[n_in++] = s->known[random_chance(r, 60) ? known - 1 - random_below(r, recent) : random_below(r, known)];
+            in[n_in++] = s->known[random_chance(r, 60) ? known - 1 - random_below(r, recent)
+                                                       : random_below(r, known)];
     if (n_in && random_chance(r, 10)) in[n_in] = in[random_below(r, n_in)], n_in++;
-    const uint32_t wanted = random_chance(r, 6) ? 0 : random_chance(r, 75) ? 1 : 2 + random_below(r, 2);
+    const uint32_t wanted = random_chance(r, 6)    ? 0
+                            : random_chance(r, 75) ? 1
+                                                   : 2 + random_below(r, 2);
     const bool all_views = n_in && random_chance(r, 22);
     while (n_out < wanted) {
-        if (n_in && (all_views || random_chance(r, 12))) { /* declared on the input or on its root; both mean the same */
+        if (n_in &&
+            (all_views ||
+             random_chance(r, 12))) { /* declared on the input or on its root; both mean the same */
             const uint32_t base = in[random_below(r, n_in)];
-            if (s->n_early_views && s->root[s->early_views[s->n_early_views - 1]] == s->root[base]) out[n_out] = s->early_views[--s->n_early_views];
+            if (s->n_early_views && s->root[s->early_views[s->n_early_views - 1]] == s->root[base])
+                out[n_out] = s->early_views[--s->n_early_views];
             else out[n_out] = add_view(s, random_chance(r, 60) ? base : s->root[base]);
         } else if (n_out && random_chance(r, 15)) {
             out[n_out] = add_view(s, out[random_below(r, n_out)]);
@@ -84,19 +96,29 @@ static void add_op(state *s, uint32_t index, uint32_t n_ops)
     for (uint32_t k = 0; k < n_out; k++) s->known[s->n_known++] = out[k];
     char name[16];
     snprintf(name, sizeof name, "op%u", index);
-    const uint32_t op = remat_builder_op(s->b, random_chance(r, 90) ? name : NULL, in, n_in, out, n_out);
-    if (random_chance(r, 85)) remat_builder_op_set(s->b, op, REMAT_OP_COST, random_chance(r, 15) ? 0 : random_below(r, 30));
-    if (random_chance(r, 50)) remat_builder_op_set(s->b, op, REMAT_OP_FLOPS, (int64_t)random_below(r, 1000000) * random_below(r, 1000));
+    const uint32_t op =
+        remat_builder_op(s->b, random_chance(r, 90) ? name : NULL, in, n_in, out, n_out);
+    if (random_chance(r, 85))
+        remat_builder_op_set(s->b, op, REMAT_OP_COST,
+                             random_chance(r, 15) ? 0 : random_below(r, 30));
+    if (random_chance(r, 50))
+        remat_builder_op_set(s->b, op, REMAT_OP_FLOPS,
+                             (int64_t)random_below(r, 1000000) * random_below(r, 1000));
     if (random_chance(r, 20)) remat_builder_op_set(s->b, op, REMAT_OP_WORKSPACE, random_bytes(s));
     if (random_chance(r, 8)) remat_builder_op_set(s->b, op, REMAT_OP_PINNED, 1);
     if (random_chance(r, 60)) remat_builder_op_set(s->b, op, REMAT_OP_CLASS, random_below(r, 4));
     if (random_chance(r, 5)) remat_builder_op_set(s->b, op, REMAT_OP_CLASS, REMAT_CLASS_RANDOM);
     if (random_chance(r, 30)) remat_builder_op_set(s->b, op, REMAT_OP_REPLAY, 1);
-    if (random_chance(r, n_in == 1 && n_out == 1 ? 40 : 10)) remat_builder_op_target(s->b, op, random_chance(r, 80) ? "aten.detach.default" : "aten.mm.default");
-    if (n_ops % 3) remat_builder_op_set(s->b, op, REMAT_OP_PHASE, index * 2 < n_ops ? REMAT_FORWARD : REMAT_BACKWARD);
+    if (random_chance(r, n_in == 1 && n_out == 1 ? 40 : 10))
+        remat_builder_op_target(s->b, op,
+                                random_chance(r, 80) ? "aten.detach.default" : "aten.mm.default");
+    if (n_ops % 3)
+        remat_builder_op_set(s->b, op, REMAT_OP_PHASE,
+                             index * 2 < n_ops ? REMAT_FORWARD : REMAT_BACKWARD);
 }
 
-/* A view that no op made would be a resident alias of a value that some op may make: one last op makes what is left. */
+/* A view that no op made would be a resident alias of a value that some op may make: one last op
+ * makes what is left. */
 static void finish_early(state *s)
 {
     while (s->n_early_views) {
@@ -108,11 +130,14 @@ static void finish_early(state *s)
 
 remat_graph *random_graph(remat_ctx *ctx, random_source *r)
 {
-    state s = {.b = remat_builder_new(ctx, "random"), .r = r, .unit = random_chance(r, 90) ? 1 : (int64_t)1 << 40};
+    state s = {.b = remat_builder_new(ctx, "random"),
+               .r = r,
+               .unit = random_chance(r, 90) ? 1 : (int64_t)1 << 40};
     if (!s.b) return NULL;
     const uint32_t n_residents = random_below(r, 4);
     for (uint32_t i = 0; i < n_residents; i++) {
-        const uint32_t v = i && random_chance(r, 10) ? add_view(&s, random_below(r, i)) : add_value(&s);
+        const uint32_t v =
+            i && random_chance(r, 10) ? add_view(&s, random_below(r, i)) : add_value(&s);
         remat_builder_value_set(s.b, v, REMAT_VALUE_KIND, random_below(r, 5));
         s.known[s.n_known++] = v;
     }
@@ -120,7 +145,9 @@ remat_graph *random_graph(remat_ctx *ctx, random_source *r)
     const uint32_t n_early = s.n_early;
     for (uint32_t i = 0; i < n_early; i++)
         if (random_chance(r, 50)) s.early_views[s.n_early_views++] = add_view(&s, s.early[i]);
-    const uint32_t n_ops = random_chance(r, 3) ? 60 : random_chance(r, 1) ? 0 : 1 + random_below(r, 14);
+    const uint32_t n_ops = random_chance(r, 3)   ? 60
+                           : random_chance(r, 1) ? 0
+                                                 : 1 + random_below(r, 14);
     for (uint32_t i = 0; i < n_ops; i++) add_op(&s, i, n_ops);
     finish_early(&s);
     for (uint32_t v = 0; v < s.n_values; v++)
@@ -139,7 +166,8 @@ remat_graph *random_training_graph(remat_ctx *ctx, random_source *r)
                    most = 1 + random_below(r, 4);
     const bool shrinks = random_chance(r, 50);
     if (random_chance(r, 30))
-        values[n_values] = roots[n_values] = remat_builder_value(b, "w", 1 + random_below(r, 3)), n_values++;
+        values[n_values] = roots[n_values] = remat_builder_value(b, "w", 1 + random_below(r, 3)),
+        n_values++;
     for (uint32_t op = 0; op < n_ops; op++) {
         uint32_t in[3], out[3], n_in = 0, n_out = 0;
         const bool forward = op < n_forward;
@@ -147,18 +175,26 @@ remat_graph *random_training_graph(remat_ctx *ctx, random_source *r)
             const uint32_t recent = n_values < 3 ? n_values : 3;
             const bool late = random_chance(r, forward ? 80 : shrinks ? 60 : 0);
             in[n_in] =
-                values[late ? n_values - 1 - random_below(r, forward ? recent : n_values / 2 + 1) : random_below(r, n_values)];
+                values[late ? n_values - 1 - random_below(r, forward ? recent : n_values / 2 + 1)
+                            : random_below(r, n_values)];
         }
-        const uint32_t wanted = n_stores >= 9 ? 1 : random_chance(r, 75) ? 1 : 2 + random_below(r, 2);
+        const uint32_t wanted = n_stores >= 9          ? 1
+                                : random_chance(r, 75) ? 1
+                                                       : 2 + random_below(r, 2);
         while (n_out < wanted) {
             const uint32_t v = remat_builder_value(
-                b, NULL, random_chance(r, 8) ? 0 : 1 + random_below(r, most) + (shrinks && forward ? n_forward - op : 0));
+                b, NULL,
+                random_chance(r, 8)
+                    ? 0
+                    : 1 + random_below(r, most) + (shrinks && forward ? n_forward - op : 0));
             values[n_values] = roots[n_values] = v, n_values++, n_stores++;
             out[n_out++] = v;
         }
         const uint32_t at = remat_builder_op(b, NULL, in, n_in, out, n_out);
-        remat_builder_op_set(b, at, REMAT_OP_COST, random_chance(r, 5) ? 0 : 1 + random_below(r, 9));
-        if (random_chance(r, forward ? 5 : 40)) remat_builder_op_set(b, at, REMAT_OP_WORKSPACE, random_below(r, 6));
+        remat_builder_op_set(b, at, REMAT_OP_COST,
+                             random_chance(r, 5) ? 0 : 1 + random_below(r, 9));
+        if (random_chance(r, forward ? 5 : 40))
+            remat_builder_op_set(b, at, REMAT_OP_WORKSPACE, random_below(r, 6));
         if (random_chance(r, 6)) remat_builder_op_set(b, at, REMAT_OP_PINNED, 1);
         if (random_chance(r, 20)) { /* what comes later reads the view */
             const uint32_t base = n_values - 1, view = remat_builder_view(b, NULL, 1, values[base]);
@@ -198,7 +234,9 @@ static bool can_run(const progress *p, uint32_t op)
     uint32_t n;
     const uint32_t *in = remat_graph_op_in(p->graph, op, &n);
     for (uint32_t k = 0; k < n; k++)
-        if (remat_graph_value_get(p->graph, in[k], REMAT_VALUE_PRODUCER) != REMAT_ABSENT && !p->made[in[k]]) return false;
+        if (remat_graph_value_get(p->graph, in[k], REMAT_VALUE_PRODUCER) != REMAT_ABSENT &&
+            !p->made[in[k]])
+            return false;
     if (remat_graph_op_get(p->graph, op, REMAT_OP_PINNED) != 1) return true;
     if (p->ran[op]) return false;
     for (uint32_t i = 0; i < op; i++)
@@ -218,7 +256,9 @@ static void run(progress *p, random_schedule *s, uint32_t op)
 static void transfer(progress *p, random_schedule *s, random_source *r)
 {
     const uint32_t v = random_below(r, p->n_values);
-    if (v >= p->n_values || !p->made[v] || remat_graph_value_get(p->graph, v, REMAT_VALUE_ALIAS) != REMAT_ABSENT) return;
+    if (v >= p->n_values || !p->made[v] ||
+        remat_graph_value_get(p->graph, v, REMAT_VALUE_ALIAS) != REMAT_ABSENT)
+        return;
     if (p->sent[v] && random_chance(r, 80)) {
         append(s, REMAT_FETCH, v);
     } else {
@@ -227,9 +267,11 @@ static void transfer(progress *p, random_schedule *s, random_source *r)
     }
 }
 
-void random_schedule_make(random_schedule *out, const remat_graph *graph, random_source *r, bool transfers)
+void random_schedule_make(random_schedule *out, const remat_graph *graph, random_source *r,
+                          bool transfers)
 {
-    progress p = {.graph = graph, .n_ops = remat_graph_n_ops(graph), .n_values = remat_graph_n_values(graph)};
+    progress p = {
+        .graph = graph, .n_ops = remat_graph_n_ops(graph), .n_values = remat_graph_n_values(graph)};
     p.ran = calloc((size_t)p.n_ops + 2 * (size_t)p.n_values + 1, 1);
     if (!p.ran) abort();
     p.made = p.ran + p.n_ops;
@@ -258,9 +300,12 @@ void random_schedule_break(random_schedule *s, const remat_graph *graph, random_
 {
     const uint32_t n_ops = remat_graph_n_ops(graph), n_values = remat_graph_n_values(graph);
     for (uint32_t edits = 1 + random_below(r, 3); edits > 0; edits--) {
-        const remat_step any = random_chance(r, 75) ? (remat_step){REMAT_RUN, random_below(r, n_ops + random_chance(r, 5))}
-                                                    : (remat_step){1 + random_below(r, 3), random_below(r, n_values + 1)};
-        const size_t n = s->n_steps, a = random_below(r, (uint32_t)n), b = random_below(r, (uint32_t)n);
+        const remat_step any =
+            random_chance(r, 75)
+                ? (remat_step){REMAT_RUN, random_below(r, n_ops + random_chance(r, 5))}
+                : (remat_step){1 + random_below(r, 3), random_below(r, n_values + 1)};
+        const size_t n = s->n_steps, a = random_below(r, (uint32_t)n),
+                     b = random_below(r, (uint32_t)n);
         const uint32_t edit = random_below(r, 4);
         if (edit == 0) { /* a step more */
             append(s, any.kind, any.index);

@@ -1,4 +1,5 @@
-/* chain_support.h: what the tests of chains share: a context, the toy chain of the Rotor paper, the strategies for chains. */
+/* chain_support.h: what the tests of chains share: a context, the toy chain of the Rotor paper, the
+ * strategies for chains. */
 #ifndef TEST_CHAIN_SUPPORT_H
 #define TEST_CHAIN_SUPPORT_H
 

@@ -1,5 +1,6 @@
-/* test_auto.c: auto is never dearer than rotor and mincut where these take little time, finds the optima that Checkmate's MILP proves on a public graph, gives the same
- * plan twice, and on chains is the better of both rotors; rounded flow seeds are valid. */
+/* test_auto.c: auto is never dearer than rotor and mincut where these take little time, finds the
+ * optima that Checkmate's MILP proves on a public graph, gives the same plan twice, and on chains
+ * is the better of both rotors; rounded flow seeds are valid. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ static remat_graph *load(remat_ctx *ctx, const char *name, const char *cost_mode
     return graph;
 }
 
-static int64_t cost_of(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget)
+static int64_t cost_of(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
+                       int64_t budget)
 {
     remat_plan *plan = NULL;
     OK(ctx, remat_plan_make(ctx, graph, strategy, budget, &plan));
@@ -30,7 +32,8 @@ static int64_t cost_of(remat_ctx *ctx, const remat_graph *graph, const char *str
     return cost;
 }
 
-/* On these graphs; where rotor and mincut take longer than their share, it is not so for certain. */
+/* On these graphs; where rotor and mincut take longer than their share, it is not so for certain.
+ */
 static void never_dearer(void **state)
 {
     remat_ctx *ctx = *state;
@@ -56,7 +59,8 @@ static void known_optima(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "moccasin/fcn_8_vgg_32_416x608x3_train_nx", NULL);
-    static const int64_t optima[] = {10278354943616, 10289323652736, 10366941963904}; /* at 90, 80 and 70 % */
+    static const int64_t optima[] = {10278354943616, 10289323652736,
+                                     10366941963904}; /* at 90, 80 and 70 % */
     OK(ctx, remat_ctx_set(ctx, "work", 500000));
     for (int64_t i = 0; i < 3; i++) {
         int64_t least = INT64_MAX;
@@ -118,14 +122,16 @@ static uint32_t *swapped_order(remat_ctx *ctx, const rm_normal *nm)
     for (uint32_t op = 0; op < nm->n_ops; op++) order[op] = op;
     for (uint32_t at = 0; at + 1 < nm->n_ops; at += 2) {
         bool reads = false;
-        for (uint32_t k = nm->in_begin[at + 1]; k < nm->in_begin[at + 2]; k++) reads |= nm->producer[nm->in[k]] == at;
+        for (uint32_t k = nm->in_begin[at + 1]; k < nm->in_begin[at + 2]; k++)
+            reads |= nm->producer[nm->in[k]] == at;
         if (!reads) order[at] = at + 1, order[at + 1] = at, n_swapped++;
     }
     assert_true(n_swapped > 0);
     return order;
 }
 
-static void check_first_runs(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, const rm_codes *codes)
+static void check_first_runs(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order,
+                             const rm_codes *codes)
 {
     uint8_t *seen = rm_scratch(ctx, nm->n_ops, 1);
     uint32_t n = 0;
@@ -145,7 +151,9 @@ static void flow_seeds(void **state)
     static const char *const names[] = {"resnet18", "densenet121", "distilbert", "gpt2"};
     for (size_t i = 0; i < 8 * RM_LEN(names); i++) {
         const rm_mark mark = rm_scratch_mark(ctx);
-        remat_graph *graph = load(ctx, names[i / 8], i % 8 < 4 ? "unit" : "node"); /* node: views that cost something stay, as tokens */
+        remat_graph *graph =
+            load(ctx, names[i / 8],
+                 i % 8 < 4 ? "unit" : "node"); /* node: views that cost something stay, as tokens */
         remat_info info;
         rm_normal nm;
         rm_codes codes = {0};
@@ -154,7 +162,8 @@ static void flow_seeds(void **state)
         OK(ctx, remat_graph_info(ctx, graph, &info));
         OK(ctx, rm_normal_of(ctx, graph, &nm));
         const uint32_t *order = i % 4 < 2 ? NULL : swapped_order(ctx, &nm);
-        OK(ctx, rm_round_order_bound(ctx, &nm, info.keep_all_peak_bytes / 2, i % 2 ? RM_BOUND_RULES : 0, order, &codes));
+        OK(ctx, rm_round_order_bound(ctx, &nm, info.keep_all_peak_bytes / 2,
+                                     i % 2 ? RM_BOUND_RULES : 0, order, &codes));
         assert_true(codes.n > nm.n_ops);
         check_first_runs(ctx, &nm, order, &codes);
         OK(ctx, rm_normal_expand(ctx, &nm, codes.items, codes.n, &steps));
@@ -204,27 +213,32 @@ static void improves_a_start(void **state)
     OK(ctx, remat_ctx_set(ctx, "work", 200000));
     OK(ctx, remat_plan_make(ctx, graph, "auto", info.keep_all_peak_bytes / 10 * 6, &start));
     OK(ctx, remat_ctx_set(ctx, "work", 1));
-    OK(ctx, remat_plan_improve(ctx, graph, start, "keep-all", info.keep_all_peak_bytes / 10 * 7, &plan));
+    OK(ctx,
+       remat_plan_improve(ctx, graph, start, "keep-all", info.keep_all_peak_bytes / 10 * 7, &plan));
     assert_true(remat_plan_summary(plan)->within_budget); /* keep-all alone is not */
     assert_true(remat_plan_summary(plan)->cost == remat_plan_summary(start)->cost);
     remat_plan_free(plan);
     OK(ctx, remat_ctx_set(ctx, "work", 200000));
-    OK(ctx, remat_plan_improve(ctx, graph, start, "auto", info.keep_all_peak_bytes / 10 * 7, &plan));
+    OK(ctx,
+       remat_plan_improve(ctx, graph, start, "auto", info.keep_all_peak_bytes / 10 * 7, &plan));
     assert_true(remat_plan_summary(plan)->within_budget);
     assert_true(remat_plan_summary(plan)->cost < remat_plan_summary(start)->cost);
     remat_plan_free(plan);
     plan = NULL;
-    assert_int_equal(remat_plan_improve(ctx, other, start, "auto", info.keep_all_peak_bytes, &plan), REMAT_E_PLAN);
+    assert_int_equal(remat_plan_improve(ctx, other, start, "auto", info.keep_all_peak_bytes, &plan),
+                     REMAT_E_PLAN);
     assert_null(plan);
     remat_plan_free(start);
     remat_graph_free(other);
     remat_graph_free(graph);
 }
 
-/* Strategies without transfers neither trip over a start that has some nor lose it: here transfers are nearly free. */
+/* Strategies without transfers neither trip over a start that has some nor lose it: here transfers
+ * are nearly free. */
 static void start_with_transfers(void **state)
 {
-    static const char *const strategies[] = {"auto", "exact", "fastsa", "keep-all", "mincut", "ap-greedy"};
+    static const char *const strategies[] = {"auto",     "exact",  "fastsa",
+                                             "keep-all", "mincut", "ap-greedy"};
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "resnet18", "roofline:h100");
     remat_info info;
@@ -233,16 +247,20 @@ static void start_with_transfers(void **state)
     OK(ctx, remat_ctx_set(ctx, "bandwidth", INT64_C(1000000000000000)));
     OK(ctx, remat_ctx_set(ctx, "work", 100000));
     OK(ctx, remat_ctx_set(ctx, "offload", 1));
-    OK(ctx, remat_plan_make(ctx, graph, "fastsa-offload", info.keep_all_peak_bytes / 10 * 7, &start));
+    OK(ctx,
+       remat_plan_make(ctx, graph, "fastsa-offload", info.keep_all_peak_bytes / 10 * 7, &start));
     OK(ctx, remat_ctx_set(ctx, "offload", 0));
     assert_true(remat_plan_summary(start)->within_budget);
     assert_true(remat_plan_summary(start)->offloaded_bytes > 0);
     for (size_t i = 0; i < RM_LEN(strategies); i++) {
         remat_plan *plan = NULL;
-        OK(ctx, remat_plan_improve(ctx, graph, start, strategies[i], info.keep_all_peak_bytes / 10 * 5, &plan));
+        OK(ctx, remat_plan_improve(ctx, graph, start, strategies[i],
+                                   info.keep_all_peak_bytes / 10 * 5, &plan));
         remat_plan_free(plan);
-        OK(ctx, remat_plan_improve(ctx, graph, start, strategies[i], info.keep_all_peak_bytes / 10 * 7, &plan));
-        assert_true(remat_plan_summary(plan)->within_budget && remat_plan_summary(plan)->cost <= remat_plan_summary(start)->cost);
+        OK(ctx, remat_plan_improve(ctx, graph, start, strategies[i],
+                                   info.keep_all_peak_bytes / 10 * 7, &plan));
+        assert_true(remat_plan_summary(plan)->within_budget &&
+                    remat_plan_summary(plan)->cost <= remat_plan_summary(start)->cost);
         remat_plan_free(plan);
     }
     remat_plan_free(start);
@@ -258,20 +276,19 @@ static void least_of_little(void **state)
     OK(ctx, remat_graph_load(ctx, "zoo:f", &graph));
     OK(ctx, remat_ctx_set(ctx, "work", 1000));
     OK(ctx, remat_plan_make(ctx, graph, "auto", REMAT_BUDGET_MIN, &plan));
-    assert_true(remat_plan_summary(plan)->peak_bytes <= remat_plan_summary(plan)->keep_all_peak_bytes);
+    assert_true(remat_plan_summary(plan)->peak_bytes <=
+                remat_plan_summary(plan)->keep_all_peak_bytes);
     remat_plan_free(plan);
     remat_graph_free(graph);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(never_dearer),
-                                       WITH_CONTEXT(known_optima),
-                                       WITH_CONTEXT(same_plan_twice),
-                                       WITH_CONTEXT(on_chains),
-                                       WITH_CONTEXT(flow_seeds), WITH_CONTEXT(little_time),
-                                       WITH_CONTEXT(improves_a_start),
-                                       WITH_CONTEXT(start_with_transfers),
-                                       WITH_CONTEXT(least_of_little)};
+    const struct CMUnitTest tests[] = {
+        WITH_CONTEXT(never_dearer),     WITH_CONTEXT(known_optima),
+        WITH_CONTEXT(same_plan_twice),  WITH_CONTEXT(on_chains),
+        WITH_CONTEXT(flow_seeds),       WITH_CONTEXT(little_time),
+        WITH_CONTEXT(improves_a_start), WITH_CONTEXT(start_with_transfers),
+        WITH_CONTEXT(least_of_little)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* test_baselines.c: Checkmate's baselines: on linear graphs ap-* and lin-* are chen-*, step for step (5.1); elsewhere they apply where they should. */
+/* test_baselines.c: Checkmate's baselines: on linear graphs ap-* and lin-* are chen-*, step for
+ * step (5.1); elsewhere they apply where they should. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -11,8 +12,9 @@ static int64_t below(int64_t n)
     return (int64_t)((random_state >> 33) % (uint64_t)n);
 }
 
-/* x_0 -> f_1 -> ... -> f_n -> loss, and back: b_i reads g_i and x_(i-1), as a convolution's does, or x_i, as a relu's. (One that reads both belongs to stage i
- * of a chain, where x_i is made again although it is a checkpoint; ap-* and lin-* read the checkpoint.) */
+/* x_0 -> f_1 -> ... -> f_n -> loss, and back: b_i reads g_i and x_(i-1), as a convolution's does,
+ * or x_i, as a relu's. (One that reads both belongs to stage i of a chain, where x_i is made again
+ * although it is a checkpoint; ap-* and lin-* read the checkpoint.) */
 static remat_graph *linear(remat_ctx *ctx, uint32_t n, bool equal)
 {
     remat_builder *b = remat_builder_new(ctx, "linear");
@@ -44,7 +46,8 @@ static remat_graph *linear(remat_ctx *ctx, uint32_t n, bool equal)
     return graph;
 }
 
-static remat_plan *made(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int64_t budget)
+static remat_plan *made(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
+                        int64_t budget)
 {
     remat_plan *plan = NULL;
     OK(ctx, remat_plan_make(ctx, graph, strategy, budget, &plan));
@@ -53,7 +56,8 @@ static remat_plan *made(remat_ctx *ctx, const remat_graph *graph, const char *st
 
 static void same_steps(remat_ctx *ctx, const remat_graph *graph, int64_t budget)
 {
-    static const char *const rows[][3] = {{"chen-sqrt", "ap-sqrt", "lin-sqrt"}, {"chen-greedy", "ap-greedy", "lin-greedy"}};
+    static const char *const rows[][3] = {{"chen-sqrt", "ap-sqrt", "lin-sqrt"},
+                                          {"chen-greedy", "ap-greedy", "lin-greedy"}};
     for (size_t k = 0; k < LENGTH(rows); k++) {
         remat_plan *first = made(ctx, graph, rows[k][0], budget);
         size_t n, n_other;
@@ -78,7 +82,8 @@ static void linear_graphs(void **state)
         random_state = seed;
         remat_graph *graph = linear(ctx, 3 + (uint32_t)below(40), seed % 5 == 0);
         OK(ctx, remat_graph_info(ctx, graph, &info));
-        const int64_t budgets[] = {REMAT_BUDGET_MIN, REMAT_BUDGET_NONE, info.need_bytes, (info.need_bytes + info.keep_all_peak_bytes) / 2,
+        const int64_t budgets[] = {REMAT_BUDGET_MIN, REMAT_BUDGET_NONE, info.need_bytes,
+                                   (info.need_bytes + info.keep_all_peak_bytes) / 2,
                                    info.keep_all_peak_bytes};
         for (size_t i = 0; i < LENGTH(budgets); i++) same_steps(ctx, graph, budgets[i]);
         remat_plan *plan = made(ctx, graph, "lin-greedy", REMAT_BUDGET_MIN);
@@ -89,11 +94,14 @@ static void linear_graphs(void **state)
     assert_true(recomputed > 200); /* else the test shows nothing */
 }
 
-/* Networks without branches: views and the order of parameter gradients differ, what runs how often does not. */
+/* Networks without branches: views and the order of parameter gradients differ, what runs how often
+ * does not. */
 static void linear_networks(void **state)
 {
-    static const char *const models[] = {"zoo:vgg16?batch=8", "zoo:vgg19?batch=8", "zoo:mobilenet?batch=8", "zoo:mlp?batch=64"};
-    static const char *const rows[][3] = {{"chen-sqrt", "ap-sqrt", "lin-sqrt"}, {"chen-greedy", "ap-greedy", "lin-greedy"}};
+    static const char *const models[] = {"zoo:vgg16?batch=8", "zoo:vgg19?batch=8",
+                                         "zoo:mobilenet?batch=8", "zoo:mlp?batch=64"};
+    static const char *const rows[][3] = {{"chen-sqrt", "ap-sqrt", "lin-sqrt"},
+                                          {"chen-greedy", "ap-greedy", "lin-greedy"}};
     remat_ctx *ctx = *state;
     for (size_t m = 0; m < LENGTH(models); m++) {
         remat_graph *graph = NULL;
@@ -102,12 +110,17 @@ static void linear_networks(void **state)
         OK(ctx, remat_graph_info(ctx, graph, &info));
         for (size_t k = 0; k < LENGTH(rows); k++)
             for (int percent = 50; percent <= 90; percent += 20) {
-                remat_plan *first = made(ctx, graph, rows[k][0], info.keep_all_peak_bytes / 100 * percent);
+                remat_plan *first =
+                    made(ctx, graph, rows[k][0], info.keep_all_peak_bytes / 100 * percent);
                 for (size_t i = 1; i < 3; i++) {
-                    remat_plan *other = made(ctx, graph, rows[k][i], info.keep_all_peak_bytes / 100 * percent);
-                    assert_int_equal(remat_plan_summary(first)->cost, remat_plan_summary(other)->cost);
-                    assert_int_equal(remat_plan_summary(first)->peak_bytes, remat_plan_summary(other)->peak_bytes);
-                    assert_int_equal(remat_plan_summary(first)->recomputed_ops, remat_plan_summary(other)->recomputed_ops);
+                    remat_plan *other =
+                        made(ctx, graph, rows[k][i], info.keep_all_peak_bytes / 100 * percent);
+                    assert_int_equal(remat_plan_summary(first)->cost,
+                                     remat_plan_summary(other)->cost);
+                    assert_int_equal(remat_plan_summary(first)->peak_bytes,
+                                     remat_plan_summary(other)->peak_bytes);
+                    assert_int_equal(remat_plan_summary(first)->recomputed_ops,
+                                     remat_plan_summary(other)->recomputed_ops);
                     remat_plan_free(other);
                 }
                 remat_plan_free(first);
@@ -116,7 +129,8 @@ static void linear_networks(void **state)
     }
 }
 
-/* Two rails from the input to the loss: nothing crosses alone, but a linear order there is. And no phases at all. */
+/* Two rails from the input to the loss: nothing crosses alone, but a linear order there is. And no
+ * phases at all. */
 static void where_they_apply(void **state)
 {
     remat_ctx *ctx = *state;
@@ -128,7 +142,8 @@ static void where_they_apply(void **state)
         ops++;
         for (int i = 2; i < 6; i++) {
             left[i] = remat_builder_value(b, "", 10), right[i] = remat_builder_value(b, "", 10);
-            remat_builder_op(b, "", LIST(left[i - 1]), LIST(left[i])), remat_builder_op(b, "", LIST(right[i - 1]), LIST(right[i]));
+            remat_builder_op(b, "", LIST(left[i - 1]), LIST(left[i])),
+                remat_builder_op(b, "", LIST(right[i - 1]), LIST(right[i]));
             ops += 2;
         }
         uint32_t loss = remat_builder_value(b, "", 0), g = remat_builder_value(b, "", 10);
@@ -147,14 +162,18 @@ static void where_they_apply(void **state)
         remat_plan *plan = NULL;
         OK(ctx, remat_builder_finish(b, &graph));
         remat_builder_free(b);
-        FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, graph, "ap-sqrt", REMAT_BUDGET_MIN, &plan));
-        FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, graph, "ap-greedy", REMAT_BUDGET_MIN, &plan));
+        FAILS(ctx, REMAT_E_APPLIES,
+              remat_plan_make(ctx, graph, "ap-sqrt", REMAT_BUDGET_MIN, &plan));
+        FAILS(ctx, REMAT_E_APPLIES,
+              remat_plan_make(ctx, graph, "ap-greedy", REMAT_BUDGET_MIN, &plan));
         if (phases) {
             plan = made(ctx, graph, "lin-sqrt", REMAT_BUDGET_MIN);
-            assert_true(remat_plan_summary(plan)->peak_bytes < remat_plan_summary(plan)->keep_all_peak_bytes);
+            assert_true(remat_plan_summary(plan)->peak_bytes <
+                        remat_plan_summary(plan)->keep_all_peak_bytes);
             remat_plan_free(plan);
         } else {
-            FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, graph, "lin-sqrt", REMAT_BUDGET_MIN, &plan));
+            FAILS(ctx, REMAT_E_APPLIES,
+                  remat_plan_make(ctx, graph, "lin-sqrt", REMAT_BUDGET_MIN, &plan));
         }
         remat_graph_free(graph);
     }
@@ -162,6 +181,7 @@ static void where_they_apply(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(linear_graphs), WITH_CONTEXT(linear_networks), WITH_CONTEXT(where_they_apply)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(linear_graphs), WITH_CONTEXT(linear_networks),
+                                       WITH_CONTEXT(where_they_apply)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

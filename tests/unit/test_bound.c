@@ -1,4 +1,5 @@
-/* test_bound.c: bounds with known answers, orders that cannot fit, and certificates that somebody has changed. */
+/* test_bound.c: bounds with known answers, orders that cannot fit, and certificates that somebody
+ * has changed. */
 #include "support.h"
 
 #include <stdio.h>
@@ -16,8 +17,8 @@ static remat_graph *finish(remat_ctx *ctx, remat_builder *b)
     return graph;
 }
 
-static uint32_t op(remat_builder *b, const char *name, int64_t cost, const uint32_t *in, uint32_t n_in, const uint32_t *out,
-                   uint32_t n_out)
+static uint32_t op(remat_builder *b, const char *name, int64_t cost, const uint32_t *in,
+                   uint32_t n_in, const uint32_t *out, uint32_t n_out)
 {
     const uint32_t at = remat_builder_op(b, name, in, n_in, out, n_out);
     remat_builder_op_set(b, at, REMAT_OP_COST, cost);
@@ -44,7 +45,8 @@ static void one_run_serves_all_outputs(void **state)
     op(b, "R", 1, v, 2, NOTHING);
     remat_graph *graph = finish(ctx, b);
     assert_int_equal(bound_at(ctx, graph, 11, 15).cost, 13 + 10);
-    assert_int_equal(bound_at(ctx, graph, 12, 15).cost, 13 + 5); /* the program loses half of each */
+    assert_int_equal(bound_at(ctx, graph, 12, 15).cost,
+                     13 + 5); /* the program loses half of each */
     assert_int_equal(bound_at(ctx, graph, 13, 15).cost, 13);
     assert_string_equal(bound_at(ctx, graph, 13, 15).scope, "any-order");
     assert_int_equal(bound_at(ctx, graph, 10, 15).status, REMAT_E_INFEASIBLE);
@@ -52,9 +54,10 @@ static void one_run_serves_all_outputs(void **state)
     remat_graph_free(graph);
 }
 
-/* x -> p -> y, y wanted after a large op. Keeping x's successor p instead of y saves nothing, so y's loss costs both ops; with
- * a p smaller than y it would cost y's op alone. */
-static int64_t chain_bound(remat_ctx *ctx, int64_t p_bytes, bool p_is_output, bool p_is_pinned, int64_t rules, unsigned *used)
+/* x -> p -> y, y wanted after a large op. Keeping x's successor p instead of y saves nothing, so
+ * y's loss costs both ops; with a p smaller than y it would cost y's op alone. */
+static int64_t chain_bound(remat_ctx *ctx, int64_t p_bytes, bool p_is_output, bool p_is_pinned,
+                           int64_t rules, unsigned *used)
 {
     remat_builder *b = remat_builder_new(ctx, "chain");
     const uint32_t p = remat_builder_value(b, "p", p_bytes), y = remat_builder_value(b, "y", 4);
@@ -78,13 +81,17 @@ static void stand_ins(void **state)
     assert_int_equal(used, REMAT_BOUND_SINGLE);
     assert_int_equal(chain_bound(*state, 4, false, false, 14, &used), 2);
     assert_int_equal(used, 0);
-    assert_int_equal(chain_bound(*state, 3, false, false, 15, &used), 2); /* too small to stand in */
-    assert_int_equal(chain_bound(*state, 4, true, false, 15, &used), 9);  /* an output is lost by itself: 2 + 7 */
+    assert_int_equal(chain_bound(*state, 3, false, false, 15, &used),
+                     2); /* too small to stand in */
+    assert_int_equal(chain_bound(*state, 4, true, false, 15, &used),
+                     9); /* an output is lost by itself: 2 + 7 */
     assert_int_equal(used, 0);
-    assert_int_equal(chain_bound(*state, 4, false, true, 15, &used), 2); /* y from a kept p: the order of the plan decides */
+    assert_int_equal(chain_bound(*state, 4, false, true, 15, &used),
+                     2); /* y from a kept p: the order of the plan decides */
 }
 
-/* What a pinned op made must be kept while others run in between: in this order that is too much, in another it is not. */
+/* What a pinned op made must be kept while others run in between: in this order that is too much,
+ * in another it is not. */
 static void order_that_cannot_fit(void **state)
 {
     remat_ctx *ctx = *state;
@@ -122,7 +129,8 @@ static void primal_solution(void **state)
     const rm_mark mark = rm_scratch_mark(ctx);
     OK(ctx, rm_normal_of(ctx, graph, &nm));
     const int64_t budget = info.keep_all_peak_bytes * 6 / 10;
-    OK(ctx, rm_order_bound_find(ctx, &nm, budget, NULL, &(rm_order_bound_options){.rules = 0}, &bound));
+    OK(ctx,
+       rm_order_bound_find(ctx, &nm, budget, NULL, &(rm_order_bound_options){.rules = 0}, &bound));
     assert_true(bound.feasible && bound.certificate.scale > 0);
     int64_t lost = 0;
     for (uint32_t t = 0; t < nm.n_ops; t++) {
@@ -140,7 +148,8 @@ static void primal_solution(void **state)
     remat_graph_free(graph);
 }
 
-/* ---- real graphs: a plan made from the program's solution, against the bound at its own peak ---- */
+/* ---- real graphs: a plan made from the program's solution, against the bound at its own peak ----
+ */
 
 typedef struct rounding {
     const rm_normal *nm;
@@ -157,17 +166,21 @@ static void make_again(rounding *x, uint32_t store)
     const uint32_t from = nm->producer[store];
     for (uint32_t k = nm->in_begin[from]; k < nm->in_begin[from + 1]; k++) make_again(x, nm->in[k]);
     x->codes[x->n++] = from;
-    for (uint32_t k = nm->out_begin[from]; k < nm->out_begin[from + 1]; k++) x->there[nm->out[k]] = 1;
+    for (uint32_t k = nm->out_begin[from]; k < nm->out_begin[from + 1]; k++)
+        x->there[nm->out[k]] = 1;
 }
 
-/* After position t: is this storage kept until it is touched again? Gaps are kept if most of them is. */
+/* After position t: is this storage kept until it is touched again? Gaps are kept if most of them
+ * is. */
 static bool is_kept(const rounding *x, uint32_t store, uint32_t t)
 {
     const rm_normal *nm = x->nm;
     bool later = nm->is_output[store];
-    for (uint32_t k = nm->reader_begin[store]; k < nm->reader_begin[store + 1]; k++) later |= nm->readers[k] > t;
+    for (uint32_t k = nm->reader_begin[store]; k < nm->reader_begin[store + 1]; k++)
+        later |= nm->readers[k] > t;
     for (uint32_t i = 0; i < x->bound->n_gaps && later; i++)
-        if (x->bound->gaps[i].store == store && x->bound->gaps[i].from == t && 2 * x->bound->kept[i] < nm->bytes[store])
+        if (x->bound->gaps[i].store == store && x->bound->gaps[i].from == t &&
+            2 * x->bound->kept[i] < nm->bytes[store])
             return false;
     return later;
 }
@@ -215,7 +228,8 @@ static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *
     OK(ctx, rm_verify(ctx, graph, steps.items, steps.n, 0, &v));
     assert_true(v.valid);
     OK(ctx, rm_order_bound_find(ctx, nm, v.peak_bytes, NULL, &options, &again));
-    OK(ctx, rm_verify_bound(ctx, graph, steps.items, steps.n, v.peak_bytes, false, 0, &again.certificate, &cost, &word));
+    OK(ctx, rm_verify_bound(ctx, graph, steps.items, steps.n, v.peak_bytes, false, 0,
+                            &again.certificate, &cost, &word));
     assert_true(word.valid);
     assert_true(cost <= v.cost);
     RM_VEC_FREE(&ctx->heap, steps);
@@ -235,19 +249,23 @@ static void rounded_plans(void **state)
         rm_normal nm;
         snprintf(path, sizeof path, REMAT_TEST_DATA "/graphs/%s.json.gz", names[i / 2]);
         OK(ctx, remat_graph_load(ctx, path, &given));
-        OK(ctx, remat_graph_prepare(ctx, given, REMAT_DCE | REMAT_REPLAY_RANDOM, i % 2 ? "unit" : "roofline:h100", &graph));
+        OK(ctx, remat_graph_prepare(ctx, given, REMAT_DCE | REMAT_REPLAY_RANDOM,
+                                    i % 2 ? "unit" : "roofline:h100", &graph));
         OK(ctx, remat_graph_info(ctx, graph, &info));
         const rm_mark mark = rm_scratch_mark(ctx);
         OK(ctx, rm_normal_of(ctx, graph, &nm));
         for (int64_t k = 1; k < 8; k++) {
-            const double gap = gap_at(ctx, graph, &nm, info.need_bytes + (info.keep_all_peak_bytes - info.need_bytes) / 8 * k);
+            const double gap =
+                gap_at(ctx, graph, &nm,
+                       info.need_bytes + (info.keep_all_peak_bytes - info.need_bytes) / 8 * k);
             if (gap < least) least = gap;
         }
         rm_scratch_release(ctx, mark);
         remat_graph_free(graph);
         remat_graph_free(given);
     }
-    assert_true(least < 0.001); /* and they come close: a bound that is far away would pass all this */
+    assert_true(least <
+                0.001); /* and they come close: a bound that is far away would pass all this */
 }
 
 /* ---- certificates that somebody has changed ---- */
@@ -281,19 +299,20 @@ static bool is_proved(const bed *b)
     return v.valid;
 }
 
-#define REFUSED(b, lvalue, changed)                                                                                            \
-    do {                                                                                                                       \
-        const int64_t before_ = (int64_t)(lvalue);                                                                             \
-        (lvalue) = (changed);                                                                                                  \
-        if (is_proved(&(b))) fail_msg("%s = %s is accepted", #lvalue, #changed);                                               \
-        (lvalue) = (__typeof__(lvalue))before_;                                                                                \
-        assert_true(is_proved(&(b)));                                                                                          \
+#define REFUSED(b, lvalue, changed)                                                                \
+    do {                                                                                           \
+        const int64_t before_ = (int64_t)(lvalue);                                                 \
+        (lvalue) = (changed);                                                                      \
+        if (is_proved(&(b))) fail_msg("%s = %s is accepted", #lvalue, #changed);                   \
+        (lvalue) = (__typeof__(lvalue))before_;                                                    \
+        assert_true(is_proved(&(b)));                                                              \
     } while (0)
 
 static uint32_t value_where(const bed *b, bool resident, bool output)
 {
     for (uint32_t v = 0; v < b->graph->n_values; v++)
-        if (b->graph->root[v] == v && rm_is_resident(b->graph, v) == resident && (b->graph->is_output[v] != 0) == output)
+        if (b->graph->root[v] == v && rm_is_resident(b->graph, v) == resident &&
+            (b->graph->is_output[v] != 0) == output)
             return b->graph->value_original[v];
     fail_msg("no such value");
     return 0;

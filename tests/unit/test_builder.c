@@ -1,4 +1,5 @@
-/* test_builder.c: graphs built by calls: what the accessors give back, and every mistake the builder must refuse. */
+/* test_builder.c: graphs built by calls: what the accessors give back, and every mistake the
+ * builder must refuse. */
 #include "support.h"
 
 #include <string.h>
@@ -7,12 +8,15 @@ static void what_goes_in_comes_out(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "small");
-    const uint32_t x = remat_builder_value(b, "x", 10), y = remat_builder_value(b, "y", 20), z = remat_builder_view(b, NULL, 20, y);
+    const uint32_t x = remat_builder_value(b, "x", 10), y = remat_builder_value(b, "y", 20),
+                   z = remat_builder_view(b, NULL, 20, y);
     const uint32_t zz = remat_builder_view(b, "zz", 5, z);
     remat_builder_value_set(b, x, REMAT_VALUE_KIND, REMAT_INPUT);
     remat_builder_value_set(b, y, REMAT_VALUE_STORAGE, 32);
     remat_builder_value_tensor(b, y, "float32", (const int64_t[]){5}, 1);
-    const uint32_t f = remat_builder_op(b, "f", LIST(x, x), LIST(y)), g = remat_builder_op(b, "g", LIST(y), LIST(z)), h = remat_builder_op(b, "h", LIST(z), LIST(zz));
+    const uint32_t f = remat_builder_op(b, "f", LIST(x, x), LIST(y)),
+                   g = remat_builder_op(b, "g", LIST(y), LIST(z)),
+                   h = remat_builder_op(b, "h", LIST(z), LIST(zz));
     remat_builder_op_set(b, f, REMAT_OP_COST, 7);
     remat_builder_op_set(b, g, REMAT_OP_COST, 0);
     remat_builder_op_set(b, h, REMAT_OP_COST, 0);
@@ -61,7 +65,9 @@ static void what_goes_in_comes_out(void **state)
     remat_graph_op_out(graph, 99, &n);
     assert_int_equal(n, 0);
 
-    remat_builder_op(b, "more", LIST(zz), NOTHING); /* finish again after more additions; the first graph does not change */
+    remat_builder_op(
+        b, "more", LIST(zz),
+        NOTHING); /* finish again after more additions; the first graph does not change */
     remat_graph *larger = NULL;
     OK(ctx, remat_builder_finish(b, &larger));
     assert_int_equal(remat_graph_n_ops(larger), 4);
@@ -74,7 +80,8 @@ static void digest_is_of_structure(void **state)
 {
     remat_ctx *ctx = *state;
     char digest[4][80];
-    for (int i = 0; i < 4; i++) { /* 0: plain; 1: other names and costs; 2: other size; 3: other workspace */
+    for (int i = 0; i < 4;
+         i++) { /* 0: plain; 1: other names and costs; 2: other size; 3: other workspace */
         remat_builder *b = remat_builder_new(ctx, i == 1 ? "other" : "one");
         const uint32_t y = remat_builder_value(b, i == 1 ? "q" : "y", i == 2 ? 21 : 20);
         const uint32_t f = remat_builder_op(b, i == 1 ? "p" : "f", NOTHING, LIST(y));
@@ -109,16 +116,24 @@ static void empty(void **state)
     assert_int_equal(remat_plan_status(plan), REMAT_OK);
     remat_program *program = NULL;
     OK(ctx, remat_lower(ctx, graph, NULL, 0, &program));
-    remat_program_free(program), remat_plan_free(plan), remat_builder_free(b), remat_graph_free(graph);
+    remat_program_free(program), remat_plan_free(plan), remat_builder_free(b),
+        remat_graph_free(graph);
 }
 
-/* ---- mistakes: each starts from a good builder with values x (resident), y and one op f: x -> y ---- */
+/* ---- mistakes: each starts from a good builder with values x (resident), y and one op f: x -> y
+ * ---- */
 
 typedef void mistake(remat_builder *b);
 static void negative_size(remat_builder *b) { remat_builder_value(b, "v", -1); }
-static void negative_storage(remat_builder *b) { remat_builder_value_set(b, 1, REMAT_VALUE_STORAGE, -2); }
+static void negative_storage(remat_builder *b)
+{
+    remat_builder_value_set(b, 1, REMAT_VALUE_STORAGE, -2);
+}
 static void negative_cost(remat_builder *b) { remat_builder_op_set(b, 0, REMAT_OP_COST, -2); }
-static void negative_workspace(remat_builder *b) { remat_builder_op_set(b, 0, REMAT_OP_WORKSPACE, -2); }
+static void negative_workspace(remat_builder *b)
+{
+    remat_builder_op_set(b, 0, REMAT_OP_WORKSPACE, -2);
+}
 static void unknown_input(remat_builder *b) { remat_builder_op(b, "g", LIST(17), NOTHING); }
 static void unknown_output_value(remat_builder *b) { remat_builder_op(b, "g", NOTHING, LIST(17)); }
 static void unknown_graph_output(remat_builder *b) { remat_builder_output(b, 17); }
@@ -170,10 +185,17 @@ static void one_size_is_huge(remat_builder *b) { remat_builder_value(b, "v", INT
 static void costs_add_up(remat_builder *b)
 {
     remat_builder_op_set(b, 0, REMAT_OP_COST, (int64_t)1 << 61);
-    remat_builder_op_set(b, remat_builder_op(b, "g", NOTHING, NOTHING), REMAT_OP_COST, (int64_t)1 << 61);
+    remat_builder_op_set(b, remat_builder_op(b, "g", NOTHING, NOTHING), REMAT_OP_COST,
+                         (int64_t)1 << 61);
 }
-static void set_what_is_not_there(remat_builder *b) { remat_builder_value_set(b, 17, REMAT_VALUE_SIZE, 1); }
-static void set_read_only(remat_builder *b) { remat_builder_value_set(b, 1, REMAT_VALUE_PRODUCER, 0); }
+static void set_what_is_not_there(remat_builder *b)
+{
+    remat_builder_value_set(b, 17, REMAT_VALUE_SIZE, 1);
+}
+static void set_read_only(remat_builder *b)
+{
+    remat_builder_value_set(b, 1, REMAT_VALUE_PRODUCER, 0);
+}
 static void bad_kind(remat_builder *b) { remat_builder_value_set(b, 1, REMAT_VALUE_KIND, 9); }
 static void bad_phase(remat_builder *b) { remat_builder_op_set(b, 0, REMAT_OP_PHASE, 3); }
 static void bad_pin(remat_builder *b) { remat_builder_op_set(b, 0, REMAT_OP_PINNED, 2); }
@@ -184,13 +206,38 @@ static void bad_tensor(remat_builder *b) { remat_builder_value_tensor(b, 9, "int
 static void mistakes(void **state)
 {
     remat_ctx *ctx = *state;
-    static const struct { const char *name; mistake *make; } table[] = {
+    static const struct {
+        const char *name;
+        mistake *make;
+    } table[] = {
 #define ROW(name) {#name, name}
-        ROW(negative_size), ROW(negative_storage), ROW(negative_cost), ROW(negative_workspace), ROW(unknown_input), ROW(unknown_output_value),
-        ROW(unknown_graph_output), ROW(two_producers), ROW(one_op_twice), ROW(forward_reference), ROW(reads_itself), ROW(alias_of_later),
-        ROW(alias_of_itself), ROW(alias_without_source), ROW(resident_alias_of_made), ROW(alias_with_storage), ROW(sizes_add_up),
-        ROW(one_size_is_huge), ROW(costs_add_up), ROW(set_what_is_not_there), ROW(set_read_only), ROW(bad_kind), ROW(bad_phase), ROW(bad_pin),
-        ROW(bad_op), ROW(bad_target), ROW(bad_tensor),
+        ROW(negative_size),
+        ROW(negative_storage),
+        ROW(negative_cost),
+        ROW(negative_workspace),
+        ROW(unknown_input),
+        ROW(unknown_output_value),
+        ROW(unknown_graph_output),
+        ROW(two_producers),
+        ROW(one_op_twice),
+        ROW(forward_reference),
+        ROW(reads_itself),
+        ROW(alias_of_later),
+        ROW(alias_of_itself),
+        ROW(alias_without_source),
+        ROW(resident_alias_of_made),
+        ROW(alias_with_storage),
+        ROW(sizes_add_up),
+        ROW(one_size_is_huge),
+        ROW(costs_add_up),
+        ROW(set_what_is_not_there),
+        ROW(set_read_only),
+        ROW(bad_kind),
+        ROW(bad_phase),
+        ROW(bad_pin),
+        ROW(bad_op),
+        ROW(bad_target),
+        ROW(bad_tensor),
 #undef ROW
     };
     for (size_t i = 0; i < LENGTH(table); i++) {
@@ -200,7 +247,8 @@ static void mistakes(void **state)
         table[i].make(b);
         remat_graph *graph = NULL;
         const remat_status status = remat_builder_finish(b, &graph);
-        if (status != REMAT_E_INPUT && status != REMAT_E_USAGE) fail_msg("%s: status %d", table[i].name, (int)status);
+        if (status != REMAT_E_INPUT && status != REMAT_E_USAGE)
+            fail_msg("%s: status %d", table[i].name, (int)status);
         assert_null(graph);
         assert_true(*remat_ctx_error(ctx) != '\0');
         remat_builder_free(b);
@@ -223,7 +271,8 @@ static void first_mistake_is_kept(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(what_goes_in_comes_out), WITH_CONTEXT(digest_is_of_structure), WITH_CONTEXT(empty),
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(what_goes_in_comes_out),
+                                       WITH_CONTEXT(digest_is_of_structure), WITH_CONTEXT(empty),
                                        WITH_CONTEXT(mistakes), WITH_CONTEXT(first_mistake_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,14 @@
-/* test_chain.c: chains: the numbers of the Rotor paper ("Optimal Re-Materialization Strategies for Heterogeneous Chains") and of
- * independent brute force on its examples. Sizes of the toy are hundredths of MB, times hundredths of ms. */
+/* test_chain.c: chains: the numbers of the Rotor paper ("Optimal Re-Materialization Strategies for
+ * Heterogeneous Chains") and of independent brute force on its examples. Sizes of the toy are
+ * hundredths of MB, times hundredths of ms. */
 #include "chain_support.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* The cost of the plan, or -1 if nothing fits. */
-static int64_t cost_of(const remat_chain *chain, const char *strategy, int64_t budget, int64_t slots)
+static int64_t cost_of(const remat_chain *chain, const char *strategy, int64_t budget,
+                       int64_t slots)
 {
     remat_plan *plan = NULL;
     OK(ctx, remat_ctx_set(ctx, "slots", slots));
@@ -23,10 +25,13 @@ static int64_t cost_of(const remat_chain *chain, const char *strategy, int64_t b
 
 static const char *sequence(const remat_plan *plan, char *text, size_t size)
 {
-    static const char *const names[] = {[REMAT_F_ALL] = "Fall", [REMAT_F_CK] = "Fck", [REMAT_F_NONE] = "Fnone", [REMAT_B] = "B"};
+    static const char *const names[] = {
+        [REMAT_F_ALL] = "Fall", [REMAT_F_CK] = "Fck", [REMAT_F_NONE] = "Fnone", [REMAT_B] = "B"};
     size_t n, used = 0;
     const remat_step *steps = remat_plan_steps(plan, &n);
-    for (size_t i = 0; i < n; i++) used += (size_t)snprintf(text + used, size - used, "%s%s%u", i ? " " : "", names[steps[i].kind], steps[i].index);
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s%u", i ? " " : "",
+                                 names[steps[i].kind], steps[i].index);
     return text;
 }
 
@@ -39,7 +44,10 @@ static remat_verdict verdict_of(const remat_chain *chain, const char *text)
         char name[8];
         int used;
         assert_int_equal(sscanf(p, "%7[A-Za-z]%u%n", name, &stage, &used), 2);
-        const remat_step_kind kind = strcmp(name, "Fall") == 0 ? REMAT_F_ALL : strcmp(name, "Fck") == 0 ? REMAT_F_CK : strcmp(name, "Fnone") == 0 ? REMAT_F_NONE : REMAT_B;
+        const remat_step_kind kind = strcmp(name, "Fall") == 0    ? REMAT_F_ALL
+                                     : strcmp(name, "Fck") == 0   ? REMAT_F_CK
+                                     : strcmp(name, "Fnone") == 0 ? REMAT_F_NONE
+                                                                  : REMAT_B;
         steps[n++] = (remat_step){kind, stage};
         p += used;
     }
@@ -48,7 +56,9 @@ static remat_verdict verdict_of(const remat_chain *chain, const char *text)
     return v;
 }
 
-#define PRINTED "Fck1 Fnone2 Fnone3 Fall4 Fall5 Fall6 Fall7 B7 B6 B5 B4 Fck1 Fnone2 Fall3 B3 Fall1 Fall2 B2 B1"
+#define PRINTED                                                                                    \
+    "Fck1 Fnone2 Fnone3 Fall4 Fall5 Fall6 Fall7 B7 B6 B5 B4 Fck1 Fnone2 Fall3 B3 Fall1 Fall2 B2 "  \
+    "B1"
 
 static void toy_keep_all_and_printed_sequence(void **state) /* TV-R1, TV-R2, TV-R3 */
 {
@@ -83,11 +93,13 @@ static void toy_keep_all_and_printed_sequence(void **state) /* TV-R1, TV-R2, TV-
 static void toy_rotor(void **state) /* TV-R4 */
 {
     (void)state;
-    static const int64_t budgets[] = {10699, 10000, 9500, 9000, 8675, 8674, 8500, 8212, 8211}, costs[] = {3738, 4118, 4362, 4742, 4742, 5617, 5617, 5617, -1};
+    static const int64_t budgets[] = {10699, 10000, 9500, 9000, 8675, 8674, 8500, 8212, 8211},
+                         costs[] = {3738, 4118, 4362, 4742, 4742, 5617, 5617, 5617, -1};
     remat_chain *chain = toy_chain();
     for (size_t i = 0; i < 9; i++) {
         assert_int_equal(cost_of(chain, "rotor", budgets[i], 0), costs[i]);
-        assert_int_equal(cost_of(chain, "rotor", budgets[i], budgets[i]), costs[i]); /* one slot a unit */
+        assert_int_equal(cost_of(chain, "rotor", budgets[i], budgets[i]),
+                         costs[i]); /* one slot a unit */
     }
     remat_chain_free(chain);
 }
@@ -95,9 +107,11 @@ static void toy_rotor(void **state) /* TV-R4 */
 static void toy_revolve(void **state) /* TV-R5 */
 {
     (void)state;
-    static const int64_t budgets[] = {10700, 10000, 9500, 9000, 8675, 8212}, costs[] = {4966, 5126, 5346, 5506, 6130, 6130};
+    static const int64_t budgets[] = {10700, 10000, 9500, 9000, 8675, 8212},
+                         costs[] = {4966, 5126, 5346, 5506, 6130, 6130};
     remat_chain *chain = toy_chain();
-    for (size_t i = 0; i < 6; i++) assert_int_equal(cost_of(chain, "revolve", budgets[i], 0), costs[i]);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(cost_of(chain, "revolve", budgets[i], 0), costs[i]);
     remat_chain_free(chain);
 }
 
@@ -106,17 +120,24 @@ static void toy_float(void **state) /* TV-R6 */
     (void)state;
     static const int64_t budgets[] = {8674, 8600, 8500}, costs[] = {5237, 5457, 5617};
     remat_chain *chain = toy_chain();
-    for (size_t i = 0; i < 3; i++) assert_int_equal(cost_of(chain, "rotor-float", budgets[i], 0), costs[i]);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(cost_of(chain, "rotor-float", budgets[i], 0), costs[i]);
     remat_chain_free(chain);
 }
 
 static void toy_periodic(void **state) /* TV-R8, the segment counts one by one as sequences */
 {
     (void)state;
-    static const struct { const char *text; int64_t cost, peak; } rows[] = {
-        {"Fck1 Fnone2 Fnone3 Fall4 Fall5 Fall6 Fall7 B7 B6 B5 B4 Fall1 Fall2 Fall3 B3 B2 B1", 4362, 9166},
-        {"Fck1 Fnone2 Fck3 Fnone4 Fall5 Fall6 Fall7 B7 B6 B5 Fall3 Fall4 B4 B3 Fall1 Fall2 B2 B1", 4613, 9278},
-        {"Fck1 Fck2 Fck3 Fck4 Fck5 Fall6 Fall7 B7 B6 Fall5 B5 Fall4 B4 Fall3 B3 Fall2 B2 Fall1 B1", 4823, 10699},
+    static const struct {
+        const char *text;
+        int64_t cost, peak;
+    } rows[] = {
+        {"Fck1 Fnone2 Fnone3 Fall4 Fall5 Fall6 Fall7 B7 B6 B5 B4 Fall1 Fall2 Fall3 B3 B2 B1", 4362,
+         9166},
+        {"Fck1 Fnone2 Fck3 Fnone4 Fall5 Fall6 Fall7 B7 B6 B5 Fall3 Fall4 B4 B3 Fall1 Fall2 B2 B1",
+         4613, 9278},
+        {"Fck1 Fck2 Fck3 Fck4 Fck5 Fall6 Fall7 B7 B6 Fall5 B5 Fall4 B4 Fall3 B3 Fall2 B2 Fall1 B1",
+         4823, 10699},
     };
     remat_chain *chain = toy_chain();
     for (size_t i = 0; i < 3; i++) {
@@ -144,7 +165,8 @@ static void figure_4(void **state) /* TV-R9 */
         }
         remat_chain *chain = NULL;
         OK(ctx, remat_chain_new(ctx, "figure 4", stages, length, &chain));
-        const int64_t persistent = cost_of(chain, "rotor", 15, 0), floating = cost_of(chain, "rotor-float", 15, 0);
+        const int64_t persistent = cost_of(chain, "rotor", 15, 0),
+                      floating = cost_of(chain, "rotor-float", 15, 0);
         assert_int_equal(persistent, n == 4 ? 10 : 3 * n - 2);
         assert_int_equal(floating, n == 4 ? 10 : 2 * n + 2);
         remat_chain_free(chain);
@@ -154,7 +176,11 @@ static void figure_4(void **state) /* TV-R9 */
 static void theorem_3_6(void **state) /* TV-R10: 2-partition as a chain */
 {
     (void)state;
-    static const struct { int64_t x[4]; uint32_t n; int64_t cost; } rows[] = {{{1, 2, 3}, 3, 12}, {{2, 3, 5, 4}, 4, 28}, {{1, 1, 4}, 3, 14}, {{1, 5, 2}, 3, 17}};
+    static const struct {
+        int64_t x[4];
+        uint32_t n;
+        int64_t cost;
+    } rows[] = {{{1, 2, 3}, 3, 12}, {{2, 3, 5, 4}, 4, 28}, {{1, 1, 4}, 3, 14}, {{1, 5, 2}, 3, 17}};
     for (size_t i = 0; i < 4; i++) {
         remat_stage stages[16];
         int64_t v = 0;
@@ -176,7 +202,10 @@ static void theorem_3_6(void **state) /* TV-R10: 2-partition as a chain */
 static void three_sequences(void **state) /* TV-R11 */
 {
     (void)state;
-    static const struct { const char *text; int64_t cost, peak; } rows[] = {
+    static const struct {
+        const char *text;
+        int64_t cost, peak;
+    } rows[] = {
         {"Fck1 Fnone2 Fck3 Fall4 Fall5 B5 B4 Fall3 B3 Fall1 Fall2 B2 B1", 15, 7},
         {"Fck1 Fnone2 Fck3 Fck4 Fall5 B5 Fall4 B4 Fall3 B3 Fck1 Fall2 B2 Fall1 B1", 17, 7},
         {"Fck1 Fnone2 Fall3 Fck4 Fall5 B5 Fall4 B4 B3 Fall1 Fall2 B2 B1", 15, 8},
@@ -198,9 +227,18 @@ static void three_sequences(void **state) /* TV-R11 */
 static void invalid_schedules(void **state)
 {
     (void)state;
-    static const struct { const char *text; uint32_t step; const char *says; } rows[] = {
-        {"Fall2", 0, "a^1"}, {"B1", 0, "delta^1"}, {"Fnone1 Fall2 Fall1", 2, "a^0"}, {"Fall1 Fnone1", 1, "abar^1"}, {"Fall9", 0, "no stage"},
-        {"Fall1 Fall2 Fall3 Fall4 Fall5 Fall6 Fall7 B7 B5", 8, "delta^5"}, {"Fck1 Fck2", REMAT_NONE, "delta^0"},
+    static const struct {
+        const char *text;
+        uint32_t step;
+        const char *says;
+    } rows[] = {
+        {"Fall2", 0, "a^1"},
+        {"B1", 0, "delta^1"},
+        {"Fnone1 Fall2 Fall1", 2, "a^0"},
+        {"Fall1 Fnone1", 1, "abar^1"},
+        {"Fall9", 0, "no stage"},
+        {"Fall1 Fall2 Fall3 Fall4 Fall5 Fall6 Fall7 B7 B5", 8, "delta^5"},
+        {"Fck1 Fck2", REMAT_NONE, "delta^0"},
     };
     remat_chain *chain = toy_chain();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -227,7 +265,9 @@ static void infeasible_and_least(void **state)
         assert_int_equal(remat_plan_summary(plan)->peak_bytes, 8212);
         remat_plan_free(plan);
     }
-    OK(ctx, remat_ctx_set(ctx, "slots", 10)); /* too coarse: sizes rounded up do not fit; recomputing everything does */
+    OK(ctx, remat_ctx_set(
+                ctx, "slots",
+                10)); /* too coarse: sizes rounded up do not fit; recomputing everything does */
     OK(ctx, remat_chain_plan(ctx, chain, "rotor", 8300, &plan));
     assert_int_equal(remat_plan_status(plan), REMAT_OK);
     assert_int_equal(remat_plan_summary(plan)->outcome, REMAT_FEASIBLE);
@@ -245,7 +285,9 @@ static void one_table_for_many_budgets(void **state)
     OK(ctx, remat_chain_plans(ctx, chain, "rotor", budgets, 8, plans));
     for (size_t i = 0; i < 8; i++) {
         const int64_t alone = cost_of(chain, "rotor", budgets[i], 0);
-        assert_int_equal(remat_plan_summary(plans[i])->within_budget ? remat_plan_summary(plans[i])->cost : -1, alone);
+        assert_int_equal(
+            remat_plan_summary(plans[i])->within_budget ? remat_plan_summary(plans[i])->cost : -1,
+            alone);
         remat_plan_free(plans[i]);
     }
     remat_chain_free(chain);
@@ -263,7 +305,15 @@ static remat_chain *long_chain(uint32_t n)
     for (uint32_t l = 0; l <= n; l++) {
         x = x * 6364136223846793005u + 1442695040888963407u;
         const int64_t a = 1000 + (int64_t)(x >> 44);
-        stages[l] = (remat_stage){"", a, l ? a + (int64_t)(x >> 45 & 0xfffff) : 0, a, l ? 1 + (int64_t)(x >> 40 & 1023) : 0, l ? 1 + (int64_t)(x >> 30 & 1023) : 0, 0, 0, 0};
+        stages[l] = (remat_stage){"",
+                                  a,
+                                  l ? a + (int64_t)(x >> 45 & 0xfffff) : 0,
+                                  a,
+                                  l ? 1 + (int64_t)(x >> 40 & 1023) : 0,
+                                  l ? 1 + (int64_t)(x >> 30 & 1023) : 0,
+                                  0,
+                                  0,
+                                  0};
     }
     remat_chain *chain = NULL;
     OK(ctx, remat_chain_new(ctx, "long", stages, n, &chain));
@@ -292,7 +342,12 @@ static void too_many_slots(void **state)
     chain = long_chain(400); /* tables past 8 GB are refused, not tried */
     OK(ctx, remat_ctx_set(ctx, "slots", 1000000));
     for (int i = 0; i < 3; i++) {
-        FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, i == 0 ? "rotor" : i == 1 ? "rotor-float" : "revolve", 50000000, &plan));
+        FAILS(ctx, REMAT_E_APPLIES,
+              remat_chain_plan(ctx, chain,
+                               i == 0   ? "rotor"
+                               : i == 1 ? "rotor-float"
+                                        : "revolve",
+                               50000000, &plan));
         assert_non_null(strstr(remat_ctx_error(ctx), "slots"));
     }
     remat_chain_free(chain);
@@ -305,14 +360,17 @@ static void stop_at_once(void *user, const remat_progress *progress)
     remat_ctx_stop(ctx);
 }
 
-/* A table that is not finished says nothing; a plan comes back all the same, and says why it is no better. */
+/* A table that is not finished says nothing; a plan comes back all the same, and says why it is no
+ * better. */
 static void cut_short(const remat_chain *chain, const char *strategy, remat_stopped why)
 {
     remat_plan *plan = NULL;
     OK(ctx, remat_chain_plan(ctx, chain, strategy, 40000000, &plan));
     const remat_summary *s = remat_plan_summary(plan);
     assert_int_equal(s->stopped, why);
-    assert_true(s->outcome == (!s->within_budget ? REMAT_UNKNOWN : s->cost == s->keep_all_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE));
+    assert_true(s->outcome == (!s->within_budget             ? REMAT_UNKNOWN
+                               : s->cost == s->keep_all_cost ? REMAT_OPTIMAL
+                                                             : REMAT_FEASIBLE));
     assert_true(judged(chain, plan).valid);
     remat_plan_free(plan);
 }
@@ -320,7 +378,15 @@ static void cut_short(const remat_chain *chain, const char *strategy, remat_stop
 static void limits_in_a_table(void **state)
 {
     (void)state;
-    static const struct { const char *strategy; int64_t slots; uint32_t stages; } rows[] = {{"rotor", 500, 200}, {"rotor", 0, 60}, {"revolve", 500, 200}, {"revolve", 0, 60}, {"rotor-float", 100, 40}};
+    static const struct {
+        const char *strategy;
+        int64_t slots;
+        uint32_t stages;
+    } rows[] = {{"rotor", 500, 200},
+                {"rotor", 0, 60},
+                {"revolve", 500, 200},
+                {"revolve", 0, 60},
+                {"rotor-float", 100, 40}};
     for (size_t i = 0; i < LENGTH(rows); i++) {
         remat_chain *chain = long_chain(rows[i].stages);
         int calls = 0;
@@ -339,7 +405,8 @@ static void limits_in_a_table(void **state)
         OK(ctx, remat_ctx_set(ctx, "work", 0));
         remat_chain_free(chain);
         chain = toy_chain(); /* nothing of it is left over */
-        assert_int_equal(cost_of(chain, rows[i].strategy, 10700, 0), strcmp(rows[i].strategy, "revolve") == 0 ? 4966 : 3738);
+        assert_int_equal(cost_of(chain, rows[i].strategy, 10700, 0),
+                         strcmp(rows[i].strategy, "revolve") == 0 ? 4966 : 3738);
         remat_chain_free(chain);
     }
 }
@@ -359,8 +426,10 @@ static void a_curve(void **state)
         if (s->within_budget) {
             assert_true(s->cost <= before);
             before = s->cost;
-            assert_true(cost_of(chain, "rotor", budgets[i], 300) == -1 || cost_of(chain, "rotor", budgets[i], 300) >= s->cost);
-            assert_true(cost_of(chain, "revolve", budgets[i], 0) == -1 || cost_of(chain, "revolve", budgets[i], 0) >= s->cost);
+            assert_true(cost_of(chain, "rotor", budgets[i], 300) == -1 ||
+                        cost_of(chain, "rotor", budgets[i], 300) >= s->cost);
+            assert_true(cost_of(chain, "revolve", budgets[i], 0) == -1 ||
+                        cost_of(chain, "revolve", budgets[i], 0) >= s->cost);
         } else assert_int_equal(before, INT64_MAX);
         remat_plan_free(plans[i]);
     }
@@ -376,10 +445,20 @@ static void a_curve(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(toy_keep_all_and_printed_sequence), cmocka_unit_test(toy_rotor), cmocka_unit_test(toy_revolve), cmocka_unit_test(toy_float),
-        cmocka_unit_test(toy_periodic), cmocka_unit_test(figure_4), cmocka_unit_test(theorem_3_6), cmocka_unit_test(three_sequences),
-        cmocka_unit_test(invalid_schedules), cmocka_unit_test(infeasible_and_least), cmocka_unit_test(one_table_for_many_budgets),
-        cmocka_unit_test(too_many_slots), cmocka_unit_test(limits_in_a_table), cmocka_unit_test(a_curve),
+        cmocka_unit_test(toy_keep_all_and_printed_sequence),
+        cmocka_unit_test(toy_rotor),
+        cmocka_unit_test(toy_revolve),
+        cmocka_unit_test(toy_float),
+        cmocka_unit_test(toy_periodic),
+        cmocka_unit_test(figure_4),
+        cmocka_unit_test(theorem_3_6),
+        cmocka_unit_test(three_sequences),
+        cmocka_unit_test(invalid_schedules),
+        cmocka_unit_test(infeasible_and_least),
+        cmocka_unit_test(one_table_for_many_budgets),
+        cmocka_unit_test(too_many_slots),
+        cmocka_unit_test(limits_in_a_table),
+        cmocka_unit_test(a_curve),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

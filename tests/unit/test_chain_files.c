@@ -1,10 +1,14 @@
-/* test_chain_files.c: chains and their plans in files: round trips, plans that lie about themselves, chains that are wrong or odd (abar below a,
- * times that overflow or pass what doubles hold, budgets below the need). */
+/* test_chain_files.c: chains and their plans in files: round trips, plans that lie about
+ * themselves, chains that are wrong or odd (abar below a, times that overflow or pass what doubles
+ * hold, budgets below the need). */
 #include "chain_support.h"
 
 #include <stdio.h>
 
-typedef struct text { char bytes[16384]; size_t n; } text;
+typedef struct text {
+    char bytes[16384];
+    size_t n;
+} text;
 
 static int into_text(void *user, const void *bytes, size_t n)
 {
@@ -36,22 +40,29 @@ static void plans_through_files(void **state)
     for (size_t i = 0; i < 16 * LENGTH(budgets) && chain_strategy_at(i / LENGTH(budgets)); i++)
         for (int zipped = 0; zipped < 2; zipped++) {
             remat_plan *plan = NULL;
-            OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i / LENGTH(budgets))->name, budgets[i % LENGTH(budgets)], &plan));
+            OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i / LENGTH(budgets))->name,
+                                     budgets[i % LENGTH(budgets)], &plan));
             t.n = 0;
-            OK(ctx, remat_plan_write(ctx, plan, zipped ? REMAT_JSON_GZ : REMAT_JSON, into_text, &t));
+            OK(ctx,
+               remat_plan_write(ctx, plan, zipped ? REMAT_JSON_GZ : REMAT_JSON, into_text, &t));
             remat_plan *again = read_plan(&t);
             const remat_verdict v = judged(chain, again);
             if (!v.valid) fail_msg("%s: %s", remat_plan_summary(plan)->strategy, v.reason);
             const remat_summary *a = remat_plan_summary(plan), *b = remat_plan_summary(again);
-            assert_true(b->kind == REMAT_KIND_CHAIN && a->cost == b->cost && a->peak_bytes == b->peak_bytes && a->peak_step == b->peak_step);
-            assert_true(a->budget_bytes == b->budget_bytes && a->within_budget == b->within_budget && a->outcome == b->outcome && a->bound_cost == b->bound_cost);
-            assert_true(a->keep_all_cost == b->keep_all_cost && a->keep_all_peak_bytes == b->keep_all_peak_bytes);
+            assert_true(b->kind == REMAT_KIND_CHAIN && a->cost == b->cost &&
+                        a->peak_bytes == b->peak_bytes && a->peak_step == b->peak_step);
+            assert_true(a->budget_bytes == b->budget_bytes &&
+                        a->within_budget == b->within_budget && a->outcome == b->outcome &&
+                        a->bound_cost == b->bound_cost);
+            assert_true(a->keep_all_cost == b->keep_all_cost &&
+                        a->keep_all_peak_bytes == b->keep_all_peak_bytes);
             assert_string_equal(a->strategy, b->strategy);
             assert_string_equal(a->digest, b->digest);
             assert_string_equal(a->bound_method, b->bound_method);
             assert_int_equal(remat_plan_status(plan), remat_plan_status(again));
             size_t n, m;
-            const remat_step *steps = remat_plan_steps(plan, &n), *others = remat_plan_steps(again, &m);
+            const remat_step *steps = remat_plan_steps(plan, &n),
+                             *others = remat_plan_steps(again, &m);
             assert_int_equal(n, m);
             assert_memory_equal(steps, others, n * sizeof *steps);
             remat_plan_free(plan), remat_plan_free(again);
@@ -72,7 +83,9 @@ static void edit(text *t, const char *from, const char *to)
 static void plans_that_lie(void **state)
 {
     (void)state;
-    static const struct { const char *from, *to, *says; } rows[] = {
+    static const struct {
+        const char *from, *to, *says;
+    } rows[] = {
         {"\"cost\":4742", "\"cost\":4741", "cost"},
         {"\"peak_bytes\":8675", "\"peak_bytes\":8674", "peak"},
         {"\"keep_all_cost\":3738", "\"keep_all_cost\":3737", "3738"},
@@ -92,7 +105,8 @@ static void plans_that_lie(void **state)
         remat_plan *again = read_plan(&t);
         const remat_verdict v = judged(chain, again);
         assert_false(v.valid);
-        if (!strstr(v.reason, rows[i].says)) fail_msg("%s -> %s: %s", rows[i].from, rows[i].to, v.reason);
+        if (!strstr(v.reason, rows[i].says))
+            fail_msg("%s -> %s: %s", rows[i].from, rows[i].to, v.reason);
         remat_plan_free(again);
     }
     remat_stage stages[LENGTH(toy)];
@@ -103,7 +117,9 @@ static void plans_that_lie(void **state)
     remat_chain_free(other);
     stages[3] = toy[3], stages[3].tf++;
     OK(ctx, remat_chain_new(ctx, "toy", stages, 6, &other));
-    assert_string_equal(remat_chain_digest(chain), remat_chain_digest(other)); /* the same, timed again: valid, but not at that cost */
+    assert_string_equal(
+        remat_chain_digest(chain),
+        remat_chain_digest(other)); /* the same, timed again: valid, but not at that cost */
     assert_false(judged(other, plan).valid);
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
@@ -120,7 +136,8 @@ static void plans_that_lie(void **state)
     OK(ctx, remat_verify(ctx, graph, steps, n, &v));
     assert_false(v.valid);
     remat_plan_free(plan);
-    OK(ctx, remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE, &plan)); /* nor the other way round */
+    OK(ctx, remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE,
+                            &plan)); /* nor the other way round */
     assert_false(judged(chain, plan).valid);
     steps = remat_plan_steps(plan, &n);
     OK(ctx, remat_chain_verify(ctx, chain, steps, n, &v));
@@ -133,7 +150,8 @@ static remat_status read_chain(const char *body, remat_chain **out)
 {
     char whole[1024];
     remat_input *input = NULL;
-    snprintf(whole, sizeof whole, "{\"format\":\"remat-chain\",\"version\":1,\"name\":\"bad\",%s}", body);
+    snprintf(whole, sizeof whole, "{\"format\":\"remat-chain\",\"version\":1,\"name\":\"bad\",%s}",
+             body);
     remat_status status = remat_input_parse(ctx, "chain.json", whole, strlen(whole), &input);
     if (status == REMAT_OK) status = remat_chain_read(ctx, input, out);
     remat_input_free(input);
@@ -144,30 +162,42 @@ static void bad_chains(void **state)
 {
     (void)state;
 #define GOOD "{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1}"
-    static const struct { const char *body, *place, *says; } rows[] = {
+    static const struct {
+        const char *body, *place, *says;
+    } rows[] = {
         {"\"stages\":[]", "stages", "at least one stage"},
         {"\"input\":{\"a\":1}", "stages", ""},
         {"\"stages\":[7]", "stages[0]", ""},
         {"\"stages\":[" GOOD ",{\"a\":1,\"tf\":1,\"tb\":1}]", "stages[1].abar", "missing"},
-        {"\"stages\":[" GOOD ",{\"a\":-1,\"abar\":1,\"tf\":1,\"tb\":1}]", "stages[1].a", "negative"},
+        {"\"stages\":[" GOOD ",{\"a\":-1,\"abar\":1,\"tf\":1,\"tb\":1}]", "stages[1].a",
+         "negative"},
         {"\"stages\":[{\"a\":1,\"abar\":1,\"tf\":-3,\"tb\":1}]", "stages[0].tf", "negative"},
-        {"\"stages\":[{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1,\"keep\":-1}]", "stages[0].keep", "negative"},
+        {"\"stages\":[{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1,\"keep\":-1}]", "stages[0].keep",
+         "negative"},
         {"\"stages\":[{\"a\":1.5,\"abar\":2,\"tf\":1,\"tb\":1}]", "stages[0].a", "integer"},
         {"\"input\":{\"a\":-1},\"stages\":[" GOOD "]", "input.a", "negative"},
         {"\"input\":{\"a\":1,\"delta\":\"1\"},\"stages\":[" GOOD "]", "input.delta", "integer"},
         {"\"loss\":{\"a\":1},\"stages\":[" GOOD "]", "loss", "both are 0"},
         {"\"loss\":{\"ob\":-1},\"stages\":[" GOOD "]", "loss.ob", "negative"},
-        {"\"stages\":[{\"a\":1,\"abar\":4611686018427387904,\"tf\":1,\"tb\":1}]", "stages[0].abar", "2^62"},
-        {"\"stages\":[{\"a\":1,\"abar\":2305843009213693952,\"tf\":1,\"tb\":1},{\"a\":1,\"abar\":2305843009213693952,\"tf\":1,\"tb\":1}]", "stages[1].abar", "sizes add up"},
-        {"\"stages\":[{\"a\":2305843009213693951,\"abar\":2305843009213693951,\"tf\":1,\"tb\":1}]", "stages[0].delta", "sizes add up"}, /* delta = a counts */
-        {"\"stages\":[{\"a\":1,\"abar\":1,\"tf\":4611686018427387903,\"tb\":1}]", "stages[0].tb", "times add up"},
-        {"\"stages\":[{\"a\":1,\"abar\":1,\"tf\":99999999999999999999,\"tb\":1}]", "line 1 column 81", "64 bits"},
+        {"\"stages\":[{\"a\":1,\"abar\":4611686018427387904,\"tf\":1,\"tb\":1}]", "stages[0].abar",
+         "2^62"},
+        {"\"stages\":[{\"a\":1,\"abar\":2305843009213693952,\"tf\":1,\"tb\":1},{\"a\":1,\"abar\":"
+         "2305843009213693952,\"tf\":1,\"tb\":1}]",
+         "stages[1].abar", "sizes add up"},
+        {"\"stages\":[{\"a\":2305843009213693951,\"abar\":2305843009213693951,\"tf\":1,\"tb\":1}]",
+         "stages[0].delta", "sizes add up"}, /* delta = a counts */
+        {"\"stages\":[{\"a\":1,\"abar\":1,\"tf\":4611686018427387903,\"tb\":1}]", "stages[0].tb",
+         "times add up"},
+        {"\"stages\":[{\"a\":1,\"abar\":1,\"tf\":99999999999999999999,\"tb\":1}]",
+         "line 1 column 81", "64 bits"},
     };
     for (size_t i = 0; i < LENGTH(rows); i++) {
         remat_chain *chain = NULL;
         FAILS(ctx, REMAT_E_INPUT, read_chain(rows[i].body, &chain));
         assert_null(chain);
-        if (strcmp(remat_ctx_error_place(ctx), rows[i].place) != 0 || !strstr(remat_ctx_error(ctx), rows[i].says)) fail_msg("%s: %s", rows[i].body, remat_ctx_error(ctx));
+        if (strcmp(remat_ctx_error_place(ctx), rows[i].place) != 0 ||
+            !strstr(remat_ctx_error(ctx), rows[i].says))
+            fail_msg("%s: %s", rows[i].body, remat_ctx_error(ctx));
         assert_non_null(strstr(remat_ctx_error(ctx), "chain.json"));
     }
     remat_chain *chain = NULL;
@@ -193,7 +223,10 @@ static void abar_below_a(void **state)
     int warnings = 0;
     remat_chain *chain = NULL;
     remat_ctx_on_warning(ctx, count_line, &warnings);
-    OK(ctx, read_chain("\"input\":{\"a\":2},\"stages\":[{\"a\":3,\"abar\":3,\"tf\":1,\"tb\":1},{\"a\":5,\"abar\":4,\"tf\":1,\"tb\":1},{\"a\":5,\"abar\":0,\"tf\":1,\"tb\":1}]", &chain));
+    OK(ctx,
+       read_chain("\"input\":{\"a\":2},\"stages\":[{\"a\":3,\"abar\":3,\"tf\":1,\"tb\":1},{\"a\":5,"
+                  "\"abar\":4,\"tf\":1,\"tb\":1},{\"a\":5,\"abar\":0,\"tf\":1,\"tb\":1}]",
+                  &chain));
     assert_int_equal(warnings, 1);
     char line[200] = "";
     remat_ctx_on_warning(ctx, keep_line, line);
@@ -206,11 +239,13 @@ static void abar_below_a(void **state)
         for (int64_t slots = 0; slots <= 100; slots += 100) {
             remat_plan *plan = NULL;
             OK(ctx, remat_ctx_set(ctx, "slots", slots));
-            OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, REMAT_BUDGET_NONE, &plan));
+            OK(ctx,
+               remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, REMAT_BUDGET_NONE, &plan));
             assert_true(judged(chain, plan).valid);
             assert_true(remat_plan_summary(plan)->within_budget);
             remat_plan_free(plan);
-            OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, REMAT_BUDGET_MIN, &plan));
+            OK(ctx,
+               remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, REMAT_BUDGET_MIN, &plan));
             assert_true(judged(chain, plan).valid);
             const remat_summary *s = remat_plan_summary(plan);
             assert_true(s->outcome != REMAT_OPTIMAL || s->cost == s->keep_all_cost);
@@ -224,8 +259,12 @@ static void times_that_overflow(void **state)
     (void)state;
     remat_chain *chain = NULL;
     remat_plan *plan = NULL;
-    OK(ctx, read_chain("\"stages\":[{\"a\":1,\"abar\":1,\"tf\":2305843009213693952,\"tb\":5},{\"a\":1,\"abar\":1,\"tf\":0,\"tb\":0}]", &chain)); /* once is fine, every time is not */
-    for (size_t i = 0; chain_strategy_at(i); i++) FAILS(ctx, REMAT_E_INPUT, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, 100, &plan));
+    OK(ctx, read_chain("\"stages\":[{\"a\":1,\"abar\":1,\"tf\":2305843009213693952,\"tb\":5},{"
+                       "\"a\":1,\"abar\":1,\"tf\":0,\"tb\":0}]",
+                       &chain)); /* once is fine, every time is not */
+    for (size_t i = 0; chain_strategy_at(i); i++)
+        FAILS(ctx, REMAT_E_INPUT,
+              remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, 100, &plan));
     assert_null(plan);
     remat_step steps[40] = {{REMAT_F_CK, 1}, {REMAT_F_CK, 1}};
     remat_verdict v;
@@ -234,7 +273,9 @@ static void times_that_overflow(void **state)
     assert_int_equal(v.first_bad_step, 1);
     assert_non_null(strstr(v.reason, "2^62"));
     remat_chain_free(chain);
-    OK(ctx, read_chain("\"stages\":[{\"a\":1,\"abar\":1,\"tf\":1000000000000000000,\"tb\":5},{\"a\":1,\"abar\":1,\"tf\":3,\"tb\":0}]", &chain)); /* every time is fine, too */
+    OK(ctx, read_chain("\"stages\":[{\"a\":1,\"abar\":1,\"tf\":1000000000000000000,\"tb\":5},{"
+                       "\"a\":1,\"abar\":1,\"tf\":3,\"tb\":0}]",
+                       &chain)); /* every time is fine, too */
     for (size_t i = 0; chain_strategy_at(i); i++) {
         OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, 100, &plan));
         assert_true(judged(chain, plan).valid);
@@ -250,7 +291,16 @@ static void times_past_doubles(void **state)
     const int64_t big = (int64_t)1 << 56;
     for (int64_t cheap = 0; cheap < 4; cheap++) {
         remat_stage stages[7] = {{"", 1, 0, 1, 0, 0, 0, 0, 0}};
-        for (uint32_t l = 1; l <= 5; l++) stages[l] = (remat_stage){"", l % 2 ? 2 : 1, l % 2 ? 4 : 3, l % 2 ? 2 : 1, big + (l == 2 + cheap ? 0 : 1), big, 0, 0, 0};
+        for (uint32_t l = 1; l <= 5; l++)
+            stages[l] = (remat_stage){"",
+                                      l % 2 ? 2 : 1,
+                                      l % 2 ? 4 : 3,
+                                      l % 2 ? 2 : 1,
+                                      big + (l == 2 + cheap ? 0 : 1),
+                                      big,
+                                      0,
+                                      0,
+                                      0};
         stages[6] = (remat_stage){"", 0, 0, 0, 0, 0, 0, 0, 0};
         remat_chain *chain = NULL;
         OK(ctx, remat_chain_new(ctx, "big", stages, 5, &chain));
@@ -262,7 +312,9 @@ static void times_past_doubles(void **state)
             const remat_summary *e = remat_plan_summary(exact), *f = remat_plan_summary(floating);
             assert_true(e->within_budget <= f->within_budget);
             if (e->within_budget && f->outcome == REMAT_OPTIMAL && f->cost > e->cost)
-                fail_msg("stage %d cheaper, budget %d: rotor-float calls %lld optimal, rotor has %lld", (int)cheap + 2, (int)budget, (long long)f->cost, (long long)e->cost);
+                fail_msg(
+                    "stage %d cheaper, budget %d: rotor-float calls %lld optimal, rotor has %lld",
+                    (int)cheap + 2, (int)budget, (long long)f->cost, (long long)e->cost);
             remat_plan_free(exact), remat_plan_free(floating);
         }
         remat_chain_free(chain);
@@ -275,7 +327,8 @@ static void strategies_for_graphs_alone(void **state)
     static const char *const names[] = {"save-inputs", "save-layers", "mincut"};
     remat_chain *chain = toy_chain();
     remat_plan *plan = NULL;
-    for (size_t i = 0; i < LENGTH(names); i++) FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, names[i], 9000, &plan));
+    for (size_t i = 0; i < LENGTH(names); i++)
+        FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, names[i], 9000, &plan));
     remat_chain_free(chain);
 }
 
@@ -283,10 +336,14 @@ static void below_the_need(void **state)
 {
     (void)state;
     remat_chain *chain = NULL;
-    OK(ctx, read_chain("\"input\":{\"a\":2},\"stages\":[{\"a\":3,\"abar\":3,\"tf\":1,\"tb\":1},{\"a\":5,\"abar\":50,\"tf\":1,\"tb\":1,\"ob\":40},{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1}]", &chain));
+    OK(ctx, read_chain(
+                "\"input\":{\"a\":2},\"stages\":[{\"a\":3,\"abar\":3,\"tf\":1,\"tb\":1},{\"a\":5,"
+                "\"abar\":50,\"tf\":1,\"tb\":1,\"ob\":40},{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1}]",
+                &chain));
     for (size_t i = 0; chain_strategy_at(i); i++)
         for (int64_t slots = 0; slots <= 500; slots += 500)
-            for (int64_t budget = 0; budget <= 102; budget += 102) { /* B^2: a^0 2, a^1 3, abar^2 50, delta^2 5, delta^1 3, ob 40 */
+            for (int64_t budget = 0; budget <= 102;
+                 budget += 102) { /* B^2: a^0 2, a^1 3, abar^2 50, delta^2 5, delta^1 3, ob 40 */
                 remat_plan *plan = NULL;
                 OK(ctx, remat_ctx_set(ctx, "slots", slots));
                 OK(ctx, remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, budget, &plan));
@@ -304,8 +361,13 @@ static void below_the_need(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_through_files), cmocka_unit_test(plans_that_lie), cmocka_unit_test(bad_chains), cmocka_unit_test(abar_below_a),
-        cmocka_unit_test(times_that_overflow), cmocka_unit_test(times_past_doubles), cmocka_unit_test(strategies_for_graphs_alone),
+        cmocka_unit_test(plans_through_files),
+        cmocka_unit_test(plans_that_lie),
+        cmocka_unit_test(bad_chains),
+        cmocka_unit_test(abar_below_a),
+        cmocka_unit_test(times_that_overflow),
+        cmocka_unit_test(times_past_doubles),
+        cmocka_unit_test(strategies_for_graphs_alone),
         cmocka_unit_test(below_the_need),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,6 @@
-/* test_checkmate.c: Checkmate's program and what it is solved with: known optima, sizes of the program as printed, models and solutions as files,
- * and solvers that are not there, not what they should be, or give up. */
+/* test_checkmate.c: Checkmate's program and what it is solved with: known optima, sizes of the
+ * program as printed, models and solutions as files, and solvers that are not there, not what they
+ * should be, or give up. */
 #define _XOPEN_SOURCE 700
 #include "support.h"
 
@@ -28,7 +29,8 @@ static remat_graph *load(remat_ctx *ctx, const char *path)
     return graph;
 }
 
-static remat_plan *plan_at(remat_ctx *ctx, const remat_graph *graph, const char *strategy, int percent)
+static remat_plan *plan_at(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
+                           int percent)
 {
     remat_info info;
     remat_plan *plan = NULL;
@@ -39,7 +41,10 @@ static remat_plan *plan_at(remat_ctx *ctx, const remat_graph *graph, const char 
 
 /* ---- optima ---- */
 
-typedef struct optimum { int percent; int64_t cost; } optimum;
+typedef struct optimum {
+    int percent;
+    int64_t cost;
+} optimum;
 
 static void check_optima(remat_ctx *ctx, const char *path, const optimum *optima, size_t n)
 {
@@ -60,7 +65,8 @@ static void check_optima(remat_ctx *ctx, const char *path, const optimum *optima
 }
 
 /* need_percent: in hundredths, rounded down. */
-static void check_graph(remat_ctx *ctx, const remat_graph *graph, uint32_t ops, int64_t peak_bytes, int64_t cost, int64_t need_percent)
+static void check_graph(remat_ctx *ctx, const remat_graph *graph, uint32_t ops, int64_t peak_bytes,
+                        int64_t cost, int64_t need_percent)
 {
     remat_info info;
     OK(ctx, remat_graph_info(ctx, graph, &info));
@@ -75,7 +81,8 @@ static void vgg16(void **state)
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, VGG16);
     check_graph(ctx, graph, 45, 15825108992, 15500, 8311);
-    check_optima(ctx, VGG16, (const optimum[]){{95, 15620}, {90, 15805}, {85, 15805}, {84, 15805}}, 4);
+    check_optima(ctx, VGG16, (const optimum[]){{95, 15620}, {90, 15805}, {85, 15805}, {84, 15805}},
+                 4);
     remat_plan *plan = plan_at(ctx, graph, "checkmate", 83);
     assert_int_equal(remat_plan_status(plan), REMAT_E_INFEASIBLE);
     remat_plan_free(plan);
@@ -90,14 +97,19 @@ static void fcn8(void **state)
     remat_graph *graph = load(ctx, FCN8);
     check_graph(ctx, graph, 73, 13484795520, 10275337746048, 6146);
     remat_graph_free(graph);
-    check_optima(ctx, FCN8, (const optimum[]){{90, 10278354943616}, {80, 10289323652736}, {70, 10366941963904}}, 3);
+    check_optima(
+        ctx, FCN8,
+        (const optimum[]){{90, 10278354943616}, {80, 10289323652736}, {70, 10366941963904}}, 3);
 }
 
 /* ---- the program as printed ---- */
 
 static void program_sizes(void **state)
 {
-    static const struct { const char *path; uint32_t r, s, u, f; } expected[] = {{VGG16, 1035, 990, 1035, 1474}, {FCN8, 2701, 2628, 2701, 4059}};
+    static const struct {
+        const char *path;
+        uint32_t r, s, u, f;
+    } expected[] = {{VGG16, 1035, 990, 1035, 1474}, {FCN8, 2701, 2628, 2701, 4059}};
     remat_ctx *ctx = *state;
     for (size_t i = 0; i < LENGTH(expected); i++) {
         rm_normal nm;
@@ -105,15 +117,24 @@ static void program_sizes(void **state)
         remat_graph *graph = load(ctx, expected[i].path);
         const rm_mark mark = rm_scratch_mark(ctx);
         OK(ctx, rm_normal_of(ctx, graph, &nm));
-        rm_checkmate program = {.nm = &nm, .budget_bytes = INT64_C(14) << 30, .splits = 1, .plain = true, .most_extra = INT64_MAX};
+        rm_checkmate program = {.nm = &nm,
+                                .budget_bytes = INT64_C(14) << 30,
+                                .splits = 1,
+                                .plain = true,
+                                .most_extra = INT64_MAX};
         OK(ctx, rm_checkmate_build(ctx, &program));
-        for (size_t k = 0; k < program.model.columns.n; k++) n[(int)program.model.columns.items[k].name.letter]++;
+        for (size_t k = 0; k < program.model.columns.n; k++)
+            n[(int)program.model.columns.items[k].name.letter]++;
         assert_int_equal(n['R'], expected[i].r);
         assert_int_equal(n['S'], expected[i].s);
         assert_int_equal(n['U'], expected[i].u);
         assert_int_equal(n['F'], expected[i].f);
         rm_checkmate_free(ctx, &program);
-        program = (rm_checkmate){.nm = &nm, .budget_bytes = INT64_C(14) << 30, .splits = 1, .most_extra = INT64_MAX, .model.most_terms = 1000};
+        program = (rm_checkmate){.nm = &nm,
+                                 .budget_bytes = INT64_C(14) << 30,
+                                 .splits = 1,
+                                 .most_extra = INT64_MAX,
+                                 .model.most_terms = 1000};
         FAILS(ctx, REMAT_E_APPLIES, rm_checkmate_build(ctx, &program));
         rm_checkmate_free(ctx, &program);
         rm_scratch_release(ctx, mark);
@@ -124,7 +145,10 @@ static void program_sizes(void **state)
 /* Costs of forward ops over all: what one more forward pass may cost, as a share (eq. 9). */
 static void one_more_forward(void **state)
 {
-    static const struct { const char *path; int64_t hundredths; } expected[] = {
+    static const struct {
+        const char *path;
+        int64_t hundredths;
+    } expected[] = {
         {VGG16, 4339}, {MOCCASIN "MobileNet_512_224x224x3_train_nx.json.gz", 1702}, {FCN8, 3333}};
     remat_ctx *ctx = *state;
     for (size_t i = 0; i < LENGTH(expected); i++) {
@@ -150,8 +174,11 @@ static void figure_2(void **state)
     remat_graph *graph = NULL;
     remat_verdict verdict;
     for (int i = 0; i < 6; i++) v[i] = remat_builder_value(b, "", 1);
-    const uint32_t in[6][3] = {{0}, {v[0]}, {v[1]}, {v[2], v[1]}, {v[3], v[1], v[0]}, {v[4], v[0]}}, n_in[6] = {0, 1, 1, 2, 3, 2};
-    for (int i = 0; i < 6; i++) remat_builder_op_set(b, remat_builder_op(b, "", in[i], n_in[i], &v[i], 1), REMAT_OP_COST, 1);
+    const uint32_t in[6][3] = {{0}, {v[0]}, {v[1]}, {v[2], v[1]}, {v[3], v[1], v[0]}, {v[4], v[0]}},
+                   n_in[6] = {0, 1, 1, 2, 3, 2};
+    for (int i = 0; i < 6; i++)
+        remat_builder_op_set(b, remat_builder_op(b, "", in[i], n_in[i], &v[i], 1), REMAT_OP_COST,
+                             1);
     OK(ctx, remat_builder_finish(b, &graph));
     remat_builder_free(b);
     const size_t n = steps_of("0 1 2 1 3 4 5", steps);
@@ -180,19 +207,24 @@ static void limits(void **state)
         assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_TIME);
         remat_plan_free(plan);
         OK(ctx, remat_ctx_set(ctx, "time_ms", 0));
-        remat_ctx_on_progress(ctx, stop_at_once, ctx); /* Ctrl-C at the first sign of life: in the seed's search, or in the solver */
+        remat_ctx_on_progress(
+            ctx, stop_at_once,
+            ctx); /* Ctrl-C at the first sign of life: in the seed's search, or in the solver */
         plan = plan_at(ctx, graph, strategies[i], 70);
         assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_SIGNAL);
         remat_ctx_on_progress(ctx, NULL, NULL);
         remat_plan_free(plan);
-        OK(ctx, remat_ctx_set(ctx, "checkmate_plain", 1)); /* nothing before the solver: in its presolve */
+        OK(ctx, remat_ctx_set(ctx, "checkmate_plain",
+                              1)); /* nothing before the solver: in its presolve */
         remat_ctx_stop(ctx);
         plan = plan_at(ctx, graph, strategies[i], 70);
         assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_SIGNAL);
         remat_plan_free(plan);
         OK(ctx, remat_ctx_set(ctx, "checkmate_plain", 0));
     }
-    OK(ctx, remat_ctx_set(ctx, "mip_gap", 500000)); /* within half of the optimum: proved soon, and no more than that */
+    OK(ctx,
+       remat_ctx_set(ctx, "mip_gap",
+                     500000)); /* within half of the optimum: proved soon, and no more than that */
     OK(ctx, remat_ctx_set(ctx, "checkmate_plain", 1));
     OK(ctx, remat_ctx_set(ctx, "checkmate_entries", 100));
     remat_plan *plan = NULL;
@@ -210,9 +242,13 @@ static void use(const char *path)
 
 static void no_solver(void **state)
 {
-    static const struct { const char *path, *says; } faults[] = {
-        {"/nowhere/libhighs.so", "REMAT_HIGHS"},       {REMAT_TEST_FAKES "/libfake_not_highs.so", "is not HiGHS"},
-        {REMAT_TEST_FAKES "/libfake_old.so", "too old"}, {REMAT_TEST_FAKES "/libfake_ancient.so", "1.2.0 is too old"},
+    static const struct {
+        const char *path, *says;
+    } faults[] = {
+        {"/nowhere/libhighs.so", "REMAT_HIGHS"},
+        {REMAT_TEST_FAKES "/libfake_not_highs.so", "is not HiGHS"},
+        {REMAT_TEST_FAKES "/libfake_old.so", "too old"},
+        {REMAT_TEST_FAKES "/libfake_ancient.so", "1.2.0 is too old"},
         {REMAT_TEST_FAKES "/libfake_wide.so", "32 bits"},
     };
     remat_ctx *ctx = *state;
@@ -221,13 +257,16 @@ static void no_solver(void **state)
     remat_solver found;
     for (size_t i = 0; i < LENGTH(faults); i++) {
         use(faults[i].path);
-        FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, graph, "checkmate", INT64_C(14000000000), &plan));
+        FAILS(ctx, REMAT_E_APPLIES,
+              remat_plan_make(ctx, graph, "checkmate", INT64_C(14000000000), &plan));
         assert_non_null(strstr(remat_ctx_error(ctx), faults[i].says));
-        FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, graph, "checkmate-lp", INT64_C(14000000000), &plan));
+        FAILS(ctx, REMAT_E_APPLIES,
+              remat_plan_make(ctx, graph, "checkmate-lp", INT64_C(14000000000), &plan));
         OK(ctx, remat_solver_find(ctx, &found));
         assert_string_equal(found.version, "");
         assert_non_null(strstr(found.where, faults[i].says));
-        OK(ctx, remat_plan_make(ctx, graph, "checkmate", 1000, &plan)); /* a proof goes before an excuse */
+        OK(ctx, remat_plan_make(ctx, graph, "checkmate", 1000,
+                                &plan)); /* a proof goes before an excuse */
         assert_int_equal(remat_plan_status(plan), REMAT_E_INFEASIBLE);
         remat_plan_free(plan);
     }
@@ -263,8 +302,10 @@ static int lowest_free_fd(void)
     return fd;
 }
 
-/* Seeds find the optimum of 90 %: whatever the solver does, that plan stands, without a bound of the solver's, and no process and no file is left. */
-static void check_stands(remat_ctx *ctx, const remat_graph *graph, remat_stopped stopped, const char *warning)
+/* Seeds find the optimum of 90 %: whatever the solver does, that plan stands, without a bound of
+ * the solver's, and no process and no file is left. */
+static void check_stands(remat_ctx *ctx, const remat_graph *graph, remat_stopped stopped,
+                         const char *warning)
 {
     heard h = {.n = 0};
     const int fd = lowest_free_fd();
@@ -281,18 +322,21 @@ static void check_stands(remat_ctx *ctx, const remat_graph *graph, remat_stopped
     remat_plan_free(plan);
 }
 
-static const struct { const char *fake, *warning; } failing[] = {{"no_pass", "does not take the program"},
-                                                                  {"no_run", "HiGHS is out of memory"},
-                                                                  {"crash", "the solver: its process has ended"},
-                                                                  {"no_answer", ""},
-                                                                  {"wrong", ""}}; /* its answer is no schedule */
+static const struct {
+    const char *fake, *warning;
+} failing[] = {{"no_pass", "does not take the program"},
+               {"no_run", "HiGHS is out of memory"},
+               {"crash", "the solver: its process has ended"},
+               {"no_answer", ""},
+               {"wrong", ""}}; /* its answer is no schedule */
 
 static void failing_solver(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, VGG16);
     for (size_t i = 0; i < 2 * LENGTH(failing); i++) {
-        signal(SIGCHLD, i % 2 ? SIG_IGN : SIG_DFL); /* a host may want to know nothing of its children */
+        signal(SIGCHLD,
+               i % 2 ? SIG_IGN : SIG_DFL); /* a host may want to know nothing of its children */
         use_fake(failing[i / 2].fake);
         check_stands(ctx, graph, REMAT_DONE, failing[i / 2].warning);
     }
@@ -326,7 +370,8 @@ static void no_file_for_the_pipe(void **state)
     struct rlimit before, few;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     few = before;
-    few.rlim_cur = (rlim_t)lowest_free_fd() + 1; /* to open the library, but not both ends of a pipe */
+    few.rlim_cur =
+        (rlim_t)lowest_free_fd() + 1; /* to open the library, but not both ends of a pipe */
     use_fake("no_answer");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     check_stands(ctx, graph, REMAT_DONE, "too many files are open");
@@ -391,7 +436,8 @@ static void solver_without_caller(void **state)
     kill(caller, SIGKILL);
     assert_int_equal(waitpid(caller, NULL, 0), caller);
 #ifdef __linux__
-    assert_int_equal(read(alive[0], &byte, 1), 0); /* the solver has gone too, or this waits for ever */
+    assert_int_equal(read(alive[0], &byte, 1),
+                     0); /* the solver has gone too, or this waits for ever */
 #endif
     close(alive[0]);
     close(told[0]);
@@ -401,7 +447,10 @@ static void solver_without_caller(void **state)
 
 /* ---- files ---- */
 
-typedef struct text { char *bytes; size_t n; } text;
+typedef struct text {
+    char *bytes;
+    size_t n;
+} text;
 
 static int into_text(void *user, const void *bytes, size_t n)
 {
@@ -421,19 +470,27 @@ static int into_nothing(void *user, const void *bytes, size_t n)
 
 static void mps(void **state)
 {
-    static const char expected[] = "NAME a_b\nROWS\n N cost\n L c0\n G c1\n E c2\n L c3\n"
-                                   "COLUMNS\n M0 'MARKER' 'INTORG'\n R_1_2 cost 3\n R_1_2 c0 1\n R_1_2 c2 2\n M1 'MARKER' 'INTEND'\n"
-                                   " U_7 c0 -0.5\n U_7 c1 1\n U_7 c3 1\n P_1_2_3 cost 0\n"
-                                   "RHS\n rhs c0 1\n rhs c1 2\n rhs c2 4\n rhs c3 5\nRANGES\n range c3 2\n"
-                                   "BOUNDS\n UP bound R_1_2 1\n MI bound U_7\n FX bound P_1_2_3 1\nENDATA\n";
+    static const char expected[] =
+        "NAME a_b\nROWS\n N cost\n L c0\n G c1\n E c2\n L c3\n"
+        "COLUMNS\n M0 'MARKER' 'INTORG'\n R_1_2 cost 3\n R_1_2 c0 1\n R_1_2 c2 2\n M1 'MARKER' "
+        "'INTEND'\n"
+        " U_7 c0 -0.5\n U_7 c1 1\n U_7 c3 1\n P_1_2_3 cost 0\n"
+        "RHS\n rhs c0 1\n rhs c1 2\n rhs c2 4\n rhs c3 5\nRANGES\n range c3 2\n"
+        "BOUNDS\n UP bound R_1_2 1\n MI bound U_7\n FX bound P_1_2_3 1\nENDATA\n";
     remat_ctx *ctx = *state;
     rm_model m = {0};
     uint32_t r, u, p;
     text t = {0};
     double x[3];
-    OK(ctx, rm_model_column(ctx, &m, &(rm_column){.cost = 3, .upper = 1, .integer = true, .name = {'R', {1, 2}, 2}}, &r));
-    OK(ctx, rm_model_column(ctx, &m, &(rm_column){.lower = -INFINITY, .upper = INFINITY, .name = {'U', {7}, 1}}, &u));
-    OK(ctx, rm_model_column(ctx, &m, &(rm_column){.lower = 1, .upper = 1, .name = {'P', {1, 2, 3}, 3}}, &p));
+    OK(ctx,
+       rm_model_column(
+           ctx, &m, &(rm_column){.cost = 3, .upper = 1, .integer = true, .name = {'R', {1, 2}, 2}},
+           &r));
+    OK(ctx, rm_model_column(
+                ctx, &m, &(rm_column){.lower = -INFINITY, .upper = INFINITY, .name = {'U', {7}, 1}},
+                &u));
+    OK(ctx, rm_model_column(ctx, &m,
+                            &(rm_column){.lower = 1, .upper = 1, .name = {'P', {1, 2, 3}, 3}}, &p));
     OK(ctx, rm_model_term(ctx, &m, r, 2));
     OK(ctx, rm_model_term(ctx, &m, r, -1)); /* adds up */
     OK(ctx, rm_model_term(ctx, &m, u, -0.5));
@@ -450,22 +507,36 @@ static void mps(void **state)
     OK(ctx, rm_model_write_mps(ctx, &m, "a b", into_text, &t));
     assert_string_equal(t.bytes, expected);
     FAILS(ctx, REMAT_E_IO, rm_model_write_mps(ctx, &m, "a b", into_nothing, NULL));
-    static const char *const good[] = {"R_1_2 1\nU_7 2.5e0", "# Columns 3\nR_1_2 1\n U_7 2.5 (obj:0)\n", "  0 R_1_2 1 0\n  1 U_7 2.5 0\n",
-                                       "<variable name=\"R_1_2\" index=\"0\" value=\"1\"/>\nR_1_2 1 U_7 2.5 R_9_9 4"};
+    static const char *const good[] = {
+        "R_1_2 1\nU_7 2.5e0", "# Columns 3\nR_1_2 1\n U_7 2.5 (obj:0)\n",
+        "  0 R_1_2 1 0\n  1 U_7 2.5 0\n",
+        "<variable name=\"R_1_2\" index=\"0\" value=\"1\"/>\nR_1_2 1 U_7 2.5 R_9_9 4"};
     for (size_t i = 0; i < LENGTH(good) - 1; i++) {
         OK(ctx, rm_model_read_solution(ctx, &m, good[i], strlen(good[i]), x));
         assert_true(x[0] == 1 && x[1] == 2.5 && x[2] == 1);
     }
-    static const char *const bad[] = {"", "nothing here", "R_1_2 abc", "R_1_2 nan", "R_1_2 1e999", "R_1_2_3_4 1", "R_99999999999 1", "\xff\xfe R_ 1"};
-    for (size_t i = 0; i < LENGTH(bad); i++) FAILS(ctx, REMAT_E_INPUT, rm_model_read_solution(ctx, &m, bad[i], strlen(bad[i]), x));
+    static const char *const bad[] = {"",
+                                      "nothing here",
+                                      "R_1_2 abc",
+                                      "R_1_2 nan",
+                                      "R_1_2 1e999",
+                                      "R_1_2_3_4 1",
+                                      "R_99999999999 1",
+                                      "\xff\xfe R_ 1"};
+    for (size_t i = 0; i < LENGTH(bad); i++)
+        FAILS(ctx, REMAT_E_INPUT, rm_model_read_solution(ctx, &m, bad[i], strlen(bad[i]), x));
     free(t.bytes);
     rm_model_free(ctx, &m);
 }
 
 static void solutions_that_are_none(void **state)
 {
-    static const struct { const char *text, *says; } faults[] = {
-        {"R_0_0 1\n", "never runs"}, {"R_0_0 0\nR_2_0 1\n", "before its input"}, {"R_0_0 one\n", "is no value"}, {"hello\n", "no value of the program"}};
+    static const struct {
+        const char *text, *says;
+    } faults[] = {{"R_0_0 1\n", "never runs"},
+                  {"R_0_0 0\nR_2_0 1\n", "before its input"},
+                  {"R_0_0 one\n", "is no value"},
+                  {"hello\n", "no value of the program"}};
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, VGG16);
     remat_plan *plan = NULL;
@@ -481,7 +552,8 @@ static void solutions_that_are_none(void **state)
             for (int t = 1; t < 45; t++) fprintf(file, "R_%d_%d 0\n", t, t);
         fclose(file);
         FAILS(ctx, REMAT_E_INPUT, remat_milp_plan(ctx, graph, REMAT_BUDGET_NONE, path, &plan));
-        if (!strstr(remat_ctx_error(ctx), faults[i].says)) fail_msg("'%s' does not say '%s'", remat_ctx_error(ctx), faults[i].says);
+        if (!strstr(remat_ctx_error(ctx), faults[i].says))
+            fail_msg("'%s' does not say '%s'", remat_ctx_error(ctx), faults[i].says);
     }
     remove(path);
     FAILS(ctx, REMAT_E_IO, remat_milp_plan(ctx, graph, REMAT_BUDGET_NONE, path, &plan));
@@ -493,9 +565,20 @@ static void solutions_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(vgg16),     WITH_CONTEXT(fcn8),           WITH_CONTEXT(program_sizes), WITH_CONTEXT(one_more_forward),       WITH_CONTEXT(figure_2), WITH_CONTEXT(limits),
-        WITH_CONTEXT(no_solver), WITH_CONTEXT(failing_solver), WITH_CONTEXT(failing_solver_of_relaxation), WITH_CONTEXT(no_file_for_the_pipe),
-        WITH_CONTEXT(solver_that_hangs), WITH_CONTEXT(solver_without_caller), WITH_CONTEXT(mps),           WITH_CONTEXT(solutions_that_are_none),
+        WITH_CONTEXT(vgg16),
+        WITH_CONTEXT(fcn8),
+        WITH_CONTEXT(program_sizes),
+        WITH_CONTEXT(one_more_forward),
+        WITH_CONTEXT(figure_2),
+        WITH_CONTEXT(limits),
+        WITH_CONTEXT(no_solver),
+        WITH_CONTEXT(failing_solver),
+        WITH_CONTEXT(failing_solver_of_relaxation),
+        WITH_CONTEXT(no_file_for_the_pipe),
+        WITH_CONTEXT(solver_that_hangs),
+        WITH_CONTEXT(solver_without_caller),
+        WITH_CONTEXT(mps),
+        WITH_CONTEXT(solutions_that_are_none),
     };
     solver = getenv("REMAT_HIGHS");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
-/* test_exact.c: exact proves the optima of FastSA's Table 2 (its cost model, graphs folded as there), and the one of a public graph that a MILP
- * solver proves too; stopped by work, memory or a signal it keeps the plan and a bound that is true; plans say how their bound was
- * proved, and the verifier neither refuses such a bound nor takes it for checked. */
+/* test_exact.c: exact proves the optima of FastSA's Table 2 (its cost model, graphs folded as
+ * there), and the one of a public graph that a MILP solver proves too; stopped by work, memory or a
+ * signal it keeps the plan and a bound that is true; plans say how their bound was proved, and the
+ * verifier neither refuses such a bound nor takes it for checked. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static void table_2(void **state)
     }
 }
 
-static remat_plan *plan_of_60(remat_ctx *ctx, remat_graph **graph) /* the one that takes the longest */
+static remat_plan *plan_of_60(remat_ctx *ctx,
+                              remat_graph **graph) /* the one that takes the longest */
 {
     *graph = load(ctx, "resnet18", FASTSA, "node");
     return plan_at(ctx, *graph, 60);
@@ -72,7 +74,8 @@ static void by_work(void **state)
         assert_int_equal(s->outcome, REMAT_FEASIBLE);
         assert_int_equal(s->bound_cost, 176); /* of the flow */
         assert_string_equal(s->bound_method, "flow");
-        assert_in_range(s->work, work, work + 5000); /* auto looks at its limit every few thousand edits */
+        assert_in_range(s->work, work,
+                        work + 5000); /* auto looks at its limit every few thousand edits */
         remat_plan_free(plan);
         remat_graph_free(graph);
     }
@@ -105,17 +108,20 @@ static void *measured_resize(void *user, void *p, size_t old_size, size_t new_si
     return NULL;
 }
 
-/* A storage of 1000 bytes is read before and after a crowd of `n` pinned ones, whose values have no gaps but live long: those count too. */
+/* A storage of 1000 bytes is read before and after a crowd of `n` pinned ones, whose values have no
+ * gaps but live long: those count too. */
 static remat_graph *crowd(remat_ctx *ctx, uint32_t n)
 {
     remat_builder *b = remat_builder_new(ctx, "crowd");
     remat_graph *graph = NULL;
-    const uint32_t large = remat_builder_value(b, "large", 1000), first = remat_builder_value(b, "first", 1);
+    const uint32_t large = remat_builder_value(b, "large", 1000),
+                   first = remat_builder_value(b, "first", 1);
     remat_builder_op(b, "make", NOTHING, &large, 1);
     remat_builder_op_set(b, remat_builder_op(b, "use", &large, 1, &first, 1), REMAT_OP_PINNED, 1);
     for (uint32_t i = 0; i < 2 * n; i++) {
         const uint32_t value = remat_builder_value(b, "v", i < n), read = value - n;
-        remat_builder_op_set(b, remat_builder_op(b, "op", &read, i >= n, &value, 1), REMAT_OP_PINNED, 1);
+        remat_builder_op_set(b, remat_builder_op(b, "op", &read, i >= n, &value, 1),
+                             REMAT_OP_PINNED, 1);
     }
     const uint32_t last = remat_builder_value(b, "last", 1);
     remat_builder_op_set(b, remat_builder_op(b, "use", &large, 1, &last, 1), REMAT_OP_PINNED, 1);
@@ -270,7 +276,9 @@ static void nothing_to_prove(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(table_2),   WITH_CONTEXT(by_work),            WITH_CONTEXT(by_memory),          WITH_CONTEXT(by_tables),
-                                       WITH_CONTEXT(by_signal), WITH_CONTEXT(what_the_file_says), WITH_CONTEXT(nothing_to_prove)};
+    const struct CMUnitTest tests[] = {
+        WITH_CONTEXT(table_2),         WITH_CONTEXT(by_work),   WITH_CONTEXT(by_memory),
+        WITH_CONTEXT(by_tables),       WITH_CONTEXT(by_signal), WITH_CONTEXT(what_the_file_says),
+        WITH_CONTEXT(nothing_to_prove)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* test_fastsa.c: the vectors of the FastSA paper: single recomputations by exhaustion, the strict objective, temperatures, slots,
- * grouping, soft peak, polish; and the strategy's promises: same plan with any number of threads, exit before annealing, modes. */
+/* test_fastsa.c: the vectors of the FastSA paper: single recomputations by exhaustion, the strict
+ * objective, temperatures, slots, grouping, soft peak, polish; and the strategy's promises: same
+ * plan with any number of threads, exit before annealing, modes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,8 @@ static remat_graph *folded(remat_ctx *ctx, const char *name)
     snprintf(path, sizeof path, "%s/graphs/%s.json.gz", REMAT_TEST_DATA, name);
     remat_graph *file = NULL, *graph = NULL;
     OK(ctx, remat_graph_load(ctx, path, &file));
-    OK(ctx, remat_graph_prepare(ctx, file, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM, "unit", &graph));
+    OK(ctx, remat_graph_prepare(ctx, file, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM,
+                                "unit", &graph));
     remat_graph_free(file);
     return graph;
 }
@@ -29,7 +31,8 @@ static void load_keep_all(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots,
     assert_true(rm_seq_load(q, codes, nm->n_ops));
 }
 
-/* The lowest peak that one more run of one op can give, anywhere; the winner stays in the sequence. */
+/* The lowest peak that one more run of one op can give, anywhere; the winner stays in the sequence.
+ */
 static int64_t best_single(rm_seq *q)
 {
     int64_t least = INT64_MAX;
@@ -49,8 +52,11 @@ static int64_t best_single(rm_seq *q)
 static void single_recomputations(void **state)
 {
     remat_ctx *ctx = *state;
-    static const struct { const char *name; int64_t keep_all, one, two; } table[] = {
-        {"vgg11", 26426733892, 21494232388, 21101186884}, {"resnet18", 11506715524, 9862548356, 8629422980}};
+    static const struct {
+        const char *name;
+        int64_t keep_all, one, two;
+    } table[] = {{"vgg11", 26426733892, 21494232388, 21101186884},
+                 {"resnet18", 11506715524, 9862548356, 8629422980}};
     for (size_t i = 0; i < RM_LEN(table); i++) {
         const rm_mark mark = rm_scratch_mark(ctx);
         remat_graph *graph = folded(ctx, table[i].name);
@@ -61,7 +67,8 @@ static void single_recomputations(void **state)
         assert_int_equal(rm_seq_peak_kept(&q), table[i].keep_all);
         assert_int_equal(best_single(&q), table[i].one);
         rm_seq_free(&q);
-        int64_t least = INT64_MAX; /* two: found by annealing; the best one alone is not part of the best pair on resnet18 */
+        int64_t least = INT64_MAX; /* two: found by annealing; the best one alone is not part of the
+                                      best pair on resnet18 */
         OK(ctx, remat_ctx_set(ctx, "work", 400000));
         for (int64_t seed = 0; seed < 5; seed++) {
             remat_plan *plan = NULL;
@@ -143,7 +150,8 @@ static void soft_peak(void **state)
         const double seen = rm_soft_peak_look(&soft, &q);
         double sum = 0;
         for (uint32_t t = 0; t < q.n_slots; t++)
-            if (q.at[t] != RM_EMPTY) sum += exp(soft.scale * (double)(rm_profile_at(&q.memory, t) - q.memory.max));
+            if (q.at[t] != RM_EMPTY)
+                sum += exp(soft.scale * (double)(rm_profile_at(&q.memory, t) - q.memory.max));
         const double expected = (double)(nm.resident_bytes + q.memory.max) + log(sum) / soft.scale;
         assert_true(fabs(seen - expected) < 1e-9 * expected);
         if (n_moves++ % 2) {
@@ -215,7 +223,8 @@ static void edges(void **state)
     remat_plan *plan = NULL;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     OK(ctx, remat_ctx_set(ctx, "work", 4000000000));
-    OK(ctx, remat_plan_make(ctx, graph, "fastsa", info.need_bytes - 1, &plan)); /* a proof, before any annealing */
+    OK(ctx, remat_plan_make(ctx, graph, "fastsa", info.need_bytes - 1,
+                            &plan)); /* a proof, before any annealing */
     assert_int_equal(remat_plan_status(plan), REMAT_E_INFEASIBLE);
     assert_int_equal(remat_plan_summary(plan)->work, 0);
     remat_plan_free(plan), plan = NULL;
@@ -224,7 +233,8 @@ static void edges(void **state)
     assert_int_equal(remat_plan_summary(plan)->cost, info.keep_all_cost);
     assert_int_equal(remat_plan_summary(plan)->recomputed_ops, 0);
     remat_plan_free(plan), plan = NULL;
-    assert_int_equal(remat_plan_make(ctx, graph, "fastsa-offload", 9000000000, &plan), REMAT_E_APPLIES);
+    assert_int_equal(remat_plan_make(ctx, graph, "fastsa-offload", 9000000000, &plan),
+                     REMAT_E_APPLIES);
     OK(ctx, remat_ctx_set(ctx, "offload", 1));
     OK(ctx, remat_ctx_set(ctx, "bandwidth", INT64_MAX));
     OK(ctx, remat_plan_make(ctx, graph, "fastsa-offload", 9000000000, &plan));
@@ -242,10 +252,13 @@ static void edges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(single_recomputations), cmocka_unit_test(formulas),
-        WITH_CONTEXT(slots),                 WITH_CONTEXT(grouping_alone),
-        WITH_CONTEXT(soft_peak),             WITH_CONTEXT(polish_removes_what_can_go),
-        WITH_CONTEXT(same_plan_with_any_threads), WITH_CONTEXT(edges)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(single_recomputations),
+                                       cmocka_unit_test(formulas),
+                                       WITH_CONTEXT(slots),
+                                       WITH_CONTEXT(grouping_alone),
+                                       WITH_CONTEXT(soft_peak),
+                                       WITH_CONTEXT(polish_removes_what_can_go),
+                                       WITH_CONTEXT(same_plan_with_any_threads),
+                                       WITH_CONTEXT(edges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,24 @@
-/* test_faults.c: every allocation of reading, preparing, planning, verifying, lowering and writing fails once, in turn. Each time
- * the answer is REMAT_E_MEMORY and nothing leaks; when no allocation is left to fail, it is REMAT_OK. All of the library's memory
- * comes through its hook, zlib's and the JSON tree's too. */
+/* test_faults.c: every allocation of reading, preparing, planning, verifying, lowering and writing
+ * fails once, in turn. Each time the answer is REMAT_E_MEMORY and nothing leaks; when no allocation
+ * is left to fail, it is REMAT_OK. All of the library's memory comes through its hook, zlib's and
+ * the JSON tree's too. */
 #include "support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a heap that counts and fails on demand; each block carries its size, so that old sizes can be checked ---- */
+/* ---- a heap that counts and fails on demand; each block carries its size, so that old sizes can
+ * be checked ---- */
 
-typedef union header { size_t size; max_align_t align; } header;
-static struct { size_t calls, fail_at, live_bytes; bool failed; } heap;
+typedef union header {
+    size_t size;
+    max_align_t align;
+} header;
+static struct {
+    size_t calls, fail_at, live_bytes;
+    bool failed;
+} heap;
 
 static bool refuses(void)
 {
@@ -23,7 +31,8 @@ static void *counted_resize(void *user, void *p, size_t old_size, size_t new_siz
 {
     (void)user;
     header *block = p ? (header *)p - 1 : NULL;
-    if (block && block->size != old_size) fail_msg("a block of %zu bytes is handed back as one of %zu", block->size, old_size);
+    if (block && block->size != old_size)
+        fail_msg("a block of %zu bytes is handed back as one of %zu", block->size, old_size);
     if (!block && old_size) fail_msg("no block, yet %zu bytes", old_size);
     if (new_size == 0) {
         heap.live_bytes -= old_size;
@@ -31,7 +40,8 @@ static void *counted_resize(void *user, void *p, size_t old_size, size_t new_siz
         return NULL;
     }
     if (refuses()) return NULL;
-    header *moved = malloc(sizeof *moved + new_size); /* always moves, so that stale pointers show */
+    header *moved =
+        malloc(sizeof *moved + new_size); /* always moves, so that stale pointers show */
     if (!moved) abort();
     moved->size = new_size;
     if (block) memcpy(moved + 1, p, old_size < new_size ? old_size : new_size), free(block);
@@ -47,14 +57,16 @@ static int discard(void *user, const void *bytes, size_t n)
 
 /* ---- the whole way of a graph, a chain and a plan through the library ---- */
 
-#define THEN(call)                                                                                                             \
+#define THEN(call)                                                                                 \
     if (status == REMAT_OK) status = (call)
 
-/* Strategies that run the same code as another one, which is enough here: every allocation costs a whole run. */
+/* Strategies that run the same code as another one, which is enough here: every allocation costs a
+ * whole run. */
 static bool is_twin(const char *strategy, bool chain)
 {
     const bool baseline = strncmp(strategy, "ap-", 3) == 0 || strncmp(strategy, "lin-", 4) == 0;
-    return baseline && (chain || strcmp(strategy, "ap-sqrt") == 0 || strcmp(strategy, "lin-greedy") == 0);
+    return baseline &&
+           (chain || strcmp(strategy, "ap-sqrt") == 0 || strcmp(strategy, "lin-greedy") == 0);
 }
 
 static remat_status use_plan(remat_ctx *ctx, const remat_graph *graph, const char *strategy)
@@ -63,7 +75,8 @@ static remat_status use_plan(remat_ctx *ctx, const remat_graph *graph, const cha
     remat_program *program = NULL;
     remat_verdict verdict = {.valid = true};
     remat_status status = remat_plan_make(ctx, graph, strategy, REMAT_BUDGET_MIN, &plan);
-    if (status == REMAT_E_APPLIES) return REMAT_OK; /* said of graphs without phases; memory is not the reason */
+    if (status == REMAT_E_APPLIES)
+        return REMAT_OK; /* said of graphs without phases; memory is not the reason */
     THEN(remat_plan_verify(ctx, graph, plan, &verdict));
     if (status == REMAT_OK) assert_true(verdict.valid);
     size_t n = 0;
@@ -105,13 +118,16 @@ static remat_status use_graph(remat_ctx *ctx, const remat_graph *graph)
     uint32_t values[8], n;
     remat_status status = remat_graph_info(ctx, graph, &info);
     THEN(remat_graph_need_values(ctx, graph, values, 8, &n));
-    THEN(remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM, "unit", &prepared));
+    THEN(remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM,
+                             "unit", &prepared));
     for (size_t i = 0; remat_strategy_at(i); i++) {
         const char *name = remat_strategy_at(i)->name;
-        const bool anneals = strncmp(name, "fastsa", 6) == 0 || strcmp(name, "auto") == 0 || strcmp(name, "exact") == 0;
+        const bool anneals = strncmp(name, "fastsa", 6) == 0 || strcmp(name, "auto") == 0 ||
+                             strcmp(name, "exact") == 0;
         THEN(remat_ctx_set(ctx, "work", anneals ? 3000 : 0));
         THEN(remat_ctx_set(ctx, "offload", 1));
-        if (!is_twin(remat_strategy_at(i)->name, false)) THEN(use_plan(ctx, prepared, remat_strategy_at(i)->name));
+        if (!is_twin(remat_strategy_at(i)->name, false))
+            THEN(use_plan(ctx, prepared, remat_strategy_at(i)->name));
     }
     THEN(use_fusion(ctx, graph));
     THEN(remat_graph_write(ctx, graph, REMAT_JSON, discard, NULL));
@@ -124,9 +140,11 @@ static remat_status use_graph(remat_ctx *ctx, const remat_graph *graph)
 static remat_status use_chain(remat_ctx *ctx, const remat_chain *chain)
 {
     remat_chain *copy = NULL;
-    remat_status status = remat_chain_new(ctx, "copy", remat_chain_stage(chain, 0), remat_chain_n_stages(chain), &copy);
+    remat_status status = remat_chain_new(ctx, "copy", remat_chain_stage(chain, 0),
+                                          remat_chain_n_stages(chain), &copy);
     for (size_t i = 0; remat_strategy_at(i) && status == REMAT_OK; i++)
-        for (int slots = is_twin(remat_strategy_at(i)->name, true) ? 21 : 0; slots <= 20; slots += 20) { /* exact, and with slots */
+        for (int slots = is_twin(remat_strategy_at(i)->name, true) ? 21 : 0; slots <= 20;
+             slots += 20) { /* exact, and with slots */
             const int64_t budgets[] = {0, 12, 20, 100};
             remat_plan *plans[5] = {NULL};
             remat_verdict verdict = {.valid = true};
@@ -136,11 +154,13 @@ static remat_status use_chain(remat_ctx *ctx, const remat_chain *chain)
                 status = REMAT_OK;
                 continue;
             }
-            THEN(remat_chain_plan(ctx, copy, remat_strategy_at(i)->name, REMAT_BUDGET_MIN, &plans[4]));
+            THEN(remat_chain_plan(ctx, copy, remat_strategy_at(i)->name, REMAT_BUDGET_MIN,
+                                  &plans[4]));
             for (size_t k = 0; k < 5; k++) {
                 size_t n = 0;
                 THEN(remat_chain_plan_verify(ctx, chain, plans[k], &verdict));
-                const remat_step *steps = status == REMAT_OK ? remat_plan_steps(plans[k], &n) : NULL;
+                const remat_step *steps =
+                    status == REMAT_OK ? remat_plan_steps(plans[k], &n) : NULL;
                 THEN(remat_chain_verify(ctx, chain, steps, n, &verdict));
                 if (status == REMAT_OK) assert_true(verdict.valid);
                 THEN(remat_plan_write(ctx, plans[k], REMAT_JSON, discard, NULL));
@@ -163,7 +183,8 @@ static remat_status use_input(remat_ctx *ctx, const remat_input *input)
         status = remat_graph_read(ctx, input, &graph);
         remat_graph *larger = NULL;
         THEN(remat_graph_read_batch(ctx, input, 3, &larger));
-        if (status == REMAT_E_INPUT && strstr(remat_ctx_error(ctx), "batch")) status = REMAT_OK; /* it does not say how it grows */
+        if (status == REMAT_E_INPUT && strstr(remat_ctx_error(ctx), "batch"))
+            status = REMAT_OK; /* it does not say how it grows */
         remat_graph_free(larger);
         THEN(use_graph(ctx, graph));
         break;
@@ -186,11 +207,16 @@ static remat_status use_input(remat_ctx *ctx, const remat_input *input)
         break;
     }
     }
-    remat_graph_free(graph), remat_chain_free(chain), remat_plan_free(plan), remat_network_free(network);
+    remat_graph_free(graph), remat_chain_free(chain), remat_plan_free(plan),
+        remat_network_free(network);
     return status;
 }
 
-typedef struct source { const char *bytes; size_t n_bytes; const char *spec; } source; /* bytes, or a source to open, or neither: build */
+typedef struct source {
+    const char *bytes;
+    size_t n_bytes;
+    const char *spec;
+} source; /* bytes, or a source to open, or neither: build */
 
 static remat_status build(remat_ctx *ctx, remat_graph **out)
 {
@@ -198,7 +224,8 @@ static remat_status build(remat_ctx *ctx, remat_graph **out)
     if (!b) return REMAT_E_MEMORY;
     uint32_t last = remat_builder_value(b, "x", 8);
     for (int i = 0; i < 20; i++) {
-        const uint32_t v = i % 3 ? remat_builder_value(b, "v", 8) : remat_builder_view(b, NULL, 8, last);
+        const uint32_t v =
+            i % 3 ? remat_builder_value(b, "v", 8) : remat_builder_view(b, NULL, 8, last);
         remat_builder_value_tensor(b, v, "float32", (const int64_t[]){2, 1}, 2);
         const uint32_t op = remat_builder_op(b, "op", &last, 1, &v, 1);
         remat_builder_op_set(b, op, REMAT_OP_PHASE, i < 10 ? REMAT_FORWARD : REMAT_BACKWARD);
@@ -219,7 +246,8 @@ static remat_status whole_way(const source *s, char line[160])
     remat_status status = REMAT_OK;
     if (s->bytes || s->spec) {
         remat_input *input = NULL;
-        status = s->bytes ? remat_input_parse(ctx, "faults", s->bytes, s->n_bytes, &input) : remat_input_open(ctx, s->spec, &input);
+        status = s->bytes ? remat_input_parse(ctx, "faults", s->bytes, s->n_bytes, &input)
+                          : remat_input_open(ctx, s->spec, &input);
         THEN(use_input(ctx, input));
         remat_input_free(input);
     } else {
@@ -242,7 +270,9 @@ static void every_allocation_fails_once(const source *s)
         char line[160] = "";
         status = whole_way(s, line);
         if (heap.live_bytes) fail_msg("allocation %zu fails: %zu bytes leak", k, heap.live_bytes);
-        if (status != (heap.failed ? REMAT_E_MEMORY : REMAT_OK)) fail_msg("allocation %zu %s: status %d, \"%s\"", k, heap.failed ? "fails" : "is past the last", (int)status, line);
+        if (status != (heap.failed ? REMAT_E_MEMORY : REMAT_OK))
+            fail_msg("allocation %zu %s: status %d, \"%s\"", k,
+                     heap.failed ? "fails" : "is past the last", (int)status, line);
         assert_true(k < 1000000);
     }
     print_message("             %zu allocations\n", k - 1);
@@ -252,26 +282,46 @@ static void every_allocation_fails_once(const source *s)
 /* ---- sources ---- */
 
 static const char graph_json[] =
-    "{\"format\":\"remat-graph\",\"version\":1,\"name\":\"g\",\"batch\":2,\"extra\":[1,{\"a\":null}],\"values\":[{\"name\":\"x\",\"size\":4,\"size_per_batch\":2,\"kind\":\"input\"},"
-    "{\"name\":\"a\",\"size\":8,\"storage\":16,\"dtype\":\"float32\",\"shape\":[2,1]},{\"size\":8,\"alias\":1,\"note\":\"kept\"},{\"size\":4},{\"size\":4},{\"size\":4}],"
-    "\"nodes\":[{\"name\":\"f\",\"op\":\"aten.f\",\"in\":[0],\"out\":[1],\"flops\":100,\"phase\":\"forward\",\"class\":\"compute\"},"
-    "{\"in\":[1],\"out\":[2],\"phase\":\"forward\",\"class\":\"view\"},{\"in\":[2],\"out\":[3],\"flops\":5,\"phase\":\"forward\",\"workspace\":3,\"mine\":true},"
-    "{\"in\":[3],\"out\":[4],\"flops\":5,\"phase\":\"backward\",\"class\":\"random\"},{\"in\":[4,2],\"out\":[5],\"flops\":5,\"phase\":\"backward\"}],\"outputs\":[5]}";
-static const char dot[] = "digraph g { node [size=3]; a [size=4, cost=2]; b [size=\"5\"]; a -> b -> c; a -> c [label=x]; subgraph s { d } c -> d; }";
-static const char networkx[] = "{\"directed\":true,\"graph\":{\"order\":[0,1,2]},\"nodes\":[{\"id\":0,\"cost_cpu\":3,\"cost_ram\":4},{\"id\":1,\"cost_cpu\":1,\"cost_ram\":2,"
-                               "\"backward\":true},{\"id\":2,\"cost_cpu\":1,\"cost_ram\":2}],\"links\":[{\"source\":0,\"target\":1},{\"source\":1,\"target\":2}]}";
-static const char chain[] = "{\"format\":\"remat-chain\",\"version\":1,\"name\":\"toy\",\"input\":{\"a\":8},\"stages\":[{\"name\":\"fc1\",\"a\":1,\"abar\":2,\"delta\":1,\"tf\":1,"
-                            "\"tb\":2},{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1}]}";
-static const char floating[] = "{\"format\":\"remat-chain\",\"version\":1,\"input\":{\"a\":2},\"stages\":[{\"a\":1,\"abar\":7,\"tf\":6,\"tb\":4},{\"a\":4,\"abar\":8,\"tf\":2,\"tb\":1},"
-                               "{\"a\":5,\"abar\":8,\"tf\":1,\"tb\":6},{\"a\":4,\"abar\":6,\"tf\":3,\"tb\":9,\"keep\":1}],\"loss\":{\"abar\":1,\"tf\":1,\"tb\":1}}";
-static const char plan[] = "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",\"graph\":{\"name\":\"g\",\"digest\":"
-                           "\"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"},\"strategy\":\"mine\",\"schedule\":[0,1,{\"offload\":1},2,{\"fetch\":1},3,4]}";
+    "{\"format\":\"remat-graph\",\"version\":1,\"name\":\"g\",\"batch\":2,\"extra\":[1,{\"a\":null}"
+    "],\"values\":[{\"name\":\"x\",\"size\":4,\"size_per_batch\":2,\"kind\":\"input\"},"
+    "{\"name\":\"a\",\"size\":8,\"storage\":16,\"dtype\":\"float32\",\"shape\":[2,1]},{\"size\":8,"
+    "\"alias\":1,\"note\":\"kept\"},{\"size\":4},{\"size\":4},{\"size\":4}],"
+    "\"nodes\":[{\"name\":\"f\",\"op\":\"aten.f\",\"in\":[0],\"out\":[1],\"flops\":100,\"phase\":"
+    "\"forward\",\"class\":\"compute\"},"
+    "{\"in\":[1],\"out\":[2],\"phase\":\"forward\",\"class\":\"view\"},{\"in\":[2],\"out\":[3],"
+    "\"flops\":5,\"phase\":\"forward\",\"workspace\":3,\"mine\":true},"
+    "{\"in\":[3],\"out\":[4],\"flops\":5,\"phase\":\"backward\",\"class\":\"random\"},{\"in\":[4,2]"
+    ",\"out\":[5],\"flops\":5,\"phase\":\"backward\"}],\"outputs\":[5]}";
+static const char dot[] = "digraph g { node [size=3]; a [size=4, cost=2]; b [size=\"5\"]; a -> b "
+                          "-> c; a -> c [label=x]; subgraph s { d } c -> d; }";
+static const char networkx[] =
+    "{\"directed\":true,\"graph\":{\"order\":[0,1,2]},\"nodes\":[{\"id\":0,\"cost_cpu\":3,\"cost_"
+    "ram\":4},{\"id\":1,\"cost_cpu\":1,\"cost_ram\":2,"
+    "\"backward\":true},{\"id\":2,\"cost_cpu\":1,\"cost_ram\":2}],\"links\":[{\"source\":0,"
+    "\"target\":1},{\"source\":1,\"target\":2}]}";
+static const char chain[] =
+    "{\"format\":\"remat-chain\",\"version\":1,\"name\":\"toy\",\"input\":{\"a\":8},\"stages\":[{"
+    "\"name\":\"fc1\",\"a\":1,\"abar\":2,\"delta\":1,\"tf\":1,"
+    "\"tb\":2},{\"a\":1,\"abar\":1,\"tf\":1,\"tb\":1}]}";
+static const char floating[] =
+    "{\"format\":\"remat-chain\",\"version\":1,\"input\":{\"a\":2},\"stages\":[{\"a\":1,\"abar\":7,"
+    "\"tf\":6,\"tb\":4},{\"a\":4,\"abar\":8,\"tf\":2,\"tb\":1},"
+    "{\"a\":5,\"abar\":8,\"tf\":1,\"tb\":6},{\"a\":4,\"abar\":6,\"tf\":3,\"tb\":9,\"keep\":1}],"
+    "\"loss\":{\"abar\":1,\"tf\":1,\"tb\":1}}";
+static const char plan[] =
+    "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",\"graph\":{\"name\":\"g\","
+    "\"digest\":"
+    "\"sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"},\"strategy\":"
+    "\"mine\",\"schedule\":[0,1,{\"offload\":1},2,{\"fetch\":1},3,4]}";
 
 static const char dimacs[] = "p max 4 4\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 4 2\na 3 4 4\n";
 
 static void of_text(void **state) { every_allocation_fails_once(*state); }
 
-typedef struct text { char bytes[8192]; size_t n; } text;
+typedef struct text {
+    char bytes[8192];
+    size_t n;
+} text;
 
 static int into_text(void *user, const void *bytes, size_t n)
 {
@@ -301,10 +351,17 @@ int main(void)
 {
 #define TEXT(text) (&(source){.bytes = (text), .n_bytes = sizeof(text) - 1})
     const struct CMUnitTest tests[] = {
-        {"graph", of_text, NULL, NULL, TEXT(graph_json)}, {"gzip", of_gzip, NULL, NULL, NULL},           {"dot", of_text, NULL, NULL, TEXT(dot)},
-        {"networkx", of_text, NULL, NULL, TEXT(networkx)}, {"chain", of_text, NULL, NULL, TEXT(chain)}, {"floating chain", of_text, NULL, NULL, TEXT(floating)},
-        {"plan", of_text, NULL, NULL, TEXT(plan)}, {"dimacs", of_text, NULL, NULL, TEXT(dimacs)},
-        {"zoo", of_text, NULL, NULL, &(source){.spec = "zoo:mlp?layers=2"}}, {"fusion", of_text, NULL, NULL, &(source){.spec = "zoo:fig4"}}, {"builder", of_text, NULL, NULL, &(source){0}},
+        {"graph", of_text, NULL, NULL, TEXT(graph_json)},
+        {"gzip", of_gzip, NULL, NULL, NULL},
+        {"dot", of_text, NULL, NULL, TEXT(dot)},
+        {"networkx", of_text, NULL, NULL, TEXT(networkx)},
+        {"chain", of_text, NULL, NULL, TEXT(chain)},
+        {"floating chain", of_text, NULL, NULL, TEXT(floating)},
+        {"plan", of_text, NULL, NULL, TEXT(plan)},
+        {"dimacs", of_text, NULL, NULL, TEXT(dimacs)},
+        {"zoo", of_text, NULL, NULL, &(source){.spec = "zoo:mlp?layers=2"}},
+        {"fusion", of_text, NULL, NULL, &(source){.spec = "zoo:fig4"}},
+        {"builder", of_text, NULL, NULL, &(source){0}},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_files.c: inputs of every kind through the API: what a chain and a plan hold, the parts of an error, limits, sinks
- * that fail, callbacks. */
+/* test_files.c: inputs of every kind through the API: what a chain and a plan hold, the parts of an
+ * error, limits, sinks that fail, callbacks. */
 #include "support.h"
 
 #include <stdio.h>
@@ -23,8 +23,11 @@ static void a_chain(void **state)
     remat_ctx *ctx = *state;
     int warnings = 0;
     remat_ctx_on_warning(ctx, count_lines, &warnings);
-    remat_input *input = parsed(ctx, "{\"format\":\"remat-chain\",\"version\":1,\"name\":\"toy\",\"input\":{\"a\":8},\"stages\":[{\"name\":\"one\",\"a\":5,\"abar\":7,\"tf\":1,\"tb\":2,"
-                                     "\"of\":3,\"ob\":4,\"keep\":6},{\"a\":9,\"abar\":2,\"delta\":1,\"tf\":0,\"tb\":0},{\"a\":9,\"abar\":2,\"tf\":0,\"tb\":0}]}");
+    remat_input *input =
+        parsed(ctx, "{\"format\":\"remat-chain\",\"version\":1,\"name\":\"toy\",\"input\":{\"a\":8}"
+                    ",\"stages\":[{\"name\":\"one\",\"a\":5,\"abar\":7,\"tf\":1,\"tb\":2,"
+                    "\"of\":3,\"ob\":4,\"keep\":6},{\"a\":9,\"abar\":2,\"delta\":1,\"tf\":0,\"tb\":"
+                    "0},{\"a\":9,\"abar\":2,\"tf\":0,\"tb\":0}]}");
     assert_int_equal(remat_input_kind(input), REMAT_KIND_CHAIN);
     remat_chain *chain = NULL;
     OK(ctx, remat_chain_read(ctx, input, &chain));
@@ -35,7 +38,8 @@ static void a_chain(void **state)
     assert_true(s->a == 8 && s->delta == 8);
     s = remat_chain_stage(chain, 1);
     assert_string_equal(s->name, "one");
-    assert_true(s->a == 5 && s->abar == 7 && s->delta == 5 && s->tf == 1 && s->tb == 2 && s->of == 3 && s->ob == 4 && s->keep == 6);
+    assert_true(s->a == 5 && s->abar == 7 && s->delta == 5 && s->tf == 1 && s->tb == 2 &&
+                s->of == 3 && s->ob == 4 && s->keep == 6);
     s = remat_chain_stage(chain, 2);
     assert_true(s->a == 9 && s->abar == 2 && s->delta == 1 && s->of == 0 && s->keep == 0);
     s = remat_chain_stage(chain, 4); /* the loss, always there */
@@ -52,23 +56,32 @@ static void a_chain(void **state)
 static void a_plan(void **state)
 {
     remat_ctx *ctx = *state;
-    remat_input *input = parsed(ctx, "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",\"graph\":{\"digest\":\"" DIGEST "\"},\"schedule\":[3,{\"offload\":1},{\"fetch\":1},0]}");
+    remat_input *input =
+        parsed(ctx, "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",\"graph\":{"
+                    "\"digest\":\"" DIGEST "\"},\"schedule\":[3,{\"offload\":1},{\"fetch\":1},0]}");
     remat_plan *plan = NULL;
     OK(ctx, remat_plan_read(ctx, input, &plan));
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
     assert_int_equal(n, 4);
-    assert_true(steps[0].kind == REMAT_RUN && steps[0].index == 3 && steps[1].kind == REMAT_OFFLOAD && steps[1].index == 1 && steps[2].kind == REMAT_FETCH);
+    assert_true(steps[0].kind == REMAT_RUN && steps[0].index == 3 &&
+                steps[1].kind == REMAT_OFFLOAD && steps[1].index == 1 &&
+                steps[2].kind == REMAT_FETCH);
     const remat_summary *s = remat_plan_summary(plan);
     assert_string_equal(s->digest, DIGEST);
-    assert_true(s->peak_bytes == REMAT_ABSENT && s->cost == REMAT_ABSENT && s->bound_cost == REMAT_ABSENT && s->keep_all_cost == REMAT_ABSENT);
+    assert_true(s->peak_bytes == REMAT_ABSENT && s->cost == REMAT_ABSENT &&
+                s->bound_cost == REMAT_ABSENT && s->keep_all_cost == REMAT_ABSENT);
     assert_string_equal(s->bound_scope, "");
     remat_plan_free(plan), remat_input_free(input);
 
-    static const char *const bad_digests[] = {"", "sha256:", "sha256:0123", "md5:0123456789abcdef0123456789abcdef", DIGEST "0"};
+    static const char *const bad_digests[] = {"", "sha256:", "sha256:0123",
+                                              "md5:0123456789abcdef0123456789abcdef", DIGEST "0"};
     for (size_t i = 0; i < LENGTH(bad_digests); i++) {
         char text[400];
-        snprintf(text, sizeof text, "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",\"graph\":{\"digest\":\"%s\"},\"schedule\":[]}", bad_digests[i]);
+        snprintf(text, sizeof text,
+                 "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",\"graph\":{"
+                 "\"digest\":\"%s\"},\"schedule\":[]}",
+                 bad_digests[i]);
         input = parsed(ctx, text);
         plan = NULL;
         FAILS(ctx, REMAT_E_INPUT, remat_plan_read(ctx, input, &plan));
@@ -82,7 +95,8 @@ static void parts_of_an_error(void **state)
     remat_ctx *ctx = *state;
     assert_string_equal(remat_ctx_error(ctx), "");
     assert_string_equal(remat_ctx_error_place(ctx), "");
-    remat_input *input = parsed(ctx, "{\"format\":\"remat-graph\",\"version\":1,\"values\":[{\"size\":1}],\"nodes\":[{\"in\":[0,7],\"out\":[]}]}");
+    remat_input *input = parsed(ctx, "{\"format\":\"remat-graph\",\"version\":1,\"values\":[{"
+                                     "\"size\":1}],\"nodes\":[{\"in\":[0,7],\"out\":[]}]}");
     remat_graph *graph = (remat_graph *)ctx; /* anything, to see that it stays */
     FAILS(ctx, REMAT_E_INPUT, remat_graph_read(ctx, input, &graph));
     assert_ptr_equal(graph, ctx);
@@ -97,7 +111,9 @@ static void parts_of_an_error(void **state)
     assert_non_null(strstr(remat_ctx_error_place(ctx), "line 2"));
     FAILS(ctx, REMAT_E_IO, remat_input_open(ctx, "/no/such/file", &input));
     assert_string_equal(remat_ctx_error_file(ctx), "/no/such/file");
-    FAILS(ctx, REMAT_E_USAGE, remat_graph_load(ctx, "zoo:soup", &graph)); /* an unknown model may only show when it is built */
+    FAILS(ctx, REMAT_E_USAGE,
+          remat_graph_load(ctx, "zoo:soup",
+                           &graph)); /* an unknown model may only show when it is built */
     assert_null(input);
     char name[4000]; /* a long name is cut, not overrun */
     memset(name, 'x', sizeof name - 1);
@@ -109,7 +125,8 @@ static void parts_of_an_error(void **state)
 static void a_limit_on_size(void **state)
 {
     remat_ctx *ctx = *state;
-    static const char text[] = "{\"format\":\"remat-graph\",\"version\":1,\"values\":[],\"nodes\":[]}";
+    static const char text[] =
+        "{\"format\":\"remat-graph\",\"version\":1,\"values\":[],\"nodes\":[]}";
     remat_input *input = NULL;
     OK(ctx, remat_ctx_set(ctx, "max_input_bytes", (int64_t)sizeof text - 2));
     FAILS(ctx, REMAT_E_INPUT, remat_input_parse(ctx, "text", text, sizeof text - 1, &input));
@@ -118,7 +135,9 @@ static void a_limit_on_size(void **state)
     remat_input_free(input);
 }
 
-typedef struct sink_state { int calls, allowed; } sink_state;
+typedef struct sink_state {
+    int calls, allowed;
+} sink_state;
 
 static int failing_sink(void *user, const void *bytes, size_t n)
 {
@@ -137,19 +156,25 @@ static void sinks_that_fail(void **state)
     for (int allowed = 0; allowed < 2; allowed++) {
         for (int format = REMAT_JSON; format <= REMAT_DOT; format++) {
             sink_state sink = {0, allowed};
-            const remat_status status = remat_graph_write(ctx, graph, (remat_format)format, failing_sink, &sink);
+            const remat_status status =
+                remat_graph_write(ctx, graph, (remat_format)format, failing_sink, &sink);
             assert_int_equal(status, sink.calls > allowed ? REMAT_E_IO : REMAT_OK);
-            assert_int_equal(sink.calls > allowed ? sink.calls : allowed + 1, allowed + 1); /* it stops at once */
+            assert_int_equal(sink.calls > allowed ? sink.calls : allowed + 1,
+                             allowed + 1); /* it stops at once */
         }
         sink_state sink = {0, allowed};
         const remat_status status = remat_plan_write(ctx, plan, REMAT_JSON, failing_sink, &sink);
         assert_int_equal(status, sink.calls > allowed ? REMAT_E_IO : REMAT_OK);
     }
-    FAILS(ctx, REMAT_E_USAGE, remat_plan_write(ctx, plan, REMAT_DOT, failing_sink, &(sink_state){0, 9})); /* plans have no DOT form */
+    FAILS(ctx, REMAT_E_USAGE,
+          remat_plan_write(ctx, plan, REMAT_DOT, failing_sink,
+                           &(sink_state){0, 9})); /* plans have no DOT form */
     remat_plan_free(plan), remat_graph_free(graph);
 }
 
-typedef struct seen { int calls, last; } seen;
+typedef struct seen {
+    int calls, last;
+} seen;
 
 static void on_progress(void *user, const remat_progress *p)
 {
@@ -178,7 +203,9 @@ static void progress_and_stop(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(a_chain),         WITH_CONTEXT(a_plan),          WITH_CONTEXT(parts_of_an_error),
-                                       WITH_CONTEXT(a_limit_on_size), WITH_CONTEXT(sinks_that_fail), WITH_CONTEXT(progress_and_stop)};
+    const struct CMUnitTest tests[] = {
+        WITH_CONTEXT(a_chain),           WITH_CONTEXT(a_plan),
+        WITH_CONTEXT(parts_of_an_error), WITH_CONTEXT(a_limit_on_size),
+        WITH_CONTEXT(sinks_that_fail),   WITH_CONTEXT(progress_and_stop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* test_fuse.c: section 3.7 on the paper's own example, plans as programs, and graphs whose ops are kernels. */
+/* test_fuse.c: section 3.7 on the paper's own example, plans as programs, and graphs whose ops are
+ * kernels. */
 #include "support.h"
 
 #include "graph/graph.h"
@@ -12,7 +13,8 @@ static remat_graph *load(remat_ctx *ctx, const char *source)
     return graph;
 }
 
-static remat_graph *fuse(remat_ctx *ctx, const remat_graph *graph, const char *strategy, remat_fusion *fusion)
+static remat_graph *fuse(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
+                         remat_fusion *fusion)
 {
     remat_plan *plan = NULL;
     remat_graph *program = NULL;
@@ -20,12 +22,14 @@ static remat_graph *fuse(remat_ctx *ctx, const remat_graph *graph, const char *s
     OK(ctx, remat_plan_make(ctx, graph, strategy, REMAT_BUDGET_NONE, &plan));
     const remat_step *steps = remat_plan_steps(plan, &n);
     OK(ctx, remat_fuse(ctx, graph, steps, n, fusion, &program));
-    assert_int_equal(fusion->before.total_bytes, remat_plan_summary(plan)->traffic_bytes); /* one counter */
+    assert_int_equal(fusion->before.total_bytes,
+                     remat_plan_summary(plan)->traffic_bytes); /* one counter */
     remat_plan_free(plan);
     return program;
 }
 
-static void check(const remat_traffic *t, uint32_t n_kernels, int64_t reads, int64_t writes, int64_t others)
+static void check(const remat_traffic *t, uint32_t n_kernels, int64_t reads, int64_t writes,
+                  int64_t others)
 {
     assert_int_equal(t->n_kernels, n_kernels);
     assert_int_equal(t->kernels.read_bytes, reads);
@@ -47,7 +51,8 @@ static void figure_4(void **state)
     assert_int_equal(f.copies, 2);
     static const char *const names[] = {"b", "c", "d", "e", "b.again", "c.again", "f"};
     assert_int_equal(remat_graph_n_ops(program), LENGTH(names));
-    for (uint32_t op = 0; op < LENGTH(names); op++) assert_string_equal(remat_graph_op_name(program, op), names[op]);
+    for (uint32_t op = 0; op < LENGTH(names); op++)
+        assert_string_equal(remat_graph_op_name(program, op), names[op]);
     static const uint32_t kernels[] = {0, 0, 0, REMAT_NONE, 2, 2, 2};
     assert_memory_equal(program->kernel, kernels, sizeof kernels);
     uint32_t kernel[7], n;
@@ -61,7 +66,8 @@ static void figure_4(void **state)
     remat_graph_free(program), remat_graph_free(graph);
 }
 
-/* TV-M7: b is the sum of a large a: the cut is {b}, with the ban on reductions and without, and only c is computed again. */
+/* TV-M7: b is the sum of a large a: the cut is {b}, with the ban on reductions and without, and
+ * only c is computed again. */
 static void figure_4_with_a_sum(void **state)
 {
     for (int64_t factor = 4; factor <= 1000000; factor *= 250000) {
@@ -77,10 +83,14 @@ static void figure_4_with_a_sum(void **state)
     }
 }
 
-/* Between the passes the pairs find what the cut of the whole graph finds; after mincut there is nothing left to gain. */
+/* Between the passes the pairs find what the cut of the whole graph finds; after mincut there is
+ * nothing left to gain. */
 static void the_passes(void **state)
 {
-    static const struct { const char *spec; int64_t naive, best; } table[] = {{"zoo:f", 7, 5}, {"zoo:f1", 11, 9}, {"zoo:f2", 18, 18}, {"zoo:gelu", 13, 5}};
+    static const struct {
+        const char *spec;
+        int64_t naive, best;
+    } table[] = {{"zoo:f", 7, 5}, {"zoo:f1", 11, 9}, {"zoo:f2", 18, 18}, {"zoo:gelu", 13, 5}};
     for (size_t i = 0; i < LENGTH(table); i++) {
         remat_ctx *ctx = *state;
         remat_graph *graph = load(ctx, table[i].spec);
@@ -96,18 +106,25 @@ static void the_passes(void **state)
     }
 }
 
-/* p is read by q in another kernel and, in the first case, by a third op: then it is written anyway ("in V_m"), and reading it (10) beats reading x
- * again (15). Otherwise writing and reading it (20) does not. */
+/* p is read by q in another kernel and, in the first case, by a third op: then it is written anyway
+ * ("in V_m"), and reading it (10) beats reading x again (15). Otherwise writing and reading it (20)
+ * does not. */
 static void third_readers(void **state)
 {
     for (int third = 1; third >= 0; third--) {
         remat_ctx *ctx = *state;
         remat_builder *b = remat_builder_new(ctx, "third");
-        const uint32_t x = remat_builder_value(b, "x", 15), p = remat_builder_value(b, "p", 10), d = remat_builder_value(b, "d", 1), e = remat_builder_value(b, "e", 1), q = remat_builder_value(b, "q", 1);
-        const uint32_t lines[] = {remat_builder_op(b, "p", LIST(x), LIST(p)), remat_builder_op(b, "d", LIST(p), LIST(d)), third ? remat_builder_op(b, "e", LIST(d, p), LIST(e)) : remat_builder_op(b, "e", LIST(d), LIST(e)),
+        const uint32_t x = remat_builder_value(b, "x", 15), p = remat_builder_value(b, "p", 10),
+                       d = remat_builder_value(b, "d", 1), e = remat_builder_value(b, "e", 1),
+                       q = remat_builder_value(b, "q", 1);
+        const uint32_t lines[] = {remat_builder_op(b, "p", LIST(x), LIST(p)),
+                                  remat_builder_op(b, "d", LIST(p), LIST(d)),
+                                  third ? remat_builder_op(b, "e", LIST(d, p), LIST(e))
+                                        : remat_builder_op(b, "e", LIST(d), LIST(e)),
                                   remat_builder_op(b, "q", LIST(p, e), LIST(q))};
         for (size_t i = 0; i < LENGTH(lines); i++) {
-            remat_builder_op_set(b, lines[i], REMAT_OP_CLASS, i == 2 ? REMAT_CLASS_COMPUTE : REMAT_CLASS_FUSIBLE);
+            remat_builder_op_set(b, lines[i], REMAT_OP_CLASS,
+                                 i == 2 ? REMAT_CLASS_COMPUTE : REMAT_CLASS_FUSIBLE);
             remat_builder_op_set(b, lines[i], REMAT_OP_PHASE, REMAT_FORWARD);
         }
         remat_builder_output(b, q);
@@ -121,10 +138,13 @@ static void third_readers(void **state)
     }
 }
 
-/* Plans of real graphs: the counter says the same of the schedule and of its graph; 3.7 never loses. */
+/* Plans of real graphs: the counter says the same of the schedule and of its graph; 3.7 never
+ * loses. */
 static void plans_become_programs(void **state)
 {
-    static const char *const sources[] = {REMAT_TEST_DATA "/graphs/resnet18.json.gz", REMAT_TEST_DATA "/graphs/distilbert.json.gz", "zoo:gpt?layers=2", "zoo:unet?batch=1"};
+    static const char *const sources[] = {REMAT_TEST_DATA "/graphs/resnet18.json.gz",
+                                          REMAT_TEST_DATA "/graphs/distilbert.json.gz",
+                                          "zoo:gpt?layers=2", "zoo:unet?batch=1"};
     static const char *const strategies[] = {"keep-all", "mincut", "save-inputs", "chen-sqrt"};
     for (size_t i = 0; i < LENGTH(sources); i++)
         for (size_t k = 0; k < LENGTH(strategies); k++) {
@@ -133,11 +153,13 @@ static void plans_become_programs(void **state)
             OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL, &live));
             remat_fusion f;
             remat_graph *program = fuse(ctx, live, strategies[k], &f);
-            assert_true(f.after.total_bytes <= f.before.total_bytes && f.before.total_bytes < f.unfused.total_bytes);
+            assert_true(f.after.total_bytes <= f.before.total_bytes &&
+                        f.before.total_bytes < f.unfused.total_bytes);
             remat_plan *plan = NULL;
             OK(ctx, remat_plan_make(ctx, program, "keep-all", REMAT_BUDGET_NONE, &plan));
             assert_int_equal(remat_plan_summary(plan)->traffic_bytes, f.after.total_bytes);
-            remat_plan_free(plan), remat_graph_free(program), remat_graph_free(live), remat_graph_free(graph);
+            remat_plan_free(plan), remat_graph_free(program), remat_graph_free(live),
+                remat_graph_free(graph);
         }
 }
 
@@ -175,9 +197,11 @@ static void kernels_are_ops(void **state)
     assert_int_equal(s->peak_bytes, 8 * 8); /* x, out, four tensors, two gradients */
     assert_int_equal(s->traffic_bytes, 13 * 8);
     size_t n_steps;
-    const remat_step *steps = remat_plan_steps(plan, &n_steps); /* kernels go by their last op in the file */
+    const remat_step *steps =
+        remat_plan_steps(plan, &n_steps); /* kernels go by their last op in the file */
     assert_int_equal(n_steps, 3);
-    assert_int_equal(steps[0].index, 8), assert_int_equal(steps[1].index, 9), assert_int_equal(steps[2].index, 22);
+    assert_int_equal(steps[0].index, 8), assert_int_equal(steps[1].index, 9),
+        assert_int_equal(steps[2].index, 22);
     remat_verdict verdict;
     OK(ctx, remat_plan_verify(ctx, kernels, plan, &verdict));
     assert_true(verdict.valid);
@@ -186,19 +210,26 @@ static void kernels_are_ops(void **state)
     remat_plan_free(plan), remat_graph_free(kernels), remat_graph_free(graph);
 }
 
-/* p (random), its view v, q: one kernel that is pinned, has the larger workspace and the sum of flops, and hands out v with its storage. */
+/* p (random), its view v, q: one kernel that is pinned, has the larger workspace and the sum of
+ * flops, and hands out v with its storage. */
 static void what_a_kernel_inherits(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "inherits");
-    const uint32_t x = remat_builder_value(b, "x", 3350000), p = remat_builder_value(b, "p", 8), v = remat_builder_view(b, "v", 8, p), q = remat_builder_value(b, "q", 8), r = remat_builder_value(b, "r", 8);
-    const uint32_t ops[] = {remat_builder_op(b, "p", LIST(x), LIST(p)), remat_builder_op(b, "v", LIST(p), LIST(v)), remat_builder_op(b, "q", LIST(v), LIST(q)), remat_builder_op(b, "r", LIST(v, q), LIST(r))};
+    const uint32_t x = remat_builder_value(b, "x", 3350000), p = remat_builder_value(b, "p", 8),
+                   v = remat_builder_view(b, "v", 8, p), q = remat_builder_value(b, "q", 8),
+                   r = remat_builder_value(b, "r", 8);
+    const uint32_t ops[] = {
+        remat_builder_op(b, "p", LIST(x), LIST(p)), remat_builder_op(b, "v", LIST(p), LIST(v)),
+        remat_builder_op(b, "q", LIST(v), LIST(q)), remat_builder_op(b, "r", LIST(v, q), LIST(r))};
     remat_builder_op_set(b, ops[0], REMAT_OP_CLASS, REMAT_CLASS_RANDOM);
     remat_builder_op_set(b, ops[1], REMAT_OP_CLASS, REMAT_CLASS_VIEW);
     remat_builder_op_set(b, ops[2], REMAT_OP_CLASS, REMAT_CLASS_FUSIBLE);
     remat_builder_op_set(b, ops[3], REMAT_OP_CLASS, REMAT_CLASS_COMPUTE);
-    remat_builder_op_set(b, ops[0], REMAT_OP_WORKSPACE, 3), remat_builder_op_set(b, ops[2], REMAT_OP_WORKSPACE, 7);
-    remat_builder_op_set(b, ops[0], REMAT_OP_FLOPS, 100), remat_builder_op_set(b, ops[2], REMAT_OP_FLOPS, 10);
+    remat_builder_op_set(b, ops[0], REMAT_OP_WORKSPACE, 3),
+        remat_builder_op_set(b, ops[2], REMAT_OP_WORKSPACE, 7);
+    remat_builder_op_set(b, ops[0], REMAT_OP_FLOPS, 100),
+        remat_builder_op_set(b, ops[2], REMAT_OP_FLOPS, 10);
     remat_builder_output(b, r);
     remat_graph *graph = NULL, *kernels = NULL;
     OK(ctx, remat_builder_finish(b, &graph));
@@ -208,22 +239,31 @@ static void what_a_kernel_inherits(void **state)
     assert_int_equal(remat_graph_op_get(kernels, 0, REMAT_OP_PINNED), 1);
     assert_int_equal(remat_graph_op_get(kernels, 0, REMAT_OP_WORKSPACE), 7);
     assert_int_equal(remat_graph_op_get(kernels, 0, REMAT_OP_FLOPS), 110);
-    assert_int_equal(remat_graph_op_get(kernels, 0, REMAT_OP_COST), 1001); /* x, then p, v and q: one kernel moves x once */
+    assert_int_equal(remat_graph_op_get(kernels, 0, REMAT_OP_COST),
+                     1001); /* x, then p, v and q: one kernel moves x once */
     uint32_t n;
     const uint32_t *out = remat_graph_op_out(kernels, 0, &n);
     assert_int_equal(n, 3);
-    assert_string_equal(remat_graph_value_name(kernels, out[0]), "p"); /* the storage that v needs */
+    assert_string_equal(remat_graph_value_name(kernels, out[0]),
+                        "p"); /* the storage that v needs */
     assert_int_equal(remat_graph_value_get(kernels, out[1], REMAT_VALUE_ROOT), out[0]);
     remat_graph_free(kernels);
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_FUSE | REMAT_REPLAY_RANDOM, "unit", &kernels));
     assert_int_equal(remat_graph_op_get(kernels, 0, REMAT_OP_PINNED), 0);
-    assert_int_equal(remat_graph_op_get(kernels, 0, REMAT_OP_COST), 2); /* p and q; the view is free */
+    assert_int_equal(remat_graph_op_get(kernels, 0, REMAT_OP_COST),
+                     2); /* p and q; the view is free */
     remat_graph_free(kernels), remat_graph_free(graph);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(figure_4),  WITH_CONTEXT(figure_4_with_a_sum), WITH_CONTEXT(the_passes),           WITH_CONTEXT(third_readers), WITH_CONTEXT(plans_become_programs),
-                                       WITH_CONTEXT(bad_calls), WITH_CONTEXT(kernels_are_ops),     WITH_CONTEXT(what_a_kernel_inherits)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(figure_4),
+                                       WITH_CONTEXT(figure_4_with_a_sum),
+                                       WITH_CONTEXT(the_passes),
+                                       WITH_CONTEXT(third_readers),
+                                       WITH_CONTEXT(plans_become_programs),
+                                       WITH_CONTEXT(bad_calls),
+                                       WITH_CONTEXT(kernels_are_ops),
+                                       WITH_CONTEXT(what_a_kernel_inherits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

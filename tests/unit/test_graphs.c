@@ -1,5 +1,6 @@
-/* test_graphs.c: the traced training graphs and the Moccasin instances: sizes, residents, keep-all peaks and costs known
- * from an independent computation, in the verifier, the liveness pass, the simulator and the naive reference. */
+/* test_graphs.c: the traced training graphs and the Moccasin instances: sizes, residents, keep-all
+ * peaks and costs known from an independent computation, in the verifier, the liveness pass, the
+ * simulator and the naive reference. */
 #include "support.h"
 
 #include <stdio.h>
@@ -19,7 +20,8 @@ static remat_graph *load(remat_ctx *ctx, const char *name)
     return graph;
 }
 
-/* Keep-all in five ways (reference, info, plan and verify, liveness, simulator); all must agree. Returns the peak. */
+/* Keep-all in five ways (reference, info, plan and verify, liveness, simulator); all must agree.
+ * Returns the peak. */
 static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost, int64_t *resident)
 {
     const uint32_t n = remat_graph_n_ops(graph);
@@ -37,7 +39,8 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     assert_int_equal(info.resident_bytes, ng->resident_bytes);
     assert_int_equal(info.ops, n);
     assert_true(info.need_bytes <= info.keep_all_peak_bytes);
-    remat_plan *plan = NULL; /* names the original's ops, which is what verify wants for a prepared graph too */
+    remat_plan *plan =
+        NULL; /* names the original's ops, which is what verify wants for a prepared graph too */
     OK(ctx, remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE, &plan));
     size_t n_steps;
     const remat_step *named = remat_plan_steps(plan, &n_steps);
@@ -74,20 +77,37 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
 static void keep_all_peaks(void **state)
 {
     remat_ctx *ctx = *state;
-    static const struct { const char *name; int64_t peak, resident; } table[] = {
-        {"albert", 107244530708, 0},       {"bert", 85020035092, 0},          {"coatnet_2", 257728922116, 0},     {"convnext_tiny", 56396854468, 0},
-        {"deit3_base", 92054770500, 0},    {"densenet121", 16774129108, 0},   {"distilbert", 42867025940, 0},     {"efficientnet_b0", 45690678724, 0},
-        {"gpt2", 21990108168, 652279812},  {"llama7b", 483506078216, 26953925124}, {"mobilenetv3_large", 22801458852, 0},
-        {"resnet18", 11506715524, 355077952}, {"resnet50", 22307319188, 0},   {"vgg11", 26426733892, 839734688},  {"vgg16", 19932861508, 0},
+    static const struct {
+        const char *name;
+        int64_t peak, resident;
+    } table[] = {
+        {"albert", 107244530708, 0},
+        {"bert", 85020035092, 0},
+        {"coatnet_2", 257728922116, 0},
+        {"convnext_tiny", 56396854468, 0},
+        {"deit3_base", 92054770500, 0},
+        {"densenet121", 16774129108, 0},
+        {"distilbert", 42867025940, 0},
+        {"efficientnet_b0", 45690678724, 0},
+        {"gpt2", 21990108168, 652279812},
+        {"llama7b", 483506078216, 26953925124},
+        {"mobilenetv3_large", 22801458852, 0},
+        {"resnet18", 11506715524, 355077952},
+        {"resnet50", 22307319188, 0},
+        {"vgg11", 26426733892, 839734688},
+        {"vgg16", 19932861508, 0},
         {"vit_large", 223337537348, 0},
     };
     for (size_t i = 0; i < LENGTH(table); i++) {
         remat_graph *graph = load(ctx, table[i].name), *live = NULL;
         int64_t cost, resident;
         const int64_t peak = keep_all(ctx, graph, &cost, &resident);
-        if (peak != table[i].peak) fail_msg("%s: %lld, not %lld", table[i].name, (long long)peak, (long long)table[i].peak);
+        if (peak != table[i].peak)
+            fail_msg("%s: %lld, not %lld", table[i].name, (long long)peak,
+                     (long long)table[i].peak);
         if (table[i].resident) assert_int_equal(resident, table[i].resident);
-        OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL, &live)); /* the same with dead ops removed */
+        OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL,
+                                    &live)); /* the same with dead ops removed */
         remat_info info;
         OK(ctx, remat_graph_info(ctx, live, &info));
         assert_int_equal(info.keep_all_peak_bytes, table[i].peak);
@@ -98,12 +118,19 @@ static void keep_all_peaks(void **state)
 static void folded_op_counts(void **state)
 {
     remat_ctx *ctx = *state;
-    static const struct { const char *name; uint32_t ops; } table[] = {
-        {"resnet18", 171}, {"mobilenetv3_large", 484}, {"efficientnet_b0", 996}, {"convnext_tiny", 933}, {"vgg11", 71}};
+    static const struct {
+        const char *name;
+        uint32_t ops;
+    } table[] = {{"resnet18", 171},
+                 {"mobilenetv3_large", 484},
+                 {"efficientnet_b0", 996},
+                 {"convnext_tiny", 933},
+                 {"vgg11", 71}};
     for (size_t i = 0; i < LENGTH(table); i++) {
         remat_graph *graph = load(ctx, table[i].name), *folded = NULL;
         OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY, "node", &folded));
-        if (remat_graph_n_ops(folded) != table[i].ops) fail_msg("%s: %u ops, not %u", table[i].name, remat_graph_n_ops(folded), table[i].ops);
+        if (remat_graph_n_ops(folded) != table[i].ops)
+            fail_msg("%s: %u ops, not %u", table[i].name, remat_graph_n_ops(folded), table[i].ops);
         int64_t cost, resident;
         keep_all(ctx, folded, &cost, &resident);
         assert_int_equal(cost, table[i].ops);
@@ -141,7 +168,12 @@ static void llama_without_aliases(void **state)
 static void moccasin(void **state)
 {
     remat_ctx *ctx = *state;
-    static const struct { const char *name; uint32_t ops, edges; int64_t peak, cost; int32_t need_basis; } table[] = {
+    static const struct {
+        const char *name;
+        uint32_t ops, edges;
+        int64_t peak, cost;
+        int32_t need_basis;
+    } table[] = {
         {"moccasin/VGG16_256_224x224x3_train_nx", 45, 87, 15825108992, 15500, 8312},
         {"moccasin/fcn_8_vgg_32_416x608x3_train_nx", 73, 149, 13484795520, 10275337746048, 6146},
         {"moccasin/MobileNet_512_224x224x3_train_nx", 0, 0, 34701056000, 162080, 0},
@@ -151,7 +183,8 @@ static void moccasin(void **state)
     for (size_t i = 0; i < LENGTH(table); i++) {
         remat_graph *graph = load(ctx, table[i].name);
         uint32_t edges = 0, n;
-        for (uint32_t op = 0; op < remat_graph_n_ops(graph); op++) remat_graph_op_in(graph, op, &n), edges += n;
+        for (uint32_t op = 0; op < remat_graph_n_ops(graph); op++)
+            remat_graph_op_in(graph, op, &n), edges += n;
         if (table[i].ops) assert_int_equal(remat_graph_n_ops(graph), table[i].ops);
         if (table[i].edges) assert_int_equal(edges, table[i].edges);
         int64_t cost, resident;
@@ -161,12 +194,16 @@ static void moccasin(void **state)
         assert_int_equal(resident, 0);
         remat_info info;
         OK(ctx, remat_graph_info(ctx, graph, &info));
-        if (table[i].need_basis) assert_int_equal((info.need_bytes * 10000 + peak / 2) / peak, table[i].need_basis);
+        if (table[i].need_basis)
+            assert_int_equal((info.need_bytes * 10000 + peak / 2) / peak, table[i].need_basis);
         remat_graph_free(graph);
     }
 }
 
-typedef struct text { char *bytes; size_t n; } text;
+typedef struct text {
+    char *bytes;
+    size_t n;
+} text;
 
 static int into_text(void *user, const void *bytes, size_t n)
 {
@@ -204,7 +241,9 @@ static void written_and_read_again(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(keep_all_peaks), WITH_CONTEXT(folded_op_counts), WITH_CONTEXT(vgg11_numbers),
-                                       WITH_CONTEXT(llama_without_aliases), WITH_CONTEXT(moccasin), WITH_CONTEXT(written_and_read_again)};
+    const struct CMUnitTest tests[] = {
+        WITH_CONTEXT(keep_all_peaks), WITH_CONTEXT(folded_op_counts),
+        WITH_CONTEXT(vgg11_numbers),  WITH_CONTEXT(llama_without_aliases),
+        WITH_CONTEXT(moccasin),       WITH_CONTEXT(written_and_read_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

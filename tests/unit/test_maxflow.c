@@ -1,4 +1,5 @@
-/* test_maxflow.c: the flow against all cuts of small random networks, the two extreme cuts, and the edges of its domain. */
+/* test_maxflow.c: the flow against all cuts of small random networks, the two extreme cuts, and the
+ * edges of its domain. */
 #include "support.h"
 
 #include <string.h>
@@ -20,8 +21,10 @@ static int64_t across(const rm_flow_network *w, unsigned source_set, int64_t inf
     return sum < infinite ? sum : infinite;
 }
 
-/* The minimum over all cuts; `both` and `either` become the intersection and the union of the source sides that reach it. */
-static int64_t brute_force(const rm_flow_network *w, int64_t infinite, unsigned *both, unsigned *either)
+/* The minimum over all cuts; `both` and `either` become the intersection and the union of the
+ * source sides that reach it. */
+static int64_t brute_force(const rm_flow_network *w, int64_t infinite, unsigned *both,
+                           unsigned *either)
 {
     int64_t least = infinite;
     for (unsigned set = 0; set < 1u << w->n_vertices; set++) {
@@ -49,12 +52,16 @@ static void equals_all_cuts(void **state)
         random_source r = {seed};
         rm_flow_edge edges[40];
         uint8_t side[MOST];
-        rm_flow_network w = {.n_vertices = 2 + random_below(&r, MOST - 1), .edges = edges, .n_edges = random_below(&r, 28)};
+        rm_flow_network w = {.n_vertices = 2 + random_below(&r, MOST - 1),
+                             .edges = edges,
+                             .n_edges = random_below(&r, 28)};
         w.source = random_below(&r, w.n_vertices);
         w.sink = (w.source + 1 + random_below(&r, w.n_vertices - 1)) % w.n_vertices;
         int64_t infinite = 1, latest, earliest;
-        for (size_t i = 0; i < w.n_edges; i++) { /* loops and parallel edges among them, and zero capacities */
-            edges[i] = (rm_flow_edge){random_below(&r, w.n_vertices), random_below(&r, w.n_vertices), random_below(&r, 6)};
+        for (size_t i = 0; i < w.n_edges;
+             i++) { /* loops and parallel edges among them, and zero capacities */
+            edges[i] = (rm_flow_edge){random_below(&r, w.n_vertices),
+                                      random_below(&r, w.n_vertices), random_below(&r, 6)};
             if (random_chance(&r, 15)) edges[i].capacity = RM_FLOW_INFINITE;
             else infinite += edges[i].capacity;
         }
@@ -66,7 +73,8 @@ static void equals_all_cuts(void **state)
             continue;
         }
         assert_int_equal(latest, least);
-        assert_int_equal(as_set(side, w.n_vertices), either); /* minimum cuts are closed under union and intersection */
+        assert_int_equal(as_set(side, w.n_vertices),
+                         either); /* minimum cuts are closed under union and intersection */
         OK(ctx, rm_maxflow(ctx, &w, RM_EARLIEST_CUT, &earliest, side));
         assert_int_equal(earliest, least);
         assert_int_equal(as_set(side, w.n_vertices), both);
@@ -81,7 +89,8 @@ static void large_capacities(void **state)
 {
     remat_ctx *ctx = *state;
     rm_limits_begin(ctx, INT64_MAX);
-    rm_flow_edge edges[] = {{0, 1, (INT64_C(1) << 61)}, {1, 2, RM_FLOW_INFINITE}, {0, 2, (INT64_C(1) << 61) - 1}};
+    rm_flow_edge edges[] = {
+        {0, 1, (INT64_C(1) << 61)}, {1, 2, RM_FLOW_INFINITE}, {0, 2, (INT64_C(1) << 61) - 1}};
     const rm_flow_network w = {3, 0, 2, edges, LENGTH(edges)};
     int64_t value;
     uint8_t side[3];
@@ -106,8 +115,9 @@ static void can_be_stopped(void **state)
     assert_int_equal(value, REMAT_ABSENT);
 }
 
-/* A chain of many vertices, each with a little from the source, or for the sink, of its own: as many distances as vertices. The work must stay
- * near the size of the network (an algorithm that takes a phase for each distance needs thousands of times as much). */
+/* A chain of many vertices, each with a little from the source, or for the sink, of its own: as
+ * many distances as vertices. The work must stay near the size of the network (an algorithm that
+ * takes a phase for each distance needs thousands of times as much). */
 static void chains_are_not_quadratic(void **state)
 {
     enum { N = 20000, SOURCE = N, SINK = N + 1 };
@@ -115,15 +125,17 @@ static void chains_are_not_quadratic(void **state)
     static rm_flow_edge edges[2 * N + 1];
     static uint8_t side[N + 2];
     for (int outputs = 0; outputs < 2; outputs++)
-        for (int backwards = 0; backwards < 2; backwards++) { /* in the order of the indices, and against it */
+        for (int backwards = 0; backwards < 2;
+             backwards++) { /* in the order of the indices, and against it */
             const rm_flow_network w = {N + 2, SOURCE, SINK, edges, 2 * N};
             for (uint32_t i = 0; i < N; i++) {
                 const uint32_t v = backwards ? N - 1 - i : i, next = backwards ? v - 1 : v + 1;
                 edges[2 * i] = outputs ? (rm_flow_edge){v, SINK, 1} : (rm_flow_edge){SOURCE, v, 1};
                 edges[2 * i + 1] = (rm_flow_edge){v, next, 1000000};
                 if (i == N - 1)
-                    edges[2 * i + 1] =
-                        outputs ? (rm_flow_edge){SOURCE, backwards ? N - 1 : 0, 1000000} : (rm_flow_edge){v, SINK, 1000000};
+                    edges[2 * i + 1] = outputs
+                                           ? (rm_flow_edge){SOURCE, backwards ? N - 1 : 0, 1000000}
+                                           : (rm_flow_edge){v, SINK, 1000000};
             }
             for (int which = RM_LATEST_CUT; which <= RM_EARLIEST_CUT; which++) {
                 int64_t value;
@@ -136,7 +148,8 @@ static void chains_are_not_quadratic(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(equals_all_cuts), WITH_CONTEXT(large_capacities),
-                                       WITH_CONTEXT(can_be_stopped), WITH_CONTEXT(chains_are_not_quadratic)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(equals_all_cuts),
+                                       WITH_CONTEXT(large_capacities), WITH_CONTEXT(can_be_stopped),
+                                       WITH_CONTEXT(chains_are_not_quadratic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

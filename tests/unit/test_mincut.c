@@ -1,19 +1,23 @@
-/* test_mincut.c: the paper's examples (f, f1, f2, Fig. 4) through the network, the rules and the planner. */
+/* test_mincut.c: the paper's examples (f, f1, f2, Fig. 4) through the network, the rules and the
+ * planner. */
 #include "support.h"
 
 #include <string.h>
 
 #include "plan/cut/saved_cut.h"
 
-/* ---- Fig. 4: a -> b -> c -> d, d -> e (not fusible, outside), f(b, c, e); the cut between groups A = {b, c, d} and B = {f} ---- */
+/* ---- Fig. 4: a -> b -> c -> d, d -> e (not fusible, outside), f(b, c, e); the cut between groups
+ * A = {b, c, d} and B = {f} ---- */
 
 static remat_graph *figure_4(remat_ctx *ctx, int64_t a_bytes)
 {
     remat_builder *b = remat_builder_new(ctx, "fig4");
     uint32_t v[6];
     for (int i = 0; i < 6; i++)
-        v[i] = remat_builder_value(b, (const char *[]){"a", "b", "c", "d", "e", "f"}[i], i == 0 ? a_bytes : 1);
-    for (int i = 1; i < 5; i++) remat_builder_op(b, NULL, &v[i - 1], 1, &v[i], 1); /* ops 0 .. 3 make b .. e */
+        v[i] = remat_builder_value(b, (const char *[]){"a", "b", "c", "d", "e", "f"}[i],
+                                   i == 0 ? a_bytes : 1);
+    for (int i = 1; i < 5; i++)
+        remat_builder_op(b, NULL, &v[i - 1], 1, &v[i], 1); /* ops 0 .. 3 make b .. e */
     remat_builder_op(b, NULL, LIST(v[1], v[2], v[4]), &v[5], 1);
     remat_builder_output(b, v[5]);
     remat_graph *g = NULL;
@@ -22,7 +26,8 @@ static remat_graph *figure_4(remat_ctx *ctx, int64_t a_bytes)
     return g;
 }
 
-static void cut_between(remat_ctx *ctx, const remat_graph *g, const uint8_t *banned, rm_saved *saved)
+static void cut_between(remat_ctx *ctx, const remat_graph *g, const uint8_t *banned,
+                        rm_saved *saved)
 {
     rm_cut_space space;
     int64_t price[6];
@@ -70,7 +75,8 @@ static void figure_4_with_a_sum_keeps_b(void **state)
 /* ---- f, f1 and f2 (sections 1 and 2.3): a line an op, values by letter ---- */
 
 typedef struct line {
-    const char *in, *out; /* letters: values are made as they appear; what no line makes is an input */
+    const char *in,
+        *out; /* letters: values are made as they appear; what no line makes is an input */
     remat_class op_class;
     remat_phase phase;
 } line;
@@ -88,7 +94,8 @@ static int64_t size_of(const char *sizes, char letter)
 }
 
 /* Sizes of values by letter, 1 where `sizes` has none ("x4r4"); `outputs` by letter. */
-static remat_graph *program(remat_ctx *ctx, const line *lines, size_t n, const char *sizes, const char *outputs)
+static remat_graph *program(remat_ctx *ctx, const line *lines, size_t n, const char *sizes,
+                            const char *outputs)
 {
     remat_builder *b = remat_builder_new(ctx, "program");
     uint32_t index[128];
@@ -98,7 +105,8 @@ static remat_graph *program(remat_ctx *ctx, const line *lines, size_t n, const c
         for (int way = 0; way < 2; way++)
             for (const char *p = way ? lines[i].out : lines[i].in; *p; p++) {
                 if (index[(int)*p] == REMAT_NONE)
-                    index[(int)*p] = remat_builder_value(b, (const char[]){*p, 0}, size_of(sizes, *p));
+                    index[(int)*p] =
+                        remat_builder_value(b, (const char[]){*p, 0}, size_of(sizes, *p));
                 list[way][count[way]++] = index[(int)*p];
             }
         const uint32_t op = remat_builder_op(b, NULL, list[0], count[0], list[1], count[1]);
@@ -115,8 +123,10 @@ static remat_graph *program(remat_ctx *ctx, const line *lines, size_t n, const c
     return g;
 }
 
-/* The planner's cut: its capacity, and which of the values it reads afterwards were there before, by letter. */
-static void expect_cut(remat_ctx *ctx, const remat_graph *g, const char *strategy, int64_t capacity, const char *saved)
+/* The planner's cut: its capacity, and which of the values it reads afterwards were there before,
+ * by letter. */
+static void expect_cut(remat_ctx *ctx, const remat_graph *g, const char *strategy, int64_t capacity,
+                       const char *saved)
 {
     remat_plan *plan = NULL;
     OK(ctx, remat_plan_make(ctx, g, strategy, REMAT_BUDGET_NONE, &plan));
@@ -132,7 +142,8 @@ static void expect_cut(remat_ctx *ctx, const remat_graph *g, const char *strateg
             if (!fresh[g->in[k]] && !strstr(found, name)) strcat(found, name);
         }
         if (strcmp(rm_text(g, g->op_target[op]), "remat.boundary") == 0) crossed = true;
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) fresh[g->out[k]] = crossed;
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            fresh[g->out[k]] = crossed;
     }
     for (const char *p = saved; *p; p++) assert_non_null(strchr(found, *p));
     assert_int_equal(strlen(found), strlen(saved));
@@ -155,12 +166,15 @@ static void f_saves_its_input(void **state)
 }
 
 static remat_graph *f1(remat_ctx *ctx)
-{ /* x = a + b + c + d, cos(cos(x)): sums p, q, x; cosines y, z; sines and negations are traced in the backward pass, but need no tangent */
+{ /* x = a + b + c + d, cos(cos(x)): sums p, q, x; cosines y, z; sines and negations are traced in
+     the backward pass, but need no tangent */
     static const line lines[] = {
-        {"ab", "p", FUSES, REMAT_FORWARD}, {"pc", "q", FUSES, REMAT_FORWARD}, {"qd", "x", FUSES, REMAT_FORWARD},
-        {"x", "y", FUSES, REMAT_FORWARD},  {"y", "z", FUSES, REMAT_FORWARD},  {"z", "g", BOUNDARY, REMAT_BACKWARD},
-        {"y", "s", FUSES, REMAT_BACKWARD}, {"s", "m", FUSES, REMAT_BACKWARD}, {"gm", "h", FUSES, REMAT_BACKWARD},
-        {"x", "r", FUSES, REMAT_BACKWARD}, {"r", "n", FUSES, REMAT_BACKWARD}, {"hn", "k", FUSES, REMAT_BACKWARD}};
+        {"ab", "p", FUSES, REMAT_FORWARD},  {"pc", "q", FUSES, REMAT_FORWARD},
+        {"qd", "x", FUSES, REMAT_FORWARD},  {"x", "y", FUSES, REMAT_FORWARD},
+        {"y", "z", FUSES, REMAT_FORWARD},   {"z", "g", BOUNDARY, REMAT_BACKWARD},
+        {"y", "s", FUSES, REMAT_BACKWARD},  {"s", "m", FUSES, REMAT_BACKWARD},
+        {"gm", "h", FUSES, REMAT_BACKWARD}, {"x", "r", FUSES, REMAT_BACKWARD},
+        {"r", "n", FUSES, REMAT_BACKWARD},  {"hn", "k", FUSES, REMAT_BACKWARD}};
     return program(ctx, lines, LENGTH(lines), "", "zk");
 }
 
@@ -190,12 +204,14 @@ static void f2_saves_the_mask(void **state)
 /* A cast: of two versions of one activation the smaller is saved. */
 static void the_smaller_dtype_is_saved(void **state)
 {
-    static const line lines[] = {{"xw", "y", MM, REMAT_FORWARD},     {"y", "h", FUSES, REMAT_FORWARD},
-                                 {"h", "z", FUSES, REMAT_FORWARD},   {"z", "g", BOUNDARY, REMAT_BACKWARD},
-                                 {"gy", "k", FUSES, REMAT_BACKWARD}, {"kh", "l", FUSES, REMAT_BACKWARD}};
+    static const line lines[] = {
+        {"xw", "y", MM, REMAT_FORWARD},     {"y", "h", FUSES, REMAT_FORWARD},
+        {"h", "z", FUSES, REMAT_FORWARD},   {"z", "g", BOUNDARY, REMAT_BACKWARD},
+        {"gy", "k", FUSES, REMAT_BACKWARD}, {"kh", "l", FUSES, REMAT_BACKWARD}};
     remat_ctx *ctx = *state;
     remat_graph *g = program(ctx, lines, LENGTH(lines), "x8w8y4h2z4g4k4l4", "zl");
-    expect_cut(ctx, g, "mincut", 4, "y"); /* both are read, y is written anyway, h comes from it for nothing */
+    expect_cut(ctx, g, "mincut", 4,
+               "y"); /* both are read, y is written anyway, h comes from it for nothing */
     remat_graph_free(g);
     static const line cast[] = {{"xw", "y", MM, REMAT_FORWARD},
                                 {"y", "h", FUSES, REMAT_FORWARD},
@@ -235,7 +251,8 @@ static void classes_by_name(void **state)
     remat_builder *b = remat_builder_new(ctx, "names");
     uint32_t last = remat_builder_value(b, "x", 4);
     for (size_t i = 0; i <= LENGTH(names); i++) {
-        const uint32_t v = remat_builder_value(b, NULL, 4), op = remat_builder_op(b, NULL, &last, 1, &v, 1);
+        const uint32_t v = remat_builder_value(b, NULL, 4),
+                       op = remat_builder_op(b, NULL, &last, 1, &v, 1);
         remat_builder_op_target(b, op, i < LENGTH(names) ? names[i].target : "remat.boundary");
         last = v;
     }
@@ -244,10 +261,12 @@ static void classes_by_name(void **state)
     remat_builder_free(b);
     remat_recompute_rule rules[LENGTH(names) + 1];
     OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
-    for (size_t i = 0; i < LENGTH(names); i++) assert_int_equal(rules[i].op_class, names[i].expected);
+    for (size_t i = 0; i < LENGTH(names); i++)
+        assert_int_equal(rules[i].op_class, names[i].expected);
     OK(ctx, remat_ctx_class(ctx, "aten._softmax", REMAT_CLASS_FUSIBLE));
     OK(ctx, remat_ctx_class(ctx, "aten", REMAT_CLASS_COMPUTE));
-    OK(ctx, remat_ctx_class(ctx, "aten.mm.default", REMAT_CLASS_FUSIBLE)); /* the newest that speaks for an op decides */
+    OK(ctx, remat_ctx_class(ctx, "aten.mm.default",
+                            REMAT_CLASS_FUSIBLE)); /* the newest that speaks for an op decides */
     OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
     assert_int_equal(rules[1].op_class, REMAT_CLASS_FUSIBLE);
     assert_int_equal(rules[8].op_class, REMAT_CLASS_COMPUTE);
@@ -261,7 +280,8 @@ static void classes_by_name(void **state)
 }
 
 static void reductions(void **state)
-{ /* a sum to a quarter is banned, to a third is not; the factor is an option; a mask of as many elements is no reduction */
+{ /* a sum to a quarter is banned, to a third is not; the factor is an option; a mask of as many
+     elements is no reduction */
     static const line lines[] = {{"x", "q", FUSES, REMAT_FORWARD},
                                  {"x", "t", FUSES, REMAT_FORWARD},
                                  {"qt", "y", FUSES, REMAT_FORWARD},
@@ -278,10 +298,12 @@ static void reductions(void **state)
     remat_graph_free(g);
 
     remat_builder *b = remat_builder_new(ctx, "mask");
-    const uint32_t x = remat_builder_value(b, "x", 40), m = remat_builder_value(b, "m", 10), t = remat_builder_value(b, "t", 4);
+    const uint32_t x = remat_builder_value(b, "x", 40), m = remat_builder_value(b, "m", 10),
+                   t = remat_builder_value(b, "t", 4);
     remat_builder_value_tensor(b, x, "float32", (const int64_t[]){10}, 1);
     remat_builder_value_tensor(b, m, "bool", (const int64_t[]){10}, 1);
-    remat_builder_op_set(b, remat_builder_op(b, "lt", &x, 1, &m, 1), REMAT_OP_CLASS, REMAT_CLASS_FUSIBLE);
+    remat_builder_op_set(b, remat_builder_op(b, "lt", &x, 1, &m, 1), REMAT_OP_CLASS,
+                         REMAT_CLASS_FUSIBLE);
     remat_builder_op_target(b, remat_builder_op(b, "boundary", &m, 1, &t, 1), "remat.boundary");
     OK(ctx, remat_builder_finish(b, &g));
     remat_builder_free(b);
@@ -291,7 +313,8 @@ static void reductions(void **state)
 }
 
 static void distance_as_a_weight(void **state)
-{ /* two ops lie between x and the outside; doubled for each, it weighs more than the two negations that the outside reads */
+{ /* two ops lie between x and the outside; doubled for each, it weighs more than the two negations
+     that the outside reads */
     remat_ctx *ctx = *state;
     remat_graph *g = f1(ctx);
     OK(ctx, remat_ctx_set(ctx, "reweight", 1000));
@@ -310,7 +333,8 @@ static void without_phases(void **state)
     remat_plan *plan = NULL;
     remat_recompute_rule rules[5];
     static const char *const names[] = {"mincut", "save-inputs", "save-layers"};
-    for (size_t i = 0; i < LENGTH(names); i++) FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, g, names[i], 100, &plan));
+    for (size_t i = 0; i < LENGTH(names); i++)
+        FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, g, names[i], 100, &plan));
     FAILS(ctx, REMAT_E_APPLIES, remat_graph_recompute_rules(ctx, g, rules));
     OK(ctx, remat_plan_make(ctx, g, "keep-all", REMAT_BUDGET_NONE, &plan));
     assert_int_equal(remat_plan_summary(plan)->cut_capacity, REMAT_ABSENT);
@@ -320,8 +344,9 @@ static void without_phases(void **state)
 
 static void nothing_weighs_anything(void **state)
 {
-    static const line lines[] = {
-        {"x", "t", FUSES, REMAT_FORWARD}, {"t", "g", BOUNDARY, REMAT_BACKWARD}, {"gt", "k", FUSES, REMAT_BACKWARD}};
+    static const line lines[] = {{"x", "t", FUSES, REMAT_FORWARD},
+                                 {"t", "g", BOUNDARY, REMAT_BACKWARD},
+                                 {"gt", "k", FUSES, REMAT_BACKWARD}};
     remat_ctx *ctx = *state;
     remat_graph *g = program(ctx, lines, LENGTH(lines), "x0t0g0k0", "k");
     for (int64_t budget = REMAT_BUDGET_MIN; budget <= 0; budget++) {
@@ -368,7 +393,8 @@ static void budgets_on_a_traced_graph(void **state)
         remat_plan *plan = NULL;
         OK(ctx, remat_plan_make(ctx, g, "mincut", info.keep_all_peak_bytes / 100 * percent, &plan));
         const remat_summary *s = remat_plan_summary(plan);
-        assert_int_equal(s->within_budget, s->peak_bytes <= info.keep_all_peak_bytes / 100 * percent);
+        assert_int_equal(s->within_budget,
+                         s->peak_bytes <= info.keep_all_peak_bytes / 100 * percent);
         fits += s->within_budget;
         remat_plan_free(plan);
     }
@@ -396,9 +422,11 @@ static int64_t a100_cost(remat_ctx *ctx, uint32_t n_in, int64_t size, int64_t fl
 static void the_a100_moves_8_bytes_in_104_flops(void **state)
 {
     remat_ctx *ctx = *state;
-    assert_int_equal(a100_cost(ctx, 1, 6000000, 156000000), 8000); /* 1.5e6 floats read and written; 104 flops each */
+    assert_int_equal(a100_cost(ctx, 1, 6000000, 156000000),
+                     8000); /* 1.5e6 floats read and written; 104 flops each */
     assert_int_equal(a100_cost(ctx, 1, 6000000, 156000000 + 19500), 8001);
-    assert_int_equal(a100_cost(ctx, 4, (INT64_C(1) << 25) * 4, 0), 447393);   /* GeLU of Table 1: 5 accesses, 0.447 ms */
+    assert_int_equal(a100_cost(ctx, 4, (INT64_C(1) << 25) * 4, 0),
+                     447393); /* GeLU of Table 1: 5 accesses, 0.447 ms */
     assert_int_equal(a100_cost(ctx, 12, (INT64_C(1) << 25) * 4, 0), 1163221); /* and 13, 1.163 ms */
 }
 

@@ -1,10 +1,17 @@
-/* test_model.c: the micro-graphs that fix the memory model (views, several outputs, dead ops, pins, residents), to the byte:
- * the verifier's verdict and, step by step, the memory that lowering reports. */
+/* test_model.c: the micro-graphs that fix the memory model (views, several outputs, dead ops, pins,
+ * residents), to the byte: the verifier's verdict and, step by step, the memory that lowering
+ * reports. */
 #include "support.h"
 
 #include <string.h>
 
-typedef struct expected { const char *steps; bool valid; uint32_t first_bad_step; int64_t peak, cost; const int64_t *memory; } expected;
+typedef struct expected {
+    const char *steps;
+    bool valid;
+    uint32_t first_bad_step;
+    int64_t peak, cost;
+    const int64_t *memory;
+} expected;
 
 /* Judges a schedule and, if it is valid, compares the memory at each step. */
 static void judge(remat_ctx *ctx, const remat_graph *graph, expected x)
@@ -13,7 +20,9 @@ static void judge(remat_ctx *ctx, const remat_graph *graph, expected x)
     const size_t n = steps_of(x.steps, steps);
     remat_verdict verdict;
     OK(ctx, remat_verify(ctx, graph, steps, n, &verdict));
-    if (verdict.valid != x.valid) fail_msg("\"%s\" is judged %s: %s", x.steps, verdict.valid ? "valid" : "invalid", verdict.reason);
+    if (verdict.valid != x.valid)
+        fail_msg("\"%s\" is judged %s: %s", x.steps, verdict.valid ? "valid" : "invalid",
+                 verdict.reason);
     assert_int_equal(verdict.first_bad_step, x.valid ? REMAT_NONE : x.first_bad_step);
     if (!x.valid) {
         assert_true(*verdict.reason != '\0');
@@ -28,7 +37,10 @@ static void judge(remat_ctx *ctx, const remat_graph *graph, expected x)
     const remat_statement *s = remat_program_statements(program, &n_statements);
     for (size_t i = 0; i < n_statements; i++) {
         if (s[i].kind != REMAT_COMPUTE) {
-            if (in_use >= 0) assert_int_equal(s[i].memory_bytes, s[i].kind == REMAT_ALLOCATE ? in_use + s[i].bytes : in_use - s[i].bytes);
+            if (in_use >= 0)
+                assert_int_equal(s[i].memory_bytes, s[i].kind == REMAT_ALLOCATE
+                                                        ? in_use + s[i].bytes
+                                                        : in_use - s[i].bytes);
             in_use = s[i].memory_bytes;
             continue;
         }
@@ -51,7 +63,8 @@ static remat_graph *finished(remat_ctx *ctx, remat_builder *b)
     return graph;
 }
 
-static uint32_t op(remat_builder *b, const char *name, int64_t cost, int64_t workspace, const uint32_t *in, uint32_t n_in, const uint32_t *out, uint32_t n_out)
+static uint32_t op(remat_builder *b, const char *name, int64_t cost, int64_t workspace,
+                   const uint32_t *in, uint32_t n_in, const uint32_t *out, uint32_t n_out)
 {
     const uint32_t index = remat_builder_op(b, name, in, n_in, out, n_out);
     remat_builder_op_set(b, index, REMAT_OP_COST, cost);
@@ -71,8 +84,10 @@ static void x1_view_keeps_its_storage(void **state)
     op(b, "C", 1, 0, LIST(w), NOTHING);
     remat_graph *graph = finished(ctx, b);
     judge(ctx, graph, (expected){"0 1 2 3 4", true, 0, 14, 4, (const int64_t[]){4, 4, 4, 14, 4}});
-    judge(ctx, graph, (expected){"0 1 2 3 0 4", true, 0, 14, 5, (const int64_t[]){4, 4, 4, 14, 8, 4}});
-    judge(ctx, graph, (expected){"0 1 2 3 0 1 4", true, 0, 10, 5, (const int64_t[]){4, 4, 4, 10, 4, 4, 4}});
+    judge(ctx, graph,
+          (expected){"0 1 2 3 0 4", true, 0, 14, 5, (const int64_t[]){4, 4, 4, 14, 8, 4}});
+    judge(ctx, graph,
+          (expected){"0 1 2 3 0 1 4", true, 0, 10, 5, (const int64_t[]){4, 4, 4, 10, 4, 4, 4}});
     remat_graph_free(graph);
 }
 
@@ -95,7 +110,8 @@ static void x3_dead_ops_run_too(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "x3");
-    const uint32_t a = remat_builder_value(b, "a", 3), c = remat_builder_value(b, "b", 5), dead = remat_builder_value(b, "dead", 7);
+    const uint32_t a = remat_builder_value(b, "a", 3), c = remat_builder_value(b, "b", 5),
+                   dead = remat_builder_value(b, "dead", 7);
     op(b, "A", 2, 0, NOTHING, LIST(a));
     op(b, "D", 9, 0, LIST(a), LIST(dead));
     op(b, "B", 4, 0, LIST(a), LIST(c));
@@ -109,7 +125,8 @@ static void x3_dead_ops_run_too(void **state)
     remat_plan_free(plan), remat_graph_free(graph);
 
     b = remat_builder_new(ctx, "x3 with an output");
-    const uint32_t p = remat_builder_value(b, "a", 3), q = remat_builder_value(b, "b", 5), r = remat_builder_value(b, "dead", 7);
+    const uint32_t p = remat_builder_value(b, "a", 3), q = remat_builder_value(b, "b", 5),
+                   r = remat_builder_value(b, "dead", 7);
     op(b, "A", 2, 0, NOTHING, LIST(p));
     op(b, "D", 9, 0, LIST(p), LIST(r));
     op(b, "B", 4, 0, LIST(p), LIST(q));
@@ -151,7 +168,8 @@ static void x5_view_of_a_resident_is_free(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "x5");
-    const uint32_t w = remat_builder_value(b, "w", 100), t = remat_builder_view(b, "w.t", 100, w), y = remat_builder_value(b, "y", 8);
+    const uint32_t w = remat_builder_value(b, "w", 100), t = remat_builder_view(b, "w.t", 100, w),
+                   y = remat_builder_value(b, "y", 8);
     remat_builder_value_set(b, w, REMAT_VALUE_KIND, REMAT_PARAM);
     op(b, "T", 1, 0, LIST(w), LIST(t));
     op(b, "M", 5, 0, LIST(t), LIST(y));
@@ -168,7 +186,9 @@ static void x6_expand_adds_nothing(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "x6");
-    const uint32_t v = remat_builder_value(b, "v", 4), wide = remat_builder_view(b, "wide", 4000, v), y = remat_builder_value(b, "y", 1);
+    const uint32_t v = remat_builder_value(b, "v", 4),
+                   wide = remat_builder_view(b, "wide", 4000, v),
+                   y = remat_builder_value(b, "y", 1);
     op(b, "A", 1, 0, NOTHING, LIST(v));
     op(b, "E", 0, 0, LIST(v), LIST(wide));
     op(b, "B", 1, 0, LIST(wide), LIST(y));
@@ -183,7 +203,8 @@ static void x7_pins_run_once_in_order(void **state)
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "x7");
     const uint32_t u = remat_builder_value(b, "u", 1), v = remat_builder_value(b, "v", 1);
-    const uint32_t first = op(b, "first", 1, 0, NOTHING, LIST(u)), second = op(b, "second", 1, 0, NOTHING, LIST(v));
+    const uint32_t first = op(b, "first", 1, 0, NOTHING, LIST(u)),
+                   second = op(b, "second", 1, 0, NOTHING, LIST(v));
     op(b, "use", 1, 0, LIST(u, v), NOTHING);
     remat_builder_op_set(b, first, REMAT_OP_PINNED, 1);
     remat_builder_op_set(b, second, REMAT_OP_CLASS, REMAT_CLASS_RANDOM); /* which pins it */
@@ -193,7 +214,9 @@ static void x7_pins_run_once_in_order(void **state)
     judge(ctx, graph, (expected){"0 1 0 2", false, 2, 0, 0, NULL});
     judge(ctx, graph, (expected){"0 1 1 2", false, 2, 0, 0, NULL});
     remat_verdict verdict; /* swapped: some step is named, and it is one of the two */
-    OK(ctx, remat_verify(ctx, graph, (const remat_step[]){{REMAT_RUN, 1}, {REMAT_RUN, 0}, {REMAT_RUN, 2}}, 3, &verdict));
+    OK(ctx, remat_verify(ctx, graph,
+                         (const remat_step[]){{REMAT_RUN, 1}, {REMAT_RUN, 0}, {REMAT_RUN, 2}}, 3,
+                         &verdict));
     assert_false(verdict.valid);
     assert_true(verdict.first_bad_step <= 1);
     remat_graph_free(graph);
@@ -203,7 +226,8 @@ static void x8_outputs_live_to_the_end(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "x8");
-    const uint32_t early = remat_builder_value(b, "early", 3), late = remat_builder_value(b, "late", 5);
+    const uint32_t early = remat_builder_value(b, "early", 3),
+                   late = remat_builder_value(b, "late", 5);
     op(b, "E", 1, 0, NOTHING, LIST(early));
     op(b, "Q", 1, 10, NOTHING, NOTHING);
     op(b, "L", 1, 0, NOTHING, LIST(late));
@@ -219,17 +243,25 @@ static void transfers(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "transfers");
-    const uint32_t x = remat_builder_value(b, "x", 2), v = remat_builder_value(b, "v", 6), w = remat_builder_view(b, "w", 6, v);
+    const uint32_t x = remat_builder_value(b, "x", 2), v = remat_builder_value(b, "v", 6),
+                   w = remat_builder_view(b, "w", 6, v);
     op(b, "A", 3, 0, LIST(x), LIST(v));
     op(b, "V", 0, 0, LIST(v), LIST(w));
     op(b, "Q", 1, 10, NOTHING, NOTHING);
     op(b, "B", 1, 0, LIST(w), NOTHING);
     remat_graph *graph = finished(ctx, b);
     OK(ctx, remat_ctx_set(ctx, "bandwidth", 4000000000)); /* 6 bytes: ceil(1.5) */
-    judge(ctx, graph, (expected){"0 o1 1 2 f1 1 3", true, 0, 12, 9, (const int64_t[]){8, 8, 8, 12, 8, 8, 8}});
-    judge(ctx, graph, (expected){"0 o1 1 2 f1 3", true, 0, 18, 9, (const int64_t[]){8, 8, 8, 18, 14, 8}}); /* w still refers to the first storage */
+    judge(ctx, graph,
+          (expected){"0 o1 1 2 f1 1 3", true, 0, 12, 9, (const int64_t[]){8, 8, 8, 12, 8, 8, 8}});
+    judge(ctx, graph,
+          (expected){
+              "0 o1 1 2 f1 3", true, 0, 18, 9,
+              (const int64_t[]){8, 8, 8, 18, 14, 8}}); /* w still refers to the first storage */
     remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, (const remat_step[]){{0, 0}, {1, 1}, {1, 1}, {0, 1}, {0, 2}, {2, 1}, {0, 3}}, 7, &verdict));
+    OK(ctx,
+       remat_verify(ctx, graph,
+                    (const remat_step[]){{0, 0}, {1, 1}, {1, 1}, {0, 1}, {0, 2}, {2, 1}, {0, 3}}, 7,
+                    &verdict));
     assert_true(verdict.valid);
     assert_int_equal(verdict.host_bytes, 6); /* one copy, however often it is sent */
     assert_int_equal(verdict.cost, 5 + 3 * 2);
@@ -258,11 +290,13 @@ static void what_is_not_there_cannot_be_read(void **state)
     judge(ctx, graph, (expected){"0 1 2 3", false, 3, 0, 0, NULL});
     judge(ctx, graph, (expected){"", false, REMAT_NONE, 0, 0, NULL});
     remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, (const remat_step[]){{0, 0}, {7, 0}}, 2, &verdict)); /* no such kind of step */
+    OK(ctx, remat_verify(ctx, graph, (const remat_step[]){{0, 0}, {7, 0}}, 2,
+                         &verdict)); /* no such kind of step */
     assert_false(verdict.valid);
     assert_int_equal(verdict.first_bad_step, 1);
     remat_program *program = NULL;
-    assert_int_equal(remat_lower(ctx, graph, (const remat_step[]){{0, 1}}, 1, &program), REMAT_E_PLAN);
+    assert_int_equal(remat_lower(ctx, graph, (const remat_step[]){{0, 1}}, 1, &program),
+                     REMAT_E_PLAN);
     assert_null(program);
     remat_graph_free(graph);
 }
@@ -271,7 +305,8 @@ static void sums_that_overflow_are_refused(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "huge");
-    const uint32_t v = remat_builder_value(b, "v", (int64_t)1 << 61), w = remat_builder_view(b, "w", 1, v);
+    const uint32_t v = remat_builder_value(b, "v", (int64_t)1 << 61),
+                   w = remat_builder_view(b, "w", 1, v);
     op(b, "A", (int64_t)1 << 60, 0, NOTHING, LIST(v));
     op(b, "W", 0, 0, LIST(v), LIST(w));
     remat_builder_output(b, v);
@@ -283,7 +318,8 @@ static void sums_that_overflow_are_refused(void **state)
     assert_true(status != REMAT_OK || !verdict.valid);
     remat_graph_free(graph);
 
-    b = remat_builder_new(ctx, "huge views"); /* five storages of 2^61 alive together, through five views */
+    b = remat_builder_new(
+        ctx, "huge views"); /* five storages of 2^61 alive together, through five views */
     const uint32_t big = remat_builder_value(b, "v", (int64_t)1 << 61);
     uint32_t views[5];
     op(b, "A", 1, 0, NOTHING, LIST(big));
@@ -303,10 +339,17 @@ static void sums_that_overflow_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(x1_view_keeps_its_storage), WITH_CONTEXT(x2_every_output_is_made), WITH_CONTEXT(x3_dead_ops_run_too),
-        WITH_CONTEXT(x4_one_run_serves_all_outputs), WITH_CONTEXT(x5_view_of_a_resident_is_free), WITH_CONTEXT(x6_expand_adds_nothing),
-        WITH_CONTEXT(x7_pins_run_once_in_order), WITH_CONTEXT(x8_outputs_live_to_the_end), WITH_CONTEXT(transfers),
-        WITH_CONTEXT(what_is_not_there_cannot_be_read), WITH_CONTEXT(sums_that_overflow_are_refused),
+        WITH_CONTEXT(x1_view_keeps_its_storage),
+        WITH_CONTEXT(x2_every_output_is_made),
+        WITH_CONTEXT(x3_dead_ops_run_too),
+        WITH_CONTEXT(x4_one_run_serves_all_outputs),
+        WITH_CONTEXT(x5_view_of_a_resident_is_free),
+        WITH_CONTEXT(x6_expand_adds_nothing),
+        WITH_CONTEXT(x7_pins_run_once_in_order),
+        WITH_CONTEXT(x8_outputs_live_to_the_end),
+        WITH_CONTEXT(transfers),
+        WITH_CONTEXT(what_is_not_there_cannot_be_read),
+        WITH_CONTEXT(sums_that_overflow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_optimal_r.c: what has to run for what is retained: known answers, and on random graphs: valid, within what was given,
- * and the same again when asked with what it makes use of. */
+/* test_optimal_r.c: what has to run for what is retained: known answers, and on random graphs:
+ * valid, within what was given, and the same again when asked with what it makes use of. */
 #include "support.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ static remat_graph *three_layers(remat_ctx *ctx)
     uint32_t v[6];
     remat_graph *graph = NULL;
     for (int i = 0; i < 6; i++) v[i] = remat_builder_value(b, "", 1);
-    const uint32_t in[6][3] = {{0}, {v[0]}, {v[1]}, {v[2], v[1]}, {v[3], v[1], v[0]}, {v[4], v[0]}}, n_in[6] = {0, 1, 1, 2, 3, 2};
+    const uint32_t in[6][3] = {{0}, {v[0]}, {v[1]}, {v[2], v[1]}, {v[3], v[1], v[0]}, {v[4], v[0]}},
+                   n_in[6] = {0, 1, 1, 2, 3, 2};
     for (int i = 0; i < 6; i++) remat_builder_op(b, "", in[i], n_in[i], &v[i], 1);
     remat_builder_output(b, v[5]);
     OK(ctx, remat_builder_finish(b, &graph));
@@ -24,7 +25,8 @@ static remat_graph *three_layers(remat_ctx *ctx)
 }
 
 /* Rows of '1' and '0', one per turn; the answer is ops as digits. */
-static void answers(remat_ctx *ctx, const remat_graph *graph, const char *const *rows, const char *expected)
+static void answers(remat_ctx *ctx, const remat_graph *graph, const char *const *rows,
+                    const char *expected)
 {
     rm_normal nm;
     rm_bits retained;
@@ -47,14 +49,24 @@ static void known_answers(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = three_layers(ctx);
-    answers(ctx, graph, (const char *const[]){"000000", "100000", "110000", "111000", "110100", "100010"}, "012345");
+    answers(ctx, graph,
+            (const char *const[]){"000000", "100000", "110000", "111000", "110100", "100010"},
+            "012345");
     /* B is dropped once C is there, and made again for its gradients */
-    answers(ctx, graph, (const char *const[]){"000000", "100000", "110000", "101000", "110100", "100010"}, "0121345");
-    answers(ctx, graph, (const char *const[]){"000000", "100000", "110000", "101000", "100100", "100010"}, "01213145");
+    answers(ctx, graph,
+            (const char *const[]){"000000", "100000", "110000", "101000", "110100", "100010"},
+            "0121345");
+    answers(ctx, graph,
+            (const char *const[]){"000000", "100000", "110000", "101000", "100100", "100010"},
+            "01213145");
     /* nothing is ever retained */
-    answers(ctx, graph, (const char *const[]){"000000", "000000", "000000", "000000", "000000", "000000"}, "001012012301234012345");
+    answers(ctx, graph,
+            (const char *const[]){"000000", "000000", "000000", "000000", "000000", "000000"},
+            "001012012301234012345");
     /* what is retained for nobody runs for nobody: A in the last turn but one */
-    answers(ctx, graph, (const char *const[]){"111111", "011111", "111111", "111111", "111111", "111111"}, "0012345");
+    answers(ctx, graph,
+            (const char *const[]){"111111", "011111", "111111", "111111", "111111", "111111"},
+            "0012345");
     remat_graph_free(graph);
 }
 
@@ -66,7 +78,8 @@ static bool is_below(const rm_normal *nm, const rm_bits *a, const rm_bits *b)
     return true;
 }
 
-/* A token that is pinned refers to the base it was made on: the storages alone do not tell who keeps what. */
+/* A token that is pinned refers to the base it was made on: the storages alone do not tell who
+ * keeps what. */
 static bool has_pinned_token(const rm_normal *nm)
 {
     for (uint32_t s = 0; s < nm->n_stores; s++)

@@ -1,4 +1,5 @@
-/* test_options.c: the option table: every option by name, both ends of its range, one past them, and unknown names. */
+/* test_options.c: the option table: every option by name, both ends of its range, one past them,
+ * and unknown names. */
 #include "support.h"
 
 #include <stdio.h>
@@ -26,7 +27,8 @@ static void every_option(void **state)
             assert_int_equal(x, ends[k]);
         }
         if (o->low > INT64_MIN) FAILS(ctx, REMAT_E_USAGE, remat_ctx_set(ctx, o->name, o->low - 1));
-        if (o->high < INT64_MAX) FAILS(ctx, REMAT_E_USAGE, remat_ctx_set(ctx, o->name, o->high + 1));
+        if (o->high < INT64_MAX)
+            FAILS(ctx, REMAT_E_USAGE, remat_ctx_set(ctx, o->name, o->high + 1));
         OK(ctx, remat_ctx_get(ctx, o->name, &x)); /* as before the refused ones */
         assert_int_equal(x, o->high);
     }
@@ -47,19 +49,22 @@ static void version(void **state)
 {
     (void)state;
     char text[32];
-    snprintf(text, sizeof text, "%d.%d.%d", REMAT_VERSION_MAJOR, REMAT_VERSION_MINOR, REMAT_VERSION_PATCH);
+    snprintf(text, sizeof text, "%d.%d.%d", REMAT_VERSION_MAJOR, REMAT_VERSION_MINOR,
+             REMAT_VERSION_PATCH);
     assert_string_equal(remat_version(), text);
 }
 
 static void tables_end_with_null(void **state)
 {
     (void)state;
-    const remat_entry *(*const tables[])(size_t) = {remat_zoo_at, remat_strategy_at, remat_device_at};
+    const remat_entry *(*const tables[])(size_t) = {remat_zoo_at, remat_strategy_at,
+                                                    remat_device_at};
     for (size_t k = 0; k < LENGTH(tables); k++) {
         size_t n = 0;
         while (tables[k](n)) {
             assert_true(*tables[k](n)->name && *tables[k](n)->help);
-            for (size_t j = 0; j < n; j++) assert_string_not_equal(tables[k](j)->name, tables[k](n)->name);
+            for (size_t j = 0; j < n; j++)
+                assert_string_not_equal(tables[k](j)->name, tables[k](n)->name);
             n++;
         }
         assert_true(n > 0);
@@ -77,7 +82,8 @@ static void nothing_to_free(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(every_option), WITH_CONTEXT(unknown_names), WITH_CONTEXT(version),
-                                       WITH_CONTEXT(tables_end_with_null), WITH_CONTEXT(nothing_to_free)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(every_option), WITH_CONTEXT(unknown_names),
+                                       WITH_CONTEXT(version), WITH_CONTEXT(tables_end_with_null),
+                                       WITH_CONTEXT(nothing_to_free)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

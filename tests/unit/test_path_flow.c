@@ -1,4 +1,5 @@
-/* test_path_flow.c: packing intervals: against trying every packing, and by the prices, which prove each optimum. */
+/* test_path_flow.c: packing intervals: against trying every packing, and by the prices, which prove
+ * each optimum. */
 #include "support.h"
 
 #include "algo/path_flow.h"
@@ -19,18 +20,21 @@ static uint32_t below(uint32_t n)
     return (uint32_t)((seed >> 33) % n);
 }
 
-static void make(instance *x, uint32_t n_rows, uint32_t n_intervals, uint32_t most_size, uint32_t most_profit)
+static void make(instance *x, uint32_t n_rows, uint32_t n_intervals, uint32_t most_size,
+                 uint32_t most_profit)
 {
     x->n_rows = n_rows;
     x->n_intervals = n_intervals;
     for (uint32_t t = 0; t < n_rows; t++) x->room[t] = below(4 * most_size);
     for (uint32_t g = 0; g < n_intervals; g++) {
         const uint32_t first = below(n_rows);
-        x->intervals[g] = (rm_interval){first, first + below(n_rows - first), 1 + below(most_size), below(most_profit)};
+        x->intervals[g] = (rm_interval){first, first + below(n_rows - first), 1 + below(most_size),
+                                        below(most_profit)};
     }
 }
 
-/* The best profit over all whole packings: the matrix is totally unimodular, so no fraction does better. */
+/* The best profit over all whole packings: the matrix is totally unimodular, so no fraction does
+ * better. */
 static int64_t try_all(instance *x, uint32_t g)
 {
     if (g == x->n_intervals) return 0;
@@ -92,7 +96,8 @@ static void large_and_again(void **state)
     rm_path_flow f;
     for (int i = 0; i < 40; i++) {
         const rm_mark mark = rm_scratch_mark(*state);
-        make(&x, 1 + below(MOST_ROWS), 1 + below(MOST_INTERVALS), 1 + below(1000), 1 + below(100000));
+        make(&x, 1 + below(MOST_ROWS), 1 + below(MOST_INTERVALS), 1 + below(1000),
+             1 + below(100000));
         OK(*state, rm_path_flow_new(*state, x.n_rows, x.room, x.n_intervals, x.intervals, &f));
         for (int again = 0; again < 3; again++) { /* other profits, from the solution before */
             rm_path_flow_solve(&f);

@@ -1,9 +1,11 @@
-/* test_prepare.c: what --dce, --fold-identity, --no-alias, --replay-random and the cost models do to a graph. */
+/* test_prepare.c: what --dce, --fold-identity, --no-alias, --replay-random and the cost models do
+ * to a graph. */
 #include "support.h"
 
 #include <string.h>
 
-static remat_graph *prepared(remat_ctx *ctx, const remat_graph *graph, unsigned flags, const char *model)
+static remat_graph *prepared(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
+                             const char *model)
 {
     remat_graph *out = NULL;
     OK(ctx, remat_graph_prepare(ctx, graph, flags, model, &out));
@@ -17,16 +19,21 @@ static remat_info info_of(remat_ctx *ctx, const remat_graph *graph)
     return info;
 }
 
-/* x -> A -> a -> detach -> d (a view) -> V -> v (a view of the view) -> B -> y; R random -> r, dead; D dead. */
+/* x -> A -> a -> detach -> d (a view) -> V -> v (a view of the view) -> B -> y; R random -> r,
+ * dead; D dead. */
 static remat_graph *sample(remat_ctx *ctx)
 {
     remat_builder *b = remat_builder_new(ctx, "sample");
-    const uint32_t x = remat_builder_value(b, "x", 4), a = remat_builder_value(b, "a", 8), d = remat_builder_view(b, "d", 8, a), v = remat_builder_view(b, "v", 6, d);
-    const uint32_t y = remat_builder_value(b, "y", 2), r = remat_builder_value(b, "r", 3), dead = remat_builder_value(b, "dead", 5);
+    const uint32_t x = remat_builder_value(b, "x", 4), a = remat_builder_value(b, "a", 8),
+                   d = remat_builder_view(b, "d", 8, a), v = remat_builder_view(b, "v", 6, d);
+    const uint32_t y = remat_builder_value(b, "y", 2), r = remat_builder_value(b, "r", 3),
+                   dead = remat_builder_value(b, "dead", 5);
     remat_builder_op_set(b, remat_builder_op(b, "A", LIST(x), LIST(a)), REMAT_OP_FLOPS, 100);
-    remat_builder_op_target(b, remat_builder_op(b, "detach", LIST(a), LIST(d)), "aten.detach.default");
+    remat_builder_op_target(b, remat_builder_op(b, "detach", LIST(a), LIST(d)),
+                            "aten.detach.default");
     remat_builder_op(b, "V", LIST(d), LIST(v));
-    remat_builder_op_set(b, remat_builder_op(b, "R", NOTHING, LIST(r)), REMAT_OP_CLASS, REMAT_CLASS_RANDOM);
+    remat_builder_op_set(b, remat_builder_op(b, "R", NOTHING, LIST(r)), REMAT_OP_CLASS,
+                         REMAT_CLASS_RANDOM);
     remat_builder_op(b, "D", LIST(a), LIST(dead));
     remat_builder_op_set(b, remat_builder_op(b, "B", LIST(v), LIST(y)), REMAT_OP_FLOPS, 7);
     remat_builder_output(b, y);
@@ -40,18 +47,21 @@ static remat_graph *sample(remat_ctx *ctx)
 static void dead_ops_go(void **state)
 {
     remat_ctx *ctx = *state;
-    remat_graph *graph = sample(ctx), *live = prepared(ctx, graph, REMAT_DCE, NULL), *fewer = prepared(ctx, graph, REMAT_DCE | REMAT_REPLAY_RANDOM, NULL);
+    remat_graph *graph = sample(ctx), *live = prepared(ctx, graph, REMAT_DCE, NULL),
+                *fewer = prepared(ctx, graph, REMAT_DCE | REMAT_REPLAY_RANDOM, NULL);
     assert_int_equal(info_of(ctx, graph).dead, 1);
     assert_int_equal(info_of(ctx, graph).pinned, 1);
     assert_int_equal(remat_graph_n_ops(live), 5); /* the random op is pinned, so it stays */
     assert_int_equal(info_of(ctx, live).dead, 0);
-    remat_graph *replayed = prepared(ctx, graph, REMAT_REPLAY_RANDOM, NULL), *twice = prepared(ctx, replayed, REMAT_DCE, NULL); /* in two goes */
+    remat_graph *replayed = prepared(ctx, graph, REMAT_REPLAY_RANDOM, NULL),
+                *twice = prepared(ctx, replayed, REMAT_DCE, NULL); /* in two goes */
     assert_int_equal(info_of(ctx, twice).pinned, 0);
     assert_int_equal(remat_graph_n_ops(twice), 4);
     assert_true(remat_graph_n_ops(fewer) <= 5);
     assert_int_equal(info_of(ctx, fewer).pinned, 0);
     assert_string_equal(remat_graph_digest(twice), remat_graph_digest(graph));
-    remat_graph_free(twice), remat_graph_free(replayed), remat_graph_free(fewer), remat_graph_free(live), remat_graph_free(graph);
+    remat_graph_free(twice), remat_graph_free(replayed), remat_graph_free(fewer),
+        remat_graph_free(live), remat_graph_free(graph);
 }
 
 static void identities_fold(void **state)
@@ -64,25 +74,30 @@ static void identities_fold(void **state)
     assert_int_equal(n, 2);
     assert_string_equal(remat_graph_value_name(folded, outputs[1]), "a");
     assert_int_equal(info_of(ctx, folded).views, 1);
-    assert_int_equal(info_of(ctx, folded).keep_all_peak_bytes, info_of(ctx, graph).keep_all_peak_bytes);
+    assert_int_equal(info_of(ctx, folded).keep_all_peak_bytes,
+                     info_of(ctx, graph).keep_all_peak_bytes);
     remat_plan *plan = NULL;
     OK(ctx, remat_plan_make(ctx, folded, "keep-all", REMAT_BUDGET_NONE, &plan));
     remat_verdict verdict;
     OK(ctx, remat_plan_verify(ctx, folded, plan, &verdict));
     assert_true(verdict.valid);
-    OK(ctx, remat_plan_verify(ctx, graph, plan, &verdict)); /* the whole graph misses the folded op */
+    OK(ctx,
+       remat_plan_verify(ctx, graph, plan, &verdict)); /* the whole graph misses the folded op */
     assert_false(verdict.valid);
     remat_plan_free(plan), remat_graph_free(folded), remat_graph_free(graph);
 }
 
-/* An identity with a storage of its own, whose index is below its input's, and a view of it: values are not in the order of ops. */
+/* An identity with a storage of its own, whose index is below its input's, and a view of it: values
+ * are not in the order of ops. */
 static void identity_that_copies(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "copies");
-    const uint32_t x = remat_builder_value(b, "x", 1), d = remat_builder_value(b, "d", 4), w = remat_builder_view(b, "w", 4, d), a = remat_builder_value(b, "a", 4);
+    const uint32_t x = remat_builder_value(b, "x", 1), d = remat_builder_value(b, "d", 4),
+                   w = remat_builder_view(b, "w", 4, d), a = remat_builder_value(b, "a", 4);
     remat_builder_op(b, "A", LIST(x), LIST(a));
-    remat_builder_op_target(b, remat_builder_op(b, "detach", LIST(a), LIST(d)), "aten.detach.default");
+    remat_builder_op_target(b, remat_builder_op(b, "detach", LIST(a), LIST(d)),
+                            "aten.detach.default");
     remat_builder_op(b, "W", LIST(d), LIST(w));
     remat_builder_op(b, "B", LIST(w), NOTHING);
     remat_builder_output(b, w);
@@ -103,7 +118,8 @@ static void views_become_storages(void **state)
     assert_int_equal(before.views, 2);
     assert_int_equal(after.views, 0);
     assert_int_equal(after.storages, before.storages + 2);
-    assert_int_equal(remat_graph_value_get(apart, 3, REMAT_VALUE_STORAGE), 6); /* its own size, not its root's */
+    assert_int_equal(remat_graph_value_get(apart, 3, REMAT_VALUE_STORAGE),
+                     6); /* its own size, not its root's */
     assert_true(after.keep_all_peak_bytes > before.keep_all_peak_bytes);
     remat_graph_free(apart), remat_graph_free(graph);
 }
@@ -112,7 +128,10 @@ static void cost_models(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = sample(ctx);
-    static const struct { const char *model, *unit; int64_t cost[6]; } table[] = {
+    static const struct {
+        const char *model, *unit;
+        int64_t cost[6];
+    } table[] = {
         {"unit", "unit", {1, 0, 0, 1, 1, 1}}, /* views are free */
         {"node", "node", {1, 1, 1, 1, 1, 1}},
     };
@@ -120,10 +139,12 @@ static void cost_models(void **state)
         remat_graph *priced = prepared(ctx, graph, 0, table[i].model);
         assert_string_equal(remat_graph_cost_model(priced), table[i].model);
         assert_string_equal(remat_graph_cost_unit(priced), table[i].unit);
-        for (uint32_t op = 0; op < 6; op++) assert_int_equal(remat_graph_op_get(priced, op, REMAT_OP_COST), table[i].cost[op]);
+        for (uint32_t op = 0; op < 6; op++)
+            assert_int_equal(remat_graph_op_get(priced, op, REMAT_OP_COST), table[i].cost[op]);
         remat_graph_free(priced);
     }
-    remat_graph *roof = prepared(ctx, graph, 0, "roofline:h100"); /* tiny ops: one ns each, views nothing */
+    remat_graph *roof =
+        prepared(ctx, graph, 0, "roofline:h100"); /* tiny ops: one ns each, views nothing */
     assert_string_equal(remat_graph_cost_unit(roof), "ns");
     assert_int_equal(remat_graph_op_get(roof, 0, REMAT_OP_COST), 1);
     assert_int_equal(remat_graph_op_get(roof, 1, REMAT_OP_COST), 0);
@@ -136,31 +157,40 @@ static void cost_models(void **state)
     remat_graph_free(graph);
 }
 
-/* max(flops / rate, bytes / bandwidth) in ns, rounded up: 67 TFLOP/s float32 or 990 half, 3.35 TB/s. */
+/* max(flops / rate, bytes / bandwidth) in ns, rounded up: 67 TFLOP/s float32 or 990 half, 3.35
+ * TB/s. */
 static void roofline_numbers(void **state)
 {
     remat_ctx *ctx = *state;
     remat_builder *b = remat_builder_new(ctx, "roofline");
-    const uint32_t x = remat_builder_value(b, "x", 3350000), y = remat_builder_value(b, "y", 3350001), h = remat_builder_value(b, "h", 2), f = remat_builder_value(b, "f", 4);
+    const uint32_t x = remat_builder_value(b, "x", 3350000),
+                   y = remat_builder_value(b, "y", 3350001), h = remat_builder_value(b, "h", 2),
+                   f = remat_builder_value(b, "f", 4);
     remat_builder_value_tensor(b, y, "float32", NULL, 0);
     remat_builder_value_tensor(b, h, "bfloat16", NULL, 0);
     remat_builder_value_tensor(b, f, "float32", NULL, 0);
-    remat_builder_op_set(b, remat_builder_op(b, "bytes", LIST(x), LIST(y)), REMAT_OP_FLOPS, 1);     /* 6,700,001 B: 2000.0003 ns */
-    remat_builder_op_set(b, remat_builder_op(b, "half", NOTHING, LIST(h)), REMAT_OP_FLOPS, 990000); /* 1 ns */
+    remat_builder_op_set(b, remat_builder_op(b, "bytes", LIST(x), LIST(y)), REMAT_OP_FLOPS,
+                         1); /* 6,700,001 B: 2000.0003 ns */
+    remat_builder_op_set(b, remat_builder_op(b, "half", NOTHING, LIST(h)), REMAT_OP_FLOPS,
+                         990000); /* 1 ns */
     remat_builder_op_set(b, remat_builder_op(b, "single", NOTHING, LIST(f)), REMAT_OP_FLOPS, 67001);
-    remat_builder_op_set(b, remat_builder_op(b, "nothing", LIST(x), NOTHING), REMAT_OP_FLOPS, 1000000000);
+    remat_builder_op_set(b, remat_builder_op(b, "nothing", LIST(x), NOTHING), REMAT_OP_FLOPS,
+                         1000000000);
     remat_graph *graph = NULL;
     OK(ctx, remat_builder_finish(b, &graph));
     remat_builder_free(b);
     remat_graph *priced = prepared(ctx, graph, 0, "roofline:h100");
     static const int64_t expected[] = {2001, 1, 2, 0};
-    for (uint32_t op = 0; op < 4; op++) assert_int_equal(remat_graph_op_get(priced, op, REMAT_OP_COST), expected[op]);
+    for (uint32_t op = 0; op < 4; op++)
+        assert_int_equal(remat_graph_op_get(priced, op, REMAT_OP_COST), expected[op]);
     remat_graph_free(priced), remat_graph_free(graph);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(dead_ops_go),  WITH_CONTEXT(identities_fold), WITH_CONTEXT(identity_that_copies), WITH_CONTEXT(views_become_storages),
-                                       WITH_CONTEXT(cost_models), WITH_CONTEXT(roofline_numbers)};
+    const struct CMUnitTest tests[] = {
+        WITH_CONTEXT(dead_ops_go),          WITH_CONTEXT(identities_fold),
+        WITH_CONTEXT(identity_that_copies), WITH_CONTEXT(views_become_storages),
+        WITH_CONTEXT(cost_models),          WITH_CONTEXT(roofline_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* test_profile.c: the memory profile against the obvious array, its invariants after every change. */
+/* test_profile.c: the memory profile against the obvious array, its invariants after every change.
+ */
 #include "support.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ enum { MOST = 300 };
 
 static rm_range random_range(uint64_t *seed, uint32_t n)
 {
-    const uint32_t first = (uint32_t)(next_random(seed) % n), last = first + (uint32_t)(next_random(seed) % (n - first));
+    const uint32_t first = (uint32_t)(next_random(seed) % n),
+                   last = first + (uint32_t)(next_random(seed) % (n - first));
     return (rm_range){first, last, (int64_t)(next_random(seed) % 19) - 9};
 }
 
@@ -45,7 +47,8 @@ static void random_edits(void **state)
             const size_t k = next_random(&seed) % (RM_PROFILE_LOOK + 1);
             for (size_t i = 0; i < k; i++) ranges[i] = random_range(&seed, n);
             const int64_t seen = rm_profile_look(&profile, ranges, k), before = profile.max;
-            const int64_t limit = (int64_t)(next_random(&seed) % 40), excess = rm_profile_excess(&profile, limit);
+            const int64_t limit = (int64_t)(next_random(&seed) % 40),
+                          excess = rm_profile_excess(&profile, limit);
             const int64_t excess_seen = excess + rm_profile_look_excess(&profile, ranges, k, limit);
             const bool may_sink = rm_profile_may_sink(&profile, ranges, k);
             check(&profile, naive); /* looking changes nothing */
@@ -58,7 +61,8 @@ static void random_edits(void **state)
                 assert_int_equal(profile.max, before);
             } else {
                 for (size_t i = 0; i < k; i++)
-                    for (uint32_t t = ranges[i].first; t <= ranges[i].last; t++) naive[t] += ranges[i].delta;
+                    for (uint32_t t = ranges[i].first; t <= ranges[i].last; t++)
+                        naive[t] += ranges[i].delta;
             }
             check(&profile, naive);
         }

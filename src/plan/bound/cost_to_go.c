@@ -1,13 +1,15 @@
-/* cost_to_go.c: a lower limit on what remains to be paid from a state on. docs/bound.md, "From a state on", has the proof.
+/* cost_to_go.c: a lower limit on what remains to be paid from a state on. docs/bound.md, "From a
+ * state on", has the proof.
  *
- * The bound's prices and charges, looked at from position t. Gaps that begin later count as they do in the bound. For those
- * that t lies in, the state says more: a storage that is wanted and not there must be made again, and whatever that reads and
- * is not there, to any depth. Those re-runs are *forced*. A gap in progress costs at least what forced re-runs pay of it, and
- * then either the rest of its weight or the price of its bytes from here on. Of a forced op, what no gap charges it for in the
- * turns in question is added on top.
+ * The bound's prices and charges, looked at from position t. Gaps that begin later count as they do
+ * in the bound. For those that t lies in, the state says more: a storage that is wanted and not
+ * there must be made again, and whatever that reads and is not there, to any depth. Those re-runs
+ * are *forced*. A gap in progress costs at least what forced re-runs pay of it, and then either the
+ * rest of its weight or the price of its bytes from here on. Of a forced op, what no gap charges it
+ * for in the turns in question is added on top.
  *
- * Tables: O(sum of the lengths of gaps and lives). A question: O(gaps and storages in progress + forced ops with their
- * charges). */
+ * Tables: O(sum of the lengths of gaps and lives). A question: O(gaps and storages in progress +
+ * forced ops with their charges). */
 #include "plan/bound/cost_to_go.h"
 
 #include "plan/bound/gaps.h"
@@ -22,7 +24,8 @@ static rm_uint128 magnitude(int64_t x) { return (rm_uint128)x; }
 /* Bytes times a price, in cost units / unit: rounded down. */
 static rm_uint128 worth(const rm_order_bound *b, int64_t bytes, int64_t price)
 {
-    const rm_uint128 scale = magnitude(b->certificate.scale ? b->certificate.scale : 1), unit = magnitude(b->unit);
+    const rm_uint128 scale = magnitude(b->certificate.scale ? b->certificate.scale : 1),
+                     unit = magnitude(b->unit);
     const rm_uint128 x = magnitude(bytes) * magnitude(price);
     return scale > unit ? x / (scale / unit) : x * (unit / scale);
 }
@@ -41,7 +44,8 @@ static int64_t price_from(const rm_order_bound *b, uint32_t t, const rm_gap *x) 
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Sums may be large where many gaps follow each other: a base that is cut off is still a lower limit. */
+/* Sums may be large where many gaps follow each other: a base that is cut off is still a lower
+ * limit. */
 static remat_status list_base(remat_ctx *ctx, int64_t budget_bytes, rm_cost_to_go *f)
 {
     const rm_normal *nm = f->nm;
@@ -52,7 +56,8 @@ static remat_status list_base(remat_ctx *ctx, int64_t budget_bytes, rm_cost_to_g
     TRY(RM_SCRATCH(ctx, f->base, (size_t)n + 1));
     TRY(RM_SCRATCH(ctx, begins, (size_t)n + 1));
     for (uint32_t i = 0; i < b->n_gaps; i++)
-        begins[b->start[i]] += magnitude(worth_of(b, nm, i, price_from(b, b->start[i] + 1, &b->gaps[i])));
+        begins[b->start[i]] +=
+            magnitude(worth_of(b, nm, i, price_from(b, b->start[i] + 1, &b->gaps[i])));
     for (uint32_t t = n; t-- > 0;) {
         const int64_t price = b->price_before[t + 1] - b->price_before[t];
         gained += begins[t] + magnitude(nm->cost[b->order[t]]) * magnitude(b->unit);
@@ -67,7 +72,8 @@ static remat_status list_base(remat_ctx *ctx, int64_t budget_bytes, rm_cost_to_g
 int64_t rm_cost_to_go_surcharge(const rm_cost_to_go *f, uint32_t gap)
 {
     const rm_order_bound *b = &f->bound;
-    return b->weight[gap] - worth_of(b, f->nm, gap, price_from(b, b->start[gap] + 1, &b->gaps[gap]));
+    return b->weight[gap] -
+           worth_of(b, f->nm, gap, price_from(b, b->start[gap] + 1, &b->gaps[gap]));
 }
 
 static remat_status list_current(remat_ctx *ctx, rm_cost_to_go *f)
@@ -81,7 +87,8 @@ static remat_status list_current(remat_ctx *ctx, rm_cost_to_go *f)
     TRY(RM_SCRATCH(ctx, f->current, f->current_begin[n + 2]));
     for (uint32_t i = 0; i < b->n_gaps; i++)
         for (uint32_t t = b->start[i] + 1; t <= b->gaps[i].to; t++)
-            f->current[f->current_begin[t + 1]++] = (rm_current_gap){i, worth_of(b, f->nm, i, price_from(b, t, &b->gaps[i]))};
+            f->current[f->current_begin[t + 1]++] =
+                (rm_current_gap){i, worth_of(b, f->nm, i, price_from(b, t, &b->gaps[i]))};
     return REMAT_OK;
 }
 
@@ -102,7 +109,8 @@ static void walk_wanted(rm_cost_to_go *f, uint32_t *last, pass of)
     const rm_normal *nm = f->nm;
     for (uint32_t t = 0; t < nm->n_ops; t++) {
         const uint32_t op = f->bound.order[t];
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && !rm_is_free_view(nm, op); k++) {
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && !rm_is_free_view(nm, op);
+             k++) {
             want(f, nm->in[k], last[nm->in[k]], t, of);
             last[nm->in[k]] = t;
         }
@@ -134,8 +142,8 @@ static remat_status list_wanted(remat_ctx *ctx, uint32_t *last, rm_cost_to_go *f
     return REMAT_OK;
 }
 
-/* Of current and wanted, whose places are counted in 32 bits. A storage is wanted where it has a gap, and also where it has none: what a pinned op
- * made. */
+/* Of current and wanted, whose places are counted in 32 bits. A storage is wanted where it has a
+ * gap, and also where it has none: what a pinned op made. */
 static bool tables_fit(rm_cost_to_go *f, uint32_t *last, int64_t most_bytes)
 {
     const rm_order_bound *b = &f->bound;
@@ -143,15 +151,17 @@ static bool tables_fit(rm_cost_to_go *f, uint32_t *last, int64_t most_bytes)
     walk_wanted(f, last, MEASURE);
     for (uint32_t i = 0; i < b->n_gaps; i++) n_current += b->gaps[i].to - b->start[i];
     return n_current < UINT32_MAX && f->n_wanted < UINT32_MAX &&
-           n_current * (int64_t)sizeof *f->current + f->n_wanted * (int64_t)sizeof *f->wanted <= most_bytes;
+           n_current * (int64_t)sizeof *f->current + f->n_wanted * (int64_t)sizeof *f->wanted <=
+               most_bytes;
 }
 
-remat_status rm_cost_to_go_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order, int64_t most_bytes,
-                           rm_cost_to_go *out)
+remat_status rm_cost_to_go_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
+                               const uint32_t *order, int64_t most_bytes, rm_cost_to_go *out)
 {
     rm_cost_to_go f = {.nm = nm};
     uint32_t *last; /* by storage: the position that touched it last */
-    const rm_order_bound_options options = {.rules = (unsigned)ctx->options.bound_rules, .charges = true};
+    const rm_order_bound_options options = {.rules = (unsigned)ctx->options.bound_rules,
+                                            .charges = true};
     TRY(rm_order_bound_find(ctx, nm, budget_bytes, order, &options, &f.bound));
     TRY(RM_SCRATCH(ctx, last, nm->n_stores));
     if (f.bound.feasible && tables_fit(&f, last, most_bytes)) {
@@ -192,27 +202,32 @@ static bool force_all(rm_cost_to_go *f, uint32_t t, const uint64_t *there)
         for (; next < f->n_forced; next++) {
             const uint32_t op = f->forced[next];
             for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
-                if (!rm_has_bit(there, nm->in[k]) && !force(f, nm->in[k], f->deadline[op])) return false;
+                if (!rm_has_bit(there, nm->in[k]) && !force(f, nm->in[k], f->deadline[op]))
+                    return false;
         }
     }
     return true;
 }
 
-/* The forced op pays the gaps in progress; what no gap can charge it for up to its deadline is returned. */
+/* The forced op pays the gaps in progress; what no gap can charge it for up to its deadline is
+ * returned. */
 static int64_t pay(rm_cost_to_go *f, uint32_t t, uint32_t op)
 {
     const rm_order_bound *b = &f->bound;
-    const uint32_t first = b->charge_begin[op], end = b->charge_begin[op + 1], deadline = f->deadline[op];
+    const uint32_t first = b->charge_begin[op], end = b->charge_begin[op + 1],
+                   deadline = f->deadline[op];
     int64_t most = 0;
     for (uint32_t i = first; i < end; i++) {
         const rm_charge *c = &b->charges[i];
         const uint32_t from = b->start[c->gap] + 1, to = b->gaps[c->gap].to;
         if (from <= t && t <= to && deadline <= to) {
-            if (f->gap_stamp[c->gap] != f->stamp) f->gap_stamp[c->gap] = f->stamp, f->forced_part[c->gap] = 0;
+            if (f->gap_stamp[c->gap] != f->stamp)
+                f->gap_stamp[c->gap] = f->stamp, f->forced_part[c->gap] = 0;
             f->forced_part[c->gap] += c->amount;
         }
         if (to < t || from > deadline) continue;
-        const uint32_t at = from > t ? from : t; /* the charges are most somewhere where one begins */
+        const uint32_t at =
+            from > t ? from : t; /* the charges are most somewhere where one begins */
         int64_t sum = 0;
         for (uint32_t k = first; k < end && end - first <= MOST_CHARGES_SEEN; k++) {
             const rm_charge *other = &b->charges[k];

@@ -1,8 +1,9 @@
 /* gaps.c: the gaps of an order of first runs, and the room they have.
  *
- * One walk over the order: a storage that is touched again after other ops ran has a gap since the last touch; a graph output
- * has one to the end. A gap between neighbours costs no room and is left out. What a pinned op made has one instance only, so
- * its gaps must be kept: they count as need. O(edges). */
+ * One walk over the order: a storage that is touched again after other ops ran has a gap since the
+ * last touch; a graph output has one to the end. A gap between neighbours costs no room and is left
+ * out. What a pinned op made has one instance only, so its gaps must be kept: they count as need.
+ * O(edges). */
 #include "plan/bound/gaps.h"
 
 typedef struct walk {
@@ -43,8 +44,10 @@ static remat_status walk_order(walk *w)
     for (uint32_t t = 0; t < nm->n_ops; t++) {
         const uint32_t op = gs->order[t];
         if (rm_is_free_view(nm, op)) continue;
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(touch(w, t, nm->in[k]));
-        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(touch(w, t, nm->out[k]));
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            TRY(touch(w, t, nm->in[k]));
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+            TRY(touch(w, t, nm->out[k]));
     }
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (nm->is_output[s]) TRY(add_gap(w, s, gs->last_touch[s], nm->n_ops));
@@ -65,11 +68,13 @@ static remat_status sort_by_store(walk *w)
     TRY(RM_SCRATCH(w->ctx, gs->gap_begin, (size_t)n_stores + 2));
     for (uint32_t i = 0; i < gs->n_gaps; i++) gs->gap_begin[w->found.items[i].store + 2]++;
     for (uint32_t s = 0; s < n_stores; s++) gs->gap_begin[s + 2] += gs->gap_begin[s + 1];
-    for (uint32_t i = 0; i < gs->n_gaps; i++) gs->gaps[gs->gap_begin[w->found.items[i].store + 1]++] = w->found.items[i];
+    for (uint32_t i = 0; i < gs->n_gaps; i++)
+        gs->gaps[gs->gap_begin[w->found.items[i].store + 1]++] = w->found.items[i];
     return REMAT_OK;
 }
 
-remat_status rm_gaps_find(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, bool fetches, rm_gaps *out)
+remat_status rm_gaps_find(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, bool fetches,
+                          rm_gaps *out)
 {
     rm_gaps gs = {.nm = nm, .order = order};
     walk w = {.ctx = ctx, .gs = &gs, .fetches = fetches};

@@ -1,4 +1,5 @@
-/* gaps.h: how an order of first runs cuts storages' lives into gaps, and which storages stand in for others. Parts of order_bound.c. */
+/* gaps.h: how an order of first runs cuts storages' lives into gaps, and which storages stand in
+ * for others. Parts of order_bound.c. */
 #ifndef RM_GAPS_H
 #define RM_GAPS_H
 
@@ -12,11 +13,13 @@ typedef struct rm_gaps { /* arrays live in scratch */
     uint32_t n_gaps;
     rm_gap *gaps;        /* by store, then from; those of pinned ops only if plans may fetch */
     uint32_t *gap_begin; /* by storage */
-    int64_t *need;       /* by position: resident + touched + workspace + what pinned ops made and is used later */
-    int64_t *load;       /* by position: bytes of all gaps that cover it */
+    int64_t *need; /* by position: resident + touched + workspace + what pinned ops made and is used
+                      later */
+    int64_t *load; /* by position: bytes of all gaps that cover it */
 } rm_gaps;
 
-remat_status rm_gaps_find(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, bool fetches, rm_gaps *out);
+remat_status rm_gaps_find(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, bool fetches,
+                          rm_gaps *out);
 
 typedef struct rm_stand_ins { /* CSR both ways; arrays live in scratch */
     uint32_t n;
@@ -25,9 +28,10 @@ typedef struct rm_stand_ins { /* CSR both ways; arrays live in scratch */
     uint8_t *rules;                       /* by storage: those that let it stand in */
 } rm_stand_ins;
 
-/* The heirs of a storage together are no larger than it. `worth`, by storage: whom to prefer, the highest first; 0: never an heir.
- * price_before, by position: sum of the prices before it. */
-remat_status rm_stand_ins_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules, const int64_t *worth, const int64_t *price_before,
-                           rm_stand_ins *out);
+/* The heirs of a storage together are no larger than it. `worth`, by storage: whom to prefer, the
+ * highest first; 0: never an heir. price_before, by position: sum of the prices before it. */
+remat_status rm_stand_ins_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules,
+                               const int64_t *worth, const int64_t *price_before,
+                               rm_stand_ins *out);
 
 #endif

@@ -1,19 +1,24 @@
-/* order_bound.c: the linear program behind the bound, and the certificate it leaves. docs/bound.md has the theorem.
+/* order_bound.c: the linear program behind the bound, and the certificate it leaves. docs/bound.md
+ * has the theorem.
  *
- * Problem: for given weights w_g (what losing gap g costs), min sum w_g (1 - x_g) with 0 <= x <= 1 and, at each position, the
- * bytes of the kept gaps within the room. In bytes taken, y = M x, that is packing intervals on a line: algo/path_flow.c.
- * Any non-negative prices of the rows prove a bound; those of the optimum prove the most for these weights.
+ * Problem: for given weights w_g (what losing gap g costs), min sum w_g (1 - x_g) with 0 <= x <= 1
+ * and, at each position, the bytes of the kept gaps within the room. In bytes taken, y = M x, that
+ * is packing intervals on a line: algo/path_flow.c. Any non-negative prices of the rows prove a
+ * bound; those of the optimum prove the most for these weights.
  *
- * Weights: one re-run of an op may be charged by all gaps that need it, together for at most its cost. At first an op's cost is
- * shared in proportion to bytes. Once there are prices, a gap has no use for more than its bytes are worth at them: ops
- * give to gaps that still want some (exactly as verify_bound.c does), what is left is shared in proportion,
- * and the program is solved again, from the solution before. Each of ROUNDS proves a bound of its own; the best is kept. After a pass without
- * stand-ins there are PASSES with heirs chosen by what the prices say.
+ * Weights: one re-run of an op may be charged by all gaps that need it, together for at most its
+ * cost. At first an op's cost is shared in proportion to bytes. Once there are prices, a gap has no
+ * use for more than its bytes are worth at them: ops give to gaps that still want some (exactly as
+ * verify_bound.c does), what is left is shared in proportion, and the program is solved again, from
+ * the solution before. Each of ROUNDS proves a bound of its own; the best is kept. After a pass
+ * without stand-ins there are PASSES with heirs chosen by what the prices say.
  *
- * Integers throughout: weights are in cost units / `unit`, prices in cost units / `scale`, both powers of two.
+ * Integers throughout: weights are in cost units / `unit`, prices in cost units / `scale`, both
+ * powers of two.
  *
- * Cost: O(gaps + charges) and one flow a round, which may take half of what is left of MOST_WORK, about a second: graphs that nobody
- * trains get a weaker bound. Charges are at most MOST_CHARGES times ops + gaps, or the rules are not used. */
+ * Cost: O(gaps + charges) and one flow a round, which may take half of what is left of MOST_WORK,
+ * about a second: graphs that nobody trains get a weaker bound. Charges are at most MOST_CHARGES
+ * times ops + gaps, or the rules are not used. */
 #include "plan/bound/order_bound.h"
 
 #include "algo/path_flow.h"
@@ -31,7 +36,8 @@ typedef struct solver {
     const rm_order_bound_options *options;
     rm_gaps gs;
     int64_t budget_bytes, total_cost, unit, scale, work;
-    uint32_t *row; /* by position: how many rows come before it; only positions that may be short of room are rows */
+    uint32_t *row; /* by position: how many rows come before it; only positions that may be short of
+                      room are rows */
     uint32_t n_rows;
     int64_t *room; /* by row */
     uint32_t *row_position;
@@ -39,9 +45,9 @@ typedef struct solver {
     rm_stand_ins heirs;
     uint32_t *start;                   /* by gap: after `from` where a stand-in is touched later */
     uint32_t *charge_begin, *op_begin; /* by gap; by op */
-    RM_VEC(uint32_t) charges;          /* by gap: ops that run again without it, the gap's own first */
-    uint32_t *by_start, *by_end;       /* by op: gaps that charge it */
-    rm_interval *intervals;            /* by gap with rows */
+    RM_VEC(uint32_t) charges;    /* by gap: ops that run again without it, the gap's own first */
+    uint32_t *by_start, *by_end; /* by op: gaps that charge it */
+    rm_interval *intervals;      /* by gap with rows */
     uint32_t *interval_gap, n_intervals;
     rm_path_flow flow;
     /* a round: */
@@ -79,7 +85,8 @@ static remat_status find_rows(solver *s)
 
 /* ---- given the heirs: who is charged by whom ---- */
 
-static remat_status find_charges(solver *s, uint32_t gap, uint32_t *usable, uint32_t *seen, uint64_t *work)
+static remat_status find_charges(solver *s, uint32_t gap, uint32_t *usable, uint32_t *seen,
+                                 uint64_t *work)
 {
     const rm_normal *nm = s->nm;
     const rm_gap *x = &s->gs.gaps[gap];
@@ -89,7 +96,8 @@ static remat_status find_charges(solver *s, uint32_t gap, uint32_t *usable, uint
     const size_t first = s->charges.n;
     seen[own] = stamp;
     TRY(RM_PUSH(s->ctx, s->charges, own));
-    const uint32_t begin = s->heirs.stand_in_begin[x->store], end = s->heirs.stand_in_begin[x->store + 1];
+    const uint32_t begin = s->heirs.stand_in_begin[x->store],
+                   end = s->heirs.stand_in_begin[x->store + 1];
     for (uint32_t k = begin; k < end; k++) {
         const uint32_t last = s->gs.last_touch[s->heirs.stand_ins[k]];
         if (last >= x->to) continue;
@@ -117,7 +125,8 @@ static remat_status charge_gaps(solver *s, bool *too_many)
     TRY(RM_SCRATCH(s->ctx, usable, s->nm->n_stores));
     TRY(RM_SCRATCH(s->ctx, seen, s->nm->n_ops));
     s->charges.n = 0;
-    const uint64_t most = MOST_CHARGES * ((uint64_t)s->nm->in_begin[s->nm->n_ops] + s->nm->n_ops + s->gs.n_gaps);
+    const uint64_t most =
+        MOST_CHARGES * ((uint64_t)s->nm->in_begin[s->nm->n_ops] + s->nm->n_ops + s->gs.n_gaps);
     for (uint32_t i = 0; i < s->gs.n_gaps && work <= most; i++) {
         TRY(find_charges(s, i, usable, seen, &work));
         s->charge_begin[i + 1] = (uint32_t)s->charges.n;
@@ -197,9 +206,13 @@ static rm_uint128 to_unit(const solver *s, rm_uint128 x)
     return scale > unit ? x / (scale / unit) : x * (unit / scale);
 }
 
-static int64_t limited(rm_uint128 x) { return x < (rm_uint128)MOST_WEIGHT ? (int64_t)x : MOST_WEIGHT; }
+static int64_t limited(rm_uint128 x)
+{
+    return x < (rm_uint128)MOST_WEIGHT ? (int64_t)x : MOST_WEIGHT;
+}
 
-/* Shares what ops have (`amount` by op, in cost units / unit) among the gaps that charge them, by bytes. */
+/* Shares what ops have (`amount` by op, in cost units / unit) among the gaps that charge them, by
+ * bytes. */
 static void share_by_bytes(solver *s, const int64_t *amount)
 {
     const rm_normal *nm = s->nm;
@@ -228,7 +241,8 @@ static void limit_by_fetches(solver *s)
 {
     for (uint32_t i = 0; i < s->gs.n_gaps && s->options->transfer; i++) {
         const uint32_t store = s->gs.gaps[i].store;
-        const int64_t fetch = limited((rm_uint128)s->options->transfer[store] * (rm_uint128)s->unit);
+        const int64_t fetch =
+            limited((rm_uint128)s->options->transfer[store] * (rm_uint128)s->unit);
         if (s->nm->pinned[s->nm->producer[store]] || s->weight[i] > fetch) s->weight[i] = fetch;
     }
 }
@@ -246,7 +260,8 @@ static rm_uint128 asked_by(const solver *s, uint32_t gap)
     return asked;
 }
 
-/* Goes through the ops from the last to the first, as verify_bound.c does; returns what the prices prove, in cost units / scale. */
+/* Goes through the ops from the last to the first, as verify_bound.c does; returns what the prices
+ * prove, in cost units / scale. */
 static rm_uint128 give(solver *s)
 {
     const rm_normal *nm = s->nm;
@@ -261,7 +276,8 @@ static rm_uint128 give(solver *s)
         rm_uint128 active = 0, peak = 0;
         for (uint32_t i = s->op_begin[op], ended = i; i < s->op_begin[op + 1]; i++) {
             const uint32_t gap = s->by_start[i];
-            for (; s->gs.gaps[s->by_end[ended]].to <= s->start[gap]; ended++) active -= s->given[s->by_end[ended]];
+            for (; s->gs.gaps[s->by_end[ended]].to <= s->start[gap]; ended++)
+                active -= s->given[s->by_end[ended]];
             const rm_uint128 room = most - active;
             s->given[gap] = s->left[gap] < room ? s->left[gap] : room;
             s->left[gap] -= s->given[gap];
@@ -302,7 +318,8 @@ static int64_t most_scale(const solver *s)
     return scale;
 }
 
-/* So that the profit per byte of the largest gaps, weight * scale / unit / bytes, is about 2^34: others may have 64 times that. */
+/* So that the profit per byte of the largest gaps, weight * scale / unit / bytes, is about 2^34:
+ * others may have 64 times that. */
 static void choose_scale(solver *s)
 {
     int64_t largest = 1, profit = 0;
@@ -310,12 +327,15 @@ static void choose_scale(solver *s)
         if (s->intervals[k].size > largest) largest = s->intervals[k].size;
     for (uint32_t k = 0; k < s->n_intervals; k++) {
         if (s->intervals[k].size < largest / 256) continue;
-        const int64_t p = limited(
-            ((rm_uint128)s->weight[s->interval_gap[k]] << 60) / (rm_uint128)s->unit / (rm_uint128)s->intervals[k].size >> 34);
+        const int64_t p = limited(((rm_uint128)s->weight[s->interval_gap[k]] << 60) /
+                                      (rm_uint128)s->unit / (rm_uint128)s->intervals[k].size >>
+                                  34);
         if (p > profit) profit = p; /* in units of 2^-26 */
     }
     s->scale = 1;
-    while (s->scale < most_scale(s) && (rm_uint128)profit * (rm_uint128)s->scale < (rm_uint128)1 << (34 + 26)) s->scale *= 2;
+    while (s->scale < most_scale(s) && (rm_uint128)profit * (rm_uint128)s->scale < (rm_uint128)1
+                                                                                       << (34 + 26))
+        s->scale *= 2;
 }
 
 static void set_profits(solver *s)
@@ -360,7 +380,8 @@ static void solve_round(solver *s)
     s->flow.work = allowed;
     rm_path_flow_solve(&s->flow);
     s->work -= allowed - (s->flow.work > 0 ? s->flow.work : 0);
-    if (!sum_prices(s, s->flow.price)) memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
+    if (!sum_prices(s, s->flow.price))
+        memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
     keep_if_best(s, give(s));
 }
 
@@ -439,7 +460,8 @@ static remat_status write_heirs(solver *s, rm_certificate *x)
     for (uint32_t r = 0; r < nm->n_stores; r++)
         for (uint32_t k = h->heir_begin[r]; k < h->heir_begin[r + 1]; k++) {
             if (!priced[h->heirs[k]]) continue;
-            x->heirs[x->n_heirs++] = (rm_heir){original[nm->value[r]], original[nm->value[h->heirs[k]]]};
+            x->heirs[x->n_heirs++] =
+                (rm_heir){original[nm->value[r]], original[nm->value[h->heirs[k]]]};
             s->out->rules |= h->rules[r];
         }
     if (x->n_heirs) qsort(x->heirs, x->n_heirs, sizeof *x->heirs, by_value);
@@ -519,8 +541,9 @@ static remat_status own_order(remat_ctx *ctx, const rm_normal *nm, const uint32_
     return REMAT_OK;
 }
 
-remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, const uint32_t *order,
-                            const rm_order_bound_options *options, rm_order_bound *out)
+remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
+                                 const uint32_t *order, const rm_order_bound_options *options,
+                                 rm_order_bound *out)
 {
     solver s = {.work = MOST_WORK,
 
@@ -531,9 +554,14 @@ remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t bu
                 .out = out};
     if (!order) TRY(own_order(ctx, nm, &order));
     TRY(rm_gaps_find(ctx, nm, order, options->transfer != NULL, &s.gs));
-    *out = (rm_order_bound){.order = order, .n_gaps = s.gs.n_gaps, .gaps = s.gs.gaps, .need = s.gs.need, .tightest = REMAT_NONE};
+    *out = (rm_order_bound){.order = order,
+                            .n_gaps = s.gs.n_gaps,
+                            .gaps = s.gs.gaps,
+                            .need = s.gs.need,
+                            .tightest = REMAT_NONE};
     for (uint32_t t = 0; t < nm->n_ops; t++)
-        if (out->tightest == REMAT_NONE || out->need[t] > out->need[out->tightest]) out->tightest = t;
+        if (out->tightest == REMAT_NONE || out->need[t] > out->need[out->tightest])
+            out->tightest = t;
     out->feasible = out->tightest == REMAT_NONE || out->need[out->tightest] <= s.budget_bytes;
     if (!out->feasible) return REMAT_OK;
     TRY(find_rows(&s));

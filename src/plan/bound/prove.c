@@ -1,17 +1,19 @@
 /* prove.c: best-first search over the states of half-done plans.
  *
- * Problem: the order of first runs is fixed; what runs again, when, and what leaves memory when, is free. A state is the
- * number of first runs done and the set of storages in memory. A step runs the next op for the first time or another one
- * again; its inputs are there, and inputs, outputs, workspace and all else that stays fit the budget.
+ * Problem: the order of first runs is fixed; what runs again, when, and what leaves memory when, is
+ * free. A state is the number of first runs done and the set of storages in memory. A step runs the
+ * next op for the first time or another one again; its inputs are there, and inputs, outputs,
+ * workspace and all else that stays fit the budget.
  *
- * Method: A*. The cost so far plus what cost_to_go.c says is left is a lower limit on every plan through a state; states go in
- * ascending order of it, so the first plan that is complete is the cheapest, and the least of the open states is a bound at
- * any time. States that cannot lead to a plan cheaper than the one we have are dropped. Nothing leaves memory before it must:
- * a state that holds more is never worse. Where a step does not fit, every smallest set of storages that makes it fit is
- * tried. What can serve nobody any more is not part of a state.
+ * Method: A*. The cost so far plus what cost_to_go.c says is left is a lower limit on every plan
+ * through a state; states go in ascending order of it, so the first plan that is complete is the
+ * cheapest, and the least of the open states is a bound at any time. States that cannot lead to a
+ * plan cheaper than the one we have are dropped. Nothing leaves memory before it must: a state that
+ * holds more is never worse. Where a step does not fit, every smallest set of storages that makes
+ * it fit is tried. What can serve nobody any more is not part of a state.
  *
- * Cost: exponential; the number of states is limited by the option proof_bytes. Work is counted in questions to cost_to_go.c, by
- * their size. Deterministic. */
+ * Cost: exponential; the number of states is limited by the option proof_bytes. Work is counted in
+ * questions to cost_to_go.c, by their size. Deterministic. */
 #include "plan/bound/prove.h"
 
 #include "plan/bound/cost_to_go.h"
@@ -19,7 +21,11 @@
 
 #include <string.h>
 
-enum { CHUNK = 1 << 10, HEAD = 3 /* words of a state before its set */, LOOK = 1 << 14 /* work between looks at the limits */ };
+enum {
+    CHUNK = 1 << 10,
+    HEAD = 3 /* words of a state before its set */,
+    LOOK = 1 << 14 /* work between looks at the limits */
+};
 #define NO_STATE UINT32_MAX
 
 typedef struct open_state {
@@ -32,13 +38,15 @@ typedef struct prover {
     remat_ctx *ctx;
     const rm_normal *nm;
     rm_cost_to_go to_go;
-    int64_t budget_bytes, total_cost, step; /* total: every op once; re-runs cost multiples of step */
+    int64_t budget_bytes, total_cost,
+        step; /* total: every op once; re-runs cost multiples of step */
     int64_t below;
     const rm_proof_goal *asked;
-    uint32_t n_words, stride;   /* of a set; of a state */
-    uint8_t *is_free_view;          /* by op: a free view, which has no place in the order */
-    uint32_t *flag;             /* by op: the bit that says that it has run, for free views that nobody reads; else REMAT_NONE */
-    uint32_t n_bits;            /* of a set: storages, then flags */
+    uint32_t n_words, stride; /* of a set; of a state */
+    uint8_t *is_free_view;    /* by op: a free view, which has no place in the order */
+    uint32_t *flag;  /* by op: the bit that says that it has run, for free views that nobody reads;
+                        else REMAT_NONE */
+    uint32_t n_bits; /* of a set: storages, then flags */
     rm_bits may_rerun;          /* by op: set of turns */
     uint32_t *last_rerun;       /* by op: the last of them, or 0 */
     uint64_t *useful;           /* by t: set of storages that may still serve */
@@ -66,7 +74,10 @@ typedef struct prover {
     uint32_t goal;      /* state */
 } prover;
 
-static uint64_t *state_at(const prover *p, uint32_t i) { return p->chunks.items[i / CHUNK] + (size_t)(i % CHUNK) * p->stride; }
+static uint64_t *state_at(const prover *p, uint32_t i)
+{
+    return p->chunks.items[i / CHUNK] + (size_t)(i % CHUNK) * p->stride;
+}
 
 /* ---- open states: a binary heap ---- */
 
@@ -130,7 +141,8 @@ static remat_status grow_table(prover *p)
     if (!grown) return REMAT_E_MEMORY;
     p->table = grown;
     p->table_size = 2 * old_size;
-    for (uint32_t i = 0; i < p->n_states; i++) *find_place(p, (uint32_t)state_at(p, i)[2], state_at(p, i) + HEAD) = i + 1;
+    for (uint32_t i = 0; i < p->n_states; i++)
+        *find_place(p, (uint32_t)state_at(p, i)[2], state_at(p, i) + HEAD) = i + 1;
     rm_release(&p->ctx->heap, old, old_size * sizeof *old);
     p->bytes += old_size * (int64_t)sizeof *old;
     return REMAT_OK;
@@ -168,7 +180,9 @@ static int64_t round_up(const prover *p, int64_t cost, int64_t rest)
 static int64_t bound_of(prover *p, uint32_t t, const uint64_t *set, int64_t cost)
 {
     const rm_cost_to_go *f = &p->to_go;
-    p->work += 1 + (f->wanted_begin[t + 1] - f->wanted_begin[t] + f->current_begin[t + 1] - f->current_begin[t]) / 64;
+    p->work += 1 + (f->wanted_begin[t + 1] - f->wanted_begin[t] + f->current_begin[t + 1] -
+                    f->current_begin[t]) /
+                       64;
     const int64_t rest = rm_cost_to_go_from(&p->to_go, t, set);
     return rest == RM_NO_WAY_ON ? RM_MAX_SUM : round_up(p, cost, rest);
 }
@@ -190,15 +204,19 @@ static uint32_t pass_free_views(const prover *p, uint32_t t)
 /* The set that the step leaves behind if it runs with `part` in memory besides its outputs. */
 static void leave(prover *p)
 {
-    const uint64_t *useful = p->useful + (size_t)p->to_t * p->n_words, *out = p->out + (size_t)p->op * p->n_words,
+    const uint64_t *useful = p->useful + (size_t)p->to_t * p->n_words,
+                   *out = p->out + (size_t)p->op * p->n_words,
                    *stale = p->stale + (size_t)p->op * p->n_words;
-    for (uint32_t i = 0; i < p->n_words; i++) p->child[i] = ((p->part[i] & ~stale[i]) | out[i]) & useful[i];
+    for (uint32_t i = 0; i < p->n_words; i++)
+        p->child[i] = ((p->part[i] & ~stale[i]) | out[i]) & useful[i];
 }
 
-/* Could the step lead to a better plan if nothing but a subset of `part` stayed? Less in memory is never better. */
+/* Could the step lead to a better plan if nothing but a subset of `part` stayed? Less in memory is
+ * never better. */
 static bool is_hopeful(prover *p)
 {
-    if (p->to_t > p->from_t && bound_of(p, p->from_t, p->part, p->from_cost) >= p->below) return false;
+    if (p->to_t > p->from_t && bound_of(p, p->from_t, p->part, p->from_cost) >= p->below)
+        return false;
     leave(p);
     return bound_of(p, p->to_t, p->child, p->from_cost + p->nm->cost[p->op]) < p->below;
 }
@@ -235,21 +253,23 @@ static bool is_time(prover *p)
     if (p->stopped || (p->work < LOOK && p->work < ctx->work_limit - ctx->work)) return p->stopped;
     const int64_t cost = p->below == RM_MAX_SUM ? REMAT_ABSENT : p->below;
     ctx->bound_cost = p->bound;
-    rm_report(ctx, p->asked->strategy, rm_permille_used(ctx, p->began_ns), cost, p->asked->peak_bytes);
+    rm_report(ctx, p->asked->strategy, rm_permille_used(ctx, p->began_ns), cost,
+              p->asked->peak_bytes);
     p->stopped = rm_spend(ctx, p->work);
     p->work = 0;
     return p->stopped;
 }
 
-/* Every smallest set of candidates, from the i-th on, that frees `excess` bytes: largest first, so the last one is the least
- * of its set. */
+/* Every smallest set of candidates, from the i-th on, that frees `excess` bytes: largest first, so
+ * the last one is the least of its set. */
 static remat_status drop(prover *p, uint32_t i, int64_t excess)
 {
     if (excess <= 0) return arrive(p);
     for (; i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p); i++) {
         const uint32_t s = p->candidates[i];
         rm_drop_bit(p->part, s);
-        const remat_status status = is_hopeful(p) ? drop(p, i + 1, excess - p->nm->bytes[s]) : REMAT_OK;
+        const remat_status status =
+            is_hopeful(p) ? drop(p, i + 1, excess - p->nm->bytes[s]) : REMAT_OK;
         rm_add_bit(p->part, s);
         TRY(status);
     }
@@ -271,10 +291,12 @@ static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t 
     p->n_candidates = 0;
     for (uint32_t i = 0; i < p->n_by_size; i++) {
         const uint32_t s = p->by_size[i];
-        if (rm_has_bit(p->from, s) && !rm_has_bit(in, s) && !rm_has_bit(out, s)) p->candidates[p->n_candidates++] = s;
+        if (rm_has_bit(p->from, s) && !rm_has_bit(in, s) && !rm_has_bit(out, s))
+            p->candidates[p->n_candidates++] = s;
     }
     p->suffix_bytes[p->n_candidates] = 0;
-    for (uint32_t i = p->n_candidates; i-- > 0;) p->suffix_bytes[i] = p->suffix_bytes[i + 1] + nm->bytes[p->candidates[i]];
+    for (uint32_t i = p->n_candidates; i-- > 0;)
+        p->suffix_bytes[i] = p->suffix_bytes[i + 1] + nm->bytes[p->candidates[i]];
     return drop(p, 0, excess);
 }
 
@@ -299,7 +321,8 @@ static remat_status expand(prover *p)
     }
     if (p->from_t == nm->n_ops) return REMAT_OK;
     const uint32_t op = b->order[p->from_t];
-    return is_subset(p, p->in + (size_t)op * p->n_words, p->from) ? try_step(p, op, true, bytes) : REMAT_OK;
+    return is_subset(p, p->in + (size_t)op * p->n_words, p->from) ? try_step(p, op, true, bytes)
+                                                                  : REMAT_OK;
 }
 
 /* ---- the search ---- */
@@ -333,9 +356,9 @@ static remat_status search(prover *p, rm_proved *out)
     return REMAT_OK;
 }
 
-/* Which ops can run again in which turns, in a plan that is cheaper than `below`? A re-run is a waste as far as no gap pays
- * for it, and a gap pays only if it is lost, which may be dearer than keeping it would have been. docs/bound.md, "From a state
- * on". */
+/* Which ops can run again in which turns, in a plan that is cheaper than `below`? A re-run is a
+ * waste as far as no gap pays for it, and a gap pays only if it is lost, which may be dearer than
+ * keeping it would have been. docs/bound.md, "From a state on". */
 static remat_status find_reruns(prover *p)
 {
     const rm_order_bound *b = &p->to_go.bound;
@@ -357,7 +380,8 @@ static remat_status find_reruns(prover *p)
         int64_t sum = 0;
         for (uint32_t t = 0; t <= n; t++) {
             sum += paid[t];
-            const bool may = (t > p->to_go.position[op] || p->is_free_view[op]) && !p->nm->pinned[op] &&
+            const bool may = (t > p->to_go.position[op] || p->is_free_view[op]) &&
+                             !p->nm->pinned[op] &&
                              round_up(p, p->nm->cost[op], root - sum) < p->below;
             if (!may) continue;
             rm_bit_set(&p->may_rerun, op, t);
@@ -367,8 +391,8 @@ static remat_status find_reruns(prover *p)
     return REMAT_OK;
 }
 
-/* May the storage still serve at t? An output does, and who is read by an op that runs later, or that can make something that
- * serves. */
+/* May the storage still serve at t? An output does, and who is read by an op that runs later, or
+ * that can make something that serves. */
 static void find_useful(prover *p, uint32_t t)
 {
     const rm_normal *nm = p->nm;
@@ -381,8 +405,10 @@ static void find_useful(prover *p, uint32_t t)
             bool serves = false;
             for (uint32_t r = nm->reader_begin[s]; r < nm->reader_begin[s + 1] && !serves; r++) {
                 const uint32_t reader = nm->readers[r];
-                serves = p->is_free_view[reader] ? p->flag[reader] != REMAT_NONE : p->to_go.position[reader] >= t;
-                for (uint32_t j = nm->out_begin[reader]; j < nm->out_begin[reader + 1] && p->last_rerun[reader] >= t; j++)
+                serves = p->is_free_view[reader] ? p->flag[reader] != REMAT_NONE
+                                                 : p->to_go.position[reader] >= t;
+                for (uint32_t j = nm->out_begin[reader];
+                     j < nm->out_begin[reader + 1] && p->last_rerun[reader] >= t; j++)
                     serves |= rm_has_bit(useful, nm->out[j]);
             }
             if (serves) rm_add_bit(useful, s);
@@ -407,7 +433,8 @@ static remat_status find_free_views(prover *p)
         p->flag[op] = REMAT_NONE;
         p->is_free_view[op] = rm_is_free_view(nm, op);
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-            is_read |= nm->is_output[nm->out[k]] || nm->reader_begin[nm->out[k]] < nm->reader_begin[nm->out[k] + 1];
+            is_read |= nm->is_output[nm->out[k]] ||
+                       nm->reader_begin[nm->out[k]] < nm->reader_begin[nm->out[k] + 1];
         if (p->is_free_view[op] && !is_read) p->flag[op] = p->n_bits++;
     }
     p->n_words = p->n_bits / 64 + 1;
@@ -435,7 +462,8 @@ static remat_status list_sets(prover *p)
         set_bits(p->in + op * words, nm->in, nm->in_begin[op], nm->in_begin[op + 1]);
         set_bits(p->out + op * words, nm->out, nm->out_begin[op], nm->out_begin[op + 1]);
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-            set_bits(p->stale + op * words, nm->tokens, nm->token_begin[nm->out[k]], nm->token_begin[nm->out[k] + 1]);
+            set_bits(p->stale + op * words, nm->tokens, nm->token_begin[nm->out[k]],
+                     nm->token_begin[nm->out[k] + 1]);
         if (p->flag[op] != REMAT_NONE) {
             set_bits(p->out + op * words, &p->flag[op], 0, 1);
             set_bits(p->goal_set, &p->flag[op], 0, 1);
@@ -451,7 +479,8 @@ static remat_status list_sets(prover *p)
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         if (nm->bytes[s] == 0) continue;
         uint32_t at = p->n_by_size++;
-        for (; at && nm->bytes[p->by_size[at - 1]] < nm->bytes[s]; at--) p->by_size[at] = p->by_size[at - 1];
+        for (; at && nm->bytes[p->by_size[at - 1]] < nm->bytes[s]; at--)
+            p->by_size[at] = p->by_size[at - 1];
         p->by_size[at] = s;
     }
     return REMAT_OK;
@@ -470,7 +499,8 @@ static remat_status write_plan(prover *p, rm_codes *found)
     return REMAT_OK;
 }
 
-remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal, rm_codes *found, rm_proved *out)
+remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal,
+                      rm_codes *found, rm_proved *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     prover p = {.ctx = ctx,
@@ -484,14 +514,16 @@ remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *
     *out = (rm_proved){.bound = goal->below, .cost = INT64_MAX};
     found->n = 0;
     /* Tables may take a quarter of the memory, those of n_ops by n_ops bits as well. */
-    remat_status status = rm_cost_to_go_new(ctx, nm, goal->budget_bytes, goal->order, p.most_bytes / 4, &p.to_go);
+    remat_status status =
+        rm_cost_to_go_new(ctx, nm, goal->budget_bytes, goal->order, p.most_bytes / 4, &p.to_go);
     const int64_t squared = (int64_t)nm->n_ops * (nm->n_ops + nm->n_stores) / 8;
     out->full = p.to_go.bound.feasible && (!p.to_go.base || squared > p.most_bytes / 4);
     if (status == REMAT_OK && out->full) out->bound = 0;
     else if (status == REMAT_OK && p.to_go.bound.feasible && nm->n_ops) {
         status = find_free_views(&p);
         if (status == REMAT_OK) status = list_sets(&p);
-        if (status == REMAT_OK && !(p.table = rm_alloc(ctx, p.table_size * sizeof *p.table))) status = REMAT_E_MEMORY;
+        if (status == REMAT_OK && !(p.table = rm_alloc(ctx, p.table_size * sizeof *p.table)))
+            status = REMAT_E_MEMORY;
         if (status == REMAT_OK) status = search(&p, out);
         if (status == REMAT_OK && p.goal != NO_STATE) {
             out->cost = p.below;

@@ -1,5 +1,5 @@
-/* prove.h: the cheapest plan within a budget whose ops run for the first time in a given order, and the proof that there is
- * none cheaper. */
+/* prove.h: the cheapest plan within a budget whose ops run for the first time in a given order, and
+ * the proof that there is none cheaper. */
 #ifndef RM_PROVE_H
 #define RM_PROVE_H
 
@@ -19,8 +19,10 @@ typedef struct rm_proof_goal {
     const char *strategy;  /* who asks, for progress */
 } rm_proof_goal;
 
-/* Stops early when a limit is reached, with the bound so far. `found` is replaced: empty if no plan costs less than `below`,
- * or none was found yet. Views that cost nothing may run anywhere (docs/bound.md). */
-remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal, rm_codes *found, rm_proved *out);
+/* Stops early when a limit is reached, with the bound so far. `found` is replaced: empty if no plan
+ * costs less than `below`, or none was found yet. Views that cost nothing may run anywhere
+ * (docs/bound.md). */
+remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal,
+                      rm_codes *found, rm_proved *out);
 
 #endif

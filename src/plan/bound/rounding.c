@@ -1,10 +1,12 @@
 /* rounding.c: rounding of the bound's linear program (docs/bound.md) into a sequence.
  *
- * Walk the ops in their order of first runs. Before an op runs, each input that is not in memory is made again, and first what that needs,
- * to any depth; such values are gone after the op. What the op itself touches stays in memory up to its next use if the program
- * keeps at least half of that gap, or if that is free. With the bound's rules the program knows what making a value again costs together with
- * what that needs, and its rounding is often within a hundredth of the best plan; sometimes the rounding without them is better.
- * Cost: the program, then O(steps + edges of the steps). */
+ * Walk the ops in their order of first runs. Before an op runs, each input that is not in memory is
+ * made again, and first what that needs, to any depth; such values are gone after the op. What the
+ * op itself touches stays in memory up to its next use if the program keeps at least half of that
+ * gap, or if that is free. With the bound's rules the program knows what making a value again costs
+ * together with what that needs, and its rounding is often within a hundredth of the best plan;
+ * sometimes the rounding without them is better. Cost: the program, then O(steps + edges of the
+ * steps). */
 #include "plan/bound/rounding.h"
 
 #include "graph/demand.h"
@@ -17,8 +19,8 @@ typedef struct rounding {
     uint8_t *held;         /* by storage: and after this op */
     uint8_t *lost;         /* by storage: the gap that begins at this op is lost */
     const uint32_t *order; /* by position: op */
-    uint32_t *used_last;   /* by storage: the last position that touches it; n_ops: kept to the end */
-    rm_codes passing;      /* storages that are there for this op only */
+    uint32_t *used_last; /* by storage: the last position that touches it; n_ops: kept to the end */
+    rm_codes passing;    /* storages that are there for this op only */
     rm_demand demand;
     rm_codes *out;
 } rounding;
@@ -59,10 +61,13 @@ static void end_op(rounding *x, uint32_t at)
 {
     const rm_normal *nm = x->nm;
     const uint32_t op = x->order[at];
-    for (size_t i = 0; i < x->passing.n; i++) x->there[x->passing.items[i]] = x->held[x->passing.items[i]];
+    for (size_t i = 0; i < x->passing.n; i++)
+        x->there[x->passing.items[i]] = x->held[x->passing.items[i]];
     x->passing.n = 0;
-    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) keep_if_held(x, nm->in[k], at);
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) keep_if_held(x, nm->out[k], at);
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        keep_if_held(x, nm->in[k], at);
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        keep_if_held(x, nm->out[k], at);
 }
 
 static remat_status find_last_uses(rounding *x)
@@ -70,7 +75,8 @@ static remat_status find_last_uses(rounding *x)
     const rm_normal *nm = x->nm;
     TRY(RM_SCRATCH(x->ctx, x->used_last, nm->n_stores));
     for (uint32_t at = 0; at < nm->n_ops; at++)
-        for (uint32_t k = nm->in_begin[x->order[at]]; k < nm->in_begin[x->order[at] + 1]; k++) x->used_last[nm->in[k]] = at;
+        for (uint32_t k = nm->in_begin[x->order[at]]; k < nm->in_begin[x->order[at] + 1]; k++)
+            x->used_last[nm->in[k]] = at;
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (rm_is_free(nm, s) || nm->is_output[s] || nm->pinned[nm->producer[s]])
             x->used_last[s] = nm->n_ops; /* pinned: made but once */
@@ -83,10 +89,12 @@ static remat_status round_gaps(rounding *x, const rm_order_bound *b)
     uint32_t *begin, *by_from; /* the lost gaps by the position that they begin at */
     TRY(RM_SCRATCH(x->ctx, begin, nm->n_ops + 2));
     TRY(RM_SCRATCH(x->ctx, by_from, b->n_gaps));
-    for (uint32_t i = 0; i < b->n_gaps; i++) begin[b->gaps[i].from + 2] += 2 * b->kept[i] < nm->bytes[b->gaps[i].store];
+    for (uint32_t i = 0; i < b->n_gaps; i++)
+        begin[b->gaps[i].from + 2] += 2 * b->kept[i] < nm->bytes[b->gaps[i].store];
     for (uint32_t at = 0; at < nm->n_ops; at++) begin[at + 2] += begin[at + 1];
     for (uint32_t i = 0; i < b->n_gaps; i++)
-        if (2 * b->kept[i] < nm->bytes[b->gaps[i].store]) by_from[begin[b->gaps[i].from + 1]++] = b->gaps[i].store;
+        if (2 * b->kept[i] < nm->bytes[b->gaps[i].store])
+            by_from[begin[b->gaps[i].from + 1]++] = b->gaps[i].store;
     for (uint32_t at = 0; at < nm->n_ops && !is_too_long(x); at++) {
         TRY(rm_demand_run(&x->demand, x->order[at]));
         for (uint32_t k = begin[at]; k < begin[at + 1]; k++) x->lost[by_from[k]] = 1;
@@ -100,18 +108,21 @@ static remat_status round_gaps(rounding *x, const rm_order_bound *b)
 static remat_status seed(rounding *x, int64_t budget_bytes, unsigned rules, const uint32_t *order)
 {
     rm_order_bound b;
-    TRY(rm_order_bound_find(x->ctx, x->nm, budget_bytes, order, &(rm_order_bound_options){.rules = rules}, &b));
+    TRY(rm_order_bound_find(x->ctx, x->nm, budget_bytes, order,
+                            &(rm_order_bound_options){.rules = rules}, &b));
     if (!b.feasible) return REMAT_OK;
     x->order = b.order;
     TRY(RM_SCRATCH(x->ctx, x->there, x->nm->n_stores));
     TRY(RM_SCRATCH(x->ctx, x->held, x->nm->n_stores));
     TRY(RM_SCRATCH(x->ctx, x->lost, x->nm->n_stores));
-    x->demand = (rm_demand){.in_begin = x->nm->in_begin, .in = x->nm->in, .ask = missing_maker, .run = run, .user = x};
+    x->demand = (rm_demand){
+        .in_begin = x->nm->in_begin, .in = x->nm->in, .ask = missing_maker, .run = run, .user = x};
     TRY(rm_demand_begin(x->ctx, &x->demand, x->nm->n_ops));
     TRY(find_last_uses(x));
     TRY(round_gaps(x, &b));
     uint32_t op;
-    const char *fault; /* a token that is stale where its base was made again for another input, or is pinned */
+    const char *fault; /* a token that is stale where its base was made again for another input, or
+                          is pinned */
     TRY(rm_codes_fault(x->ctx, x->nm, x->out, &op, &fault));
     if (fault || is_too_long(x)) x->out->n = 0;
     return REMAT_OK;
@@ -123,8 +134,8 @@ int64_t rm_rounding_budget(int64_t budget_bytes, int i)
     return (int64_t)((rm_uint128)budget_bytes * percents[i] / 100);
 }
 
-remat_status rm_round_order_bound(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes, unsigned rules, const uint32_t *order,
-                          rm_codes *out)
+remat_status rm_round_order_bound(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
+                                  unsigned rules, const uint32_t *order, rm_codes *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rounding x = {.ctx = ctx, .nm = nm, .out = out};

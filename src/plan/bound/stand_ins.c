@@ -1,14 +1,18 @@
-/* stand_ins.c: which storages stand in for which. docs/bound.md says what may; this chooses what helps.
+/* stand_ins.c: which storages stand in for which. docs/bound.md says what may; this chooses what
+ * helps.
  *
- * Problem: a storage r that is out of use could be kept instead of a storage y further down that is made from it, and y be made
- * again when it is wanted. If r is at least as large, nothing is gained by it, so r's op counts as lost along with y's. One r can
- * stand in for several y, its *heirs*, that together are no larger.
+ * Problem: a storage r that is out of use could be kept instead of a storage y further down that is
+ * made from it, and y be made again when it is wanted. If r is at least as large, nothing is gained
+ * by it, so r's op counts as lost along with y's. One r can stand in for several y, its *heirs*,
+ * that together are no larger.
  *
- * Method: backwards over the order. The possible heirs of r are, over its readers' outputs z, z itself if it is worth
- * something, and the heirs of z. An heir must come late enough: r is out of use during most of its main gap. Where not all
- * fit, the most worthwhile go first. The rules say which r take part: see order_bound.h.
+ * Method: backwards over the order. The possible heirs of r are, over its readers' outputs z, z
+ * itself if it is worth something, and the heirs of z. An heir must come late enough: r is out of
+ * use during most of its main gap. Where not all fit, the most worthwhile go first. The rules say
+ * which r take part: see order_bound.h.
  *
- * Cost: O(edges + heirs passed on); a storage has at most MOST_HEIRS, and passes on no more than its readers have. */
+ * Cost: O(edges + heirs passed on); a storage has at most MOST_HEIRS, and passes on no more than
+ * its readers have. */
 #include "plan/bound/gaps.h"
 
 #include <stdlib.h>
@@ -46,15 +50,16 @@ static int64_t price_of(const chooser *c, uint32_t start, uint32_t to)
     return start + 1 < to ? c->price_before[to] - c->price_before[start + 1] : 0;
 }
 
-/* A gap starts no earlier than its stand-ins are out of use: that may cost an eighth of what its positions are worth, or of them. */
+/* A gap starts no earlier than its stand-ins are out of use: that may cost an eighth of what its
+ * positions are worth, or of them. */
 static bool is_late_enough(const chooser *c, uint32_t r, uint32_t heir)
 {
     const rm_gap *gap = &c->gs->gaps[c->main_gap[heir]];
     const uint32_t last = c->gs->last_touch[r];
     if (last <= gap->from) return true;
     const int64_t price = price_of(c, gap->from, gap->to);
-    return last < gap->to &&
-           (price ? price_of(c, last, gap->to) >= price - price / 8 : last - gap->from <= (gap->to - gap->from) / 8);
+    return last < gap->to && (price ? price_of(c, last, gap->to) >= price - price / 8
+                                    : last - gap->from <= (gap->to - gap->from) / 8);
 }
 
 /* Of a storage's gaps the one that is worth most; of equals the longest. */
@@ -66,7 +71,9 @@ static uint32_t find_main_gap(const chooser *c, uint32_t store)
     for (uint32_t i = gs->gap_begin[store]; i < gs->gap_begin[store + 1]; i++) {
         const rm_gap *x = &gs->gaps[i];
         const int64_t price = price_of(c, x->from, x->to);
-        if (price < most || (price == most && x->to - x->from <= gs->gaps[best].to - gs->gaps[best].from)) continue;
+        if (price < most ||
+            (price == most && x->to - x->from <= gs->gaps[best].to - gs->gaps[best].from))
+            continue;
         most = price, best = i;
     }
     return best;
@@ -74,7 +81,9 @@ static uint32_t find_main_gap(const chooser *c, uint32_t store)
 
 static void consider(chooser *c, uint32_t r, uint32_t heir)
 {
-    if (c->n_candidates == MOST_CANDIDATES || c->main_gap[heir] == REMAT_NONE || c->worth[heir] <= 0) return;
+    if (c->n_candidates == MOST_CANDIDATES || c->main_gap[heir] == REMAT_NONE ||
+        c->worth[heir] <= 0)
+        return;
     if (!is_late_enough(c, r, heir)) return;
     for (uint32_t i = 0; i < c->n_candidates; i++)
         if (c->candidates[i].store == heir) return;
@@ -86,7 +95,8 @@ static void find_candidates(chooser *c, uint32_t r)
     const rm_normal *nm = c->gs->nm;
     c->n_candidates = 0;
     for (uint32_t k = nm->reader_begin[r]; k < nm->reader_begin[r + 1]; k++)
-        for (uint32_t j = nm->out_begin[nm->readers[k]]; j < nm->out_begin[nm->readers[k] + 1]; j++) {
+        for (uint32_t j = nm->out_begin[nm->readers[k]]; j < nm->out_begin[nm->readers[k] + 1];
+             j++) {
             const uint32_t z = nm->out[j];
             consider(c, r, z);
             for (uint32_t i = 0; i < c->n[z]; i++) consider(c, r, c->chosen.items[c->first[z] + i]);
@@ -111,7 +121,8 @@ static remat_status choose(chooser *c, uint32_t r)
     const unsigned wants = (n_readers == 1 ? REMAT_BOUND_SINGLE
                             : n == 1       ? REMAT_BOUND_REGION
                                            : 0) |
-                           (n > 1 ? REMAT_BOUND_FAN_OUT : 0) | (n < c->n_candidates ? REMAT_BOUND_SIDE : 0);
+                           (n > 1 ? REMAT_BOUND_FAN_OUT : 0) |
+                           (n < c->n_candidates ? REMAT_BOUND_SIDE : 0);
     if (wants & ~c->rules) return REMAT_OK;
     for (uint32_t i = 0; i < n; i++) TRY(RM_PUSH(c->ctx, c->chosen, picked[i]));
     c->n[r] = n;
@@ -125,7 +136,8 @@ static remat_status choose_all(chooser *c)
     const rm_normal *nm = gs->nm;
     for (uint32_t s = 0; s < nm->n_stores; s++) c->main_gap[s] = find_main_gap(c, s);
     for (uint32_t t = nm->n_ops; t-- > 0;)
-        for (uint32_t k = nm->out_begin[gs->order[t]]; k < nm->out_begin[gs->order[t] + 1]; k++) TRY(choose(c, nm->out[k]));
+        for (uint32_t k = nm->out_begin[gs->order[t]]; k < nm->out_begin[gs->order[t] + 1]; k++)
+            TRY(choose(c, nm->out[k]));
     return REMAT_OK;
 }
 
@@ -144,17 +156,19 @@ static remat_status tabulate(const chooser *c, rm_stand_ins *out)
         out->heir_begin[s + 1] = n;
     }
     for (uint32_t i = 0; i < n; i++) out->stand_in_begin[out->heirs[i] + 2]++;
-    for (uint32_t s = 0; s < n_stores; s++) out->stand_in_begin[s + 2] += out->stand_in_begin[s + 1];
+    for (uint32_t s = 0; s < n_stores; s++)
+        out->stand_in_begin[s + 2] += out->stand_in_begin[s + 1];
     for (uint32_t s = 0; s < n_stores; s++)
         for (uint32_t i = out->heir_begin[s]; i < out->heir_begin[s + 1]; i++)
             out->stand_ins[out->stand_in_begin[out->heirs[i] + 1]++] = s;
     return REMAT_OK;
 }
 
-remat_status rm_stand_ins_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules, const int64_t *worth, const int64_t *price_before,
-                           rm_stand_ins *out)
+remat_status rm_stand_ins_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules,
+                               const int64_t *worth, const int64_t *price_before, rm_stand_ins *out)
 {
-    chooser c = {.ctx = ctx, .gs = gs, .rules = rules, .worth = worth, .price_before = price_before};
+    chooser c = {
+        .ctx = ctx, .gs = gs, .rules = rules, .worth = worth, .price_before = price_before};
     const uint32_t n_stores = gs->nm->n_stores;
     TRY(RM_SCRATCH(ctx, c.main_gap, n_stores));
     TRY(RM_SCRATCH(ctx, c.first, n_stores));

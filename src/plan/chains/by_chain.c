@@ -1,13 +1,17 @@
-/* by_chain.c: chain strategies on graphs: the graph as a chain (src/plan/chains/chain_of_graph.c), the strategy on the chain for a sweep of
- * budgets, each answer expanded into ops and judged by the graph's own model.
+/* by_chain.c: chain strategies on graphs: the graph as a chain (src/plan/chains/chain_of_graph.c),
+ * the strategy on the chain for a sweep of budgets, each answer expanded into ops and judged by the
+ * graph's own model.
  *
- * Expansion is by demand. The first time a stage is forwarded, its ops run as they stand. When the chain's schedule forwards it again, its
- * ops only become *due*; a due op runs when a backward op, or another due op that runs, reads what it makes. So recomputation is just
- * in time, what nobody needs is never run, and what a chain operation keeps or drops follows from what is due and what is not.
+ * Expansion is by demand. The first time a stage is forwarded, its ops run as they stand. When the
+ * chain's schedule forwards it again, its ops only become *due*; a due op runs when a backward op,
+ * or another due op that runs, reads what it makes. So recomputation is just in time, what nobody
+ * needs is never run, and what a chain operation keeps or drops follows from what is due and what
+ * is not.
  *
- * The chain is a model of the graph, a little too careful here and too careless there; so the sweep covers all budgets from
- * the chain's need to its keep-all peak, on two chains (fewer cuts, all cuts), every schedule that the strategy considers is
- * expanded, and the cheapest that really fits is taken. O(ops + edges) per expansion. */
+ * The chain is a model of the graph, a little too careful here and too careless there; so the sweep
+ * covers all budgets from the chain's need to its keep-all peak, on two chains (fewer cuts, all
+ * cuts), every schedule that the strategy considers is expanded, and the cheapest that really fits
+ * is taken. O(ops + edges) per expansion. */
 #include "graph/demand.h"
 #include "plan/chains/chain_of_graph.h"
 #include "plan/planner.h"
@@ -48,7 +52,8 @@ static remat_status expand(expander *x, const rm_schedule *chain_steps)
     for (uint32_t op = 0; op < x->g->n_ops; op++) x->due[op] = 0;
     for (uint32_t i = 0; i <= s->n; i++) x->started[i] = 0;
     for (size_t t = 0; t < chain_steps->n; t++) {
-        const uint32_t l = chain_steps->items[t].index, list = chain_steps->items[t].kind == REMAT_B ? s->n + l : l;
+        const uint32_t l = chain_steps->items[t].index,
+                       list = chain_steps->items[t].kind == REMAT_B ? s->n + l : l;
         const bool again = list == l && x->started[l];
         for (uint32_t k = s->begin[list]; k < s->begin[list + 1]; k++) {
             const uint32_t op = s->ops[k];
@@ -68,24 +73,32 @@ static remat_status judge(void *user, const rm_schedule *candidate)
     return rm_offer(x->p, x->best, &x->steps);
 }
 
-static remat_status sweep(expander *x, const rm_planner *planner, const remat_chain *chain, rm_chain_result *results)
+static remat_status sweep(expander *x, const rm_planner *planner, const remat_chain *chain,
+                          rm_chain_result *results)
 {
     remat_ctx *ctx = x->ctx;
     rm_chain_result base = {0};
     int64_t budgets[BUDGETS];
     uint32_t stage;
     const int64_t no_limit = INT64_MAX, need = rm_chain_need(chain, &stage);
-    remat_status status =
-        rm_keep_all.run_chain(&(rm_chain_problem){.ctx = ctx, .chain = chain, .budgets = &no_limit, .n_budgets = 1}, &base);
+    remat_status status = rm_keep_all.run_chain(
+        &(rm_chain_problem){.ctx = ctx, .chain = chain, .budgets = &no_limit, .n_budgets = 1},
+        &base);
     const int64_t span = base.peak_bytes > need ? base.peak_bytes - need : 0;
     RM_VEC_FREE(&ctx->heap, base.steps);
-    for (uint32_t i = 0; i < BUDGETS; i++) budgets[i] = need + (int64_t)((rm_uint128)span * i / (BUDGETS - 1));
-    const rm_chain_problem p = {
-        .ctx = ctx, .chain = chain, .budgets = budgets, .n_budgets = BUDGETS, .judge = judge, .user = x};
+    for (uint32_t i = 0; i < BUDGETS; i++)
+        budgets[i] = need + (int64_t)((rm_uint128)span * i / (BUDGETS - 1));
+    const rm_chain_problem p = {.ctx = ctx,
+                                .chain = chain,
+                                .budgets = budgets,
+                                .n_budgets = BUDGETS,
+                                .judge = judge,
+                                .user = x};
     return status == REMAT_OK ? planner->run_chain(&p, results) : status;
 }
 
-static remat_status run(const rm_problem *p, rm_incumbent *best, const rm_planner *planner, rm_cut_choice choice)
+static remat_status run(const rm_problem *p, rm_incumbent *best, const rm_planner *planner,
+                        rm_cut_choice choice)
 {
     remat_ctx *ctx = p->ctx;
     expander x = {.ctx = ctx, .p = p, .g = p->graph, .best = best};
@@ -94,10 +107,15 @@ static remat_status run(const rm_problem *p, rm_incumbent *best, const rm_planne
     TRY(rm_stages_find(ctx, p->graph, choice, &x.stages));
     TRY(RM_SCRATCH(ctx, x.due, p->graph->n_ops));
     TRY(RM_SCRATCH(ctx, x.started, (size_t)x.stages.n + 1));
-    x.demand = (rm_demand){.in_begin = p->graph->in_begin, .in = p->graph->in, .ask = due_maker, .run = run_op, .user = &x};
+    x.demand = (rm_demand){.in_begin = p->graph->in_begin,
+                           .in = p->graph->in,
+                           .ask = due_maker,
+                           .run = run_op,
+                           .user = &x};
     TRY(rm_demand_begin(ctx, &x.demand, p->graph->n_ops));
     TRY(RM_SCRATCH(ctx, results, BUDGETS));
-    const remat_chain head = {.name = "", .size_unit = "", .cost_unit = "", .n_stages = x.stages.n - 1};
+    const remat_chain head = {
+        .name = "", .size_unit = "", .cost_unit = "", .n_stages = x.stages.n - 1};
     TRY(rm_chain_new(ctx, &head, x.stages.chain, &chain));
     const remat_status status = sweep(&x, planner, chain, results);
     remat_chain_free(chain);
@@ -114,7 +132,8 @@ remat_status rm_run_by_chain(const rm_problem *p, rm_incumbent *best, const rm_p
         const remat_status status = run(p, best, planner, choices[i]);
         rm_scratch_release(p->ctx, mark);
         const bool last = i + 1 == RM_LEN(choices);
-        if (status != REMAT_OK && (status != REMAT_E_APPLIES || (last && !best->any))) return status;
+        if (status != REMAT_OK && (status != REMAT_E_APPLIES || (last && !best->any)))
+            return status;
     }
     return best->any ? REMAT_OK : rm_keep_all.run(p, best); /* stopped before the first candidate */
 }

@@ -1,18 +1,20 @@
-/* chain_of_graph.c: cut a training graph into a chain (Rotor's model), and measure the chain's sizes and times on it.
+/* chain_of_graph.c: cut a training graph into a chain (Rotor's model), and measure the chain's
+ * sizes and times on it.
  *
- * Forward ops between two cuts (cuts.c) are a stage. A backward op belongs to the least of: the stages of the inner forward storages
- * it reads; l + 1 for a cut value a^l it reads (the input of stage l + 1); the stages of the backward ops it depends on. Globals
- * constrain nothing. So every backward op depends only on its own and later stages, and running the stages forward, then
+ * Forward ops between two cuts (cuts.c) are a stage. A backward op belongs to the least of: the
+ * stages of the inner forward storages it reads; l + 1 for a cut value a^l it reads (the input of
+ * stage l + 1); the stages of the backward ops it depends on. Globals constrain nothing. So every
+ * backward op depends only on its own and later stages, and running the stages forward, then
  * backward from the last, is a valid schedule.
  *
  * That schedule is measured once, by liveness, and the chain's numbers are read off it:
- *   a      the cut storage                        abar  a, and what the stage makes that is read in the backward part
- *   delta  what backward stages > l leave for those <= l (graph outputs apart)
- *   keep   globals, outputs of pinned ops and graph outputs made forward: they stay whatever is planned
- *   of, ob what the stage's steps need beyond that at their peak; ob has the graph outputs (parameter gradients) made so far
- *   tf, tb costs; tf only of what a recomputation would run
- * Fnone has the peak of another schedule, the forward ops alone; of is the larger. The chain is a model: a plan made on it is expanded into
- * ops and judged by the graph's own rules. O(ops + edges). */
+ *   a      the cut storage                        abar  a, and what the stage makes that is read in
+ * the backward part delta  what backward stages > l leave for those <= l (graph outputs apart) keep
+ * globals, outputs of pinned ops and graph outputs made forward: they stay whatever is planned of,
+ * ob what the stage's steps need beyond that at their peak; ob has the graph outputs (parameter
+ * gradients) made so far tf, tb costs; tf only of what a recomputation would run Fnone has the peak
+ * of another schedule, the forward ops alone; of is the larger. The chain is a model: a plan made
+ * on it is expanded into ops and judged by the graph's own rules. O(ops + edges). */
 #include "plan/chains/chain_of_graph.h"
 
 #include <string.h>
@@ -63,7 +65,8 @@ static remat_status list_ops(finder *f)
     TRY(RM_SCRATCH(f->ctx, f->x.begin, n_lists + 2));
     TRY(RM_SCRATCH(f->ctx, next, n_lists + 2));
     TRY(RM_SCRATCH(f->ctx, f->x.ops, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) f->x.begin[(rm_is_backward_part(g, op) ? f->x.n : 0) + f->x.stage[op] + 1]++;
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        f->x.begin[(rm_is_backward_part(g, op) ? f->x.n : 0) + f->x.stage[op] + 1]++;
     for (size_t i = 1; i <= n_lists + 1; i++) f->x.begin[i] += f->x.begin[i - 1];
     memcpy(next, f->x.begin, (n_lists + 2) * sizeof *next);
     for (uint32_t op = 0; op < g->n_ops; op++)
@@ -77,7 +80,8 @@ static void find_what_stays(finder *f)
     memcpy(f->stays, f->cuts.global, g->n_values);
     for (uint32_t i = 0; i < g->n_outputs; i++) f->stays[g->root[g->outputs[i]]] = 1;
     for (uint32_t op = 0; op < g->n_ops; op++)
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1] && g->pinned[op]; k++) f->stays[g->root[g->out[k]]] = 1;
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1] && g->pinned[op]; k++)
+            f->stays[g->root[g->out[k]]] = 1;
     for (uint32_t op = 0; op < g->n_ops; op++) {
         bool makes_anything = false;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
@@ -91,10 +95,12 @@ static remat_status check_order(finder *f, const remat_step *steps)
 {
     const remat_graph *g = f->g;
     for (uint32_t op = 0; op < g->n_ops; op++)
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && !rm_is_backward_part(g, op); k++) {
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && !rm_is_backward_part(g, op);
+             k++) {
             const uint32_t maker = g->producer[g->in[k]];
             if (maker != REMAT_NONE && rm_is_backward_part(g, maker))
-                return rm_fail(f->ctx, REMAT_E_APPLIES, "the forward op '%.60s' reads what the backward op '%.60s' makes",
+                return rm_fail(f->ctx, REMAT_E_APPLIES,
+                               "the forward op '%.60s' reads what the backward op '%.60s' makes",
                                remat_graph_op_name(g, op), remat_graph_op_name(g, maker));
         }
     uint32_t last = 0;
@@ -102,9 +108,10 @@ static remat_status check_order(finder *f, const remat_step *steps)
         const uint32_t op = steps[t].index;
         if (!f->g->pinned[op]) continue;
         if (op < last)
-            return rm_fail(f->ctx, REMAT_E_APPLIES,
-                           "a chain of stages would change the order of the pinned ops '%.60s' and '%.60s'",
-                           remat_graph_op_name(f->g, op), remat_graph_op_name(f->g, last));
+            return rm_fail(
+                f->ctx, REMAT_E_APPLIES,
+                "a chain of stages would change the order of the pinned ops '%.60s' and '%.60s'",
+                remat_graph_op_name(f->g, op), remat_graph_op_name(f->g, last));
         last = op;
     }
     return REMAT_OK;
@@ -117,7 +124,8 @@ static void raise(int64_t *x, int64_t least)
     if (*x < least) *x = least;
 }
 
-static void add_sizes(finder *f, const rm_liveness *l, uint32_t n_forward, int64_t *outputs, uint32_t *last_stage_reading)
+static void add_sizes(finder *f, const rm_liveness *l, uint32_t n_forward, int64_t *outputs,
+                      uint32_t *last_stage_reading)
 {
     const remat_graph *g = f->g;
     remat_stage *c = f->x.chain;
@@ -125,7 +133,8 @@ static void add_sizes(finder *f, const rm_liveness *l, uint32_t n_forward, int64
     for (uint32_t i = 1; i < n; i++) c[i].a = c[i].abar = g->storage[f->cuts.cuts[i - 1].storage];
     for (uint32_t op = 0; op < g->n_ops;
          op++) /* the earliest stage, which runs last, that reads a storage in the backward part */
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && rm_is_backward_part(g, op); k++) {
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && rm_is_backward_part(g, op);
+             k++) {
             uint32_t *x = &last_stage_reading[g->root[g->in[k]]];
             if (*x == 0 || f->x.stage[op] < *x) *x = f->x.stage[op];
         }
@@ -135,15 +144,19 @@ static void add_sizes(finder *f, const rm_liveness *l, uint32_t n_forward, int64
         if (is_output) outputs[stage] += g->storage[root];
         if (!rm_is_backward_part(g, op)) {
             if (f->stays[root]) c[stage].keep += g->storage[root];
-            else if (l->instances[i].last_read >= n_forward && !f->cut_of[root]) c[stage].abar += g->storage[root];
+            else if (l->instances[i].last_read >= n_forward && !f->cut_of[root])
+                c[stage].abar += g->storage[root];
         } else if (!is_output && last_stage_reading[root] && last_stage_reading[root] < stage) {
-            for (uint32_t k = last_stage_reading[root]; k < stage; k++) c[k].delta += g->storage[root];
+            for (uint32_t k = last_stage_reading[root]; k < stage; k++)
+                c[k].delta += g->storage[root];
         }
     }
 }
 
-/* Peaks of the stages beyond what the chain model counts. `memory` is of the whole schedule, or of its forward part alone. */
-static void add_overheads(finder *f, const int64_t *memory, uint32_t n_forward, bool forward_only, const int64_t *outputs)
+/* Peaks of the stages beyond what the chain model counts. `memory` is of the whole schedule, or of
+ * its forward part alone. */
+static void add_overheads(finder *f, const int64_t *memory, uint32_t n_forward, bool forward_only,
+                          const int64_t *outputs)
 {
     const remat_graph *g = f->g;
     remat_stage *c = f->x.chain;
@@ -168,12 +181,14 @@ static void add_overheads(finder *f, const int64_t *memory, uint32_t n_forward, 
     }
 }
 
-/* Cost of the forward ops that a recomputation of the stage would run: what leads to its cut or to what is saved. */
+/* Cost of the forward ops that a recomputation of the stage would run: what leads to its cut or to
+ * what is saved. */
 static void add_times(finder *f, const rm_liveness *l, uint32_t n_forward, uint8_t *wanted)
 {
     const remat_graph *g = f->g;
     for (size_t i = 0; i < l->n_instances; i++)
-        wanted[l->instances[i].root] = l->instances[i].last_read >= n_forward || f->cut_of[l->instances[i].root];
+        wanted[l->instances[i].root] =
+            l->instances[i].last_read >= n_forward || f->cut_of[l->instances[i].root];
     for (uint32_t i = n_forward; i-- > 0;) {
         const uint32_t op = f->x.ops[i];
         bool runs = false;
@@ -181,7 +196,8 @@ static void add_times(finder *f, const rm_liveness *l, uint32_t n_forward, uint8
             runs |= wanted[g->root[g->out[k]]] && !f->stays[g->root[g->out[k]]];
         if (!runs || f->x.runs_once[op]) continue;
         f->x.chain[f->x.stage[op]].tf += g->cost[op];
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) wanted[g->root[g->in[k]]] = 1;
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            wanted[g->root[g->in[k]]] = 1;
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
         if (rm_is_backward_part(g, op)) f->x.chain[f->x.stage[op]].tb += g->cost[op];
@@ -206,7 +222,8 @@ static remat_status measure(finder *f)
     uint32_t t = 0;
     for (uint32_t i = 0; i < n_forward; i++) steps[t++] = (remat_step){REMAT_RUN, f->x.ops[i]};
     for (uint32_t i = n; i >= 1; i--)
-        for (uint32_t k = f->x.begin[n + i]; k < f->x.begin[n + i + 1]; k++) steps[t++] = (remat_step){REMAT_RUN, f->x.ops[k]};
+        for (uint32_t k = f->x.begin[n + i]; k < f->x.begin[n + i + 1]; k++)
+            steps[t++] = (remat_step){REMAT_RUN, f->x.ops[k]};
     TRY(check_order(f, steps));
     TRY(rm_liveness_of(f->ctx, g, steps, g->n_ops, &whole));
     TRY(rm_liveness_of(f->ctx, g, steps, n_forward, &forward));
@@ -223,7 +240,8 @@ static remat_status drop_unread_cuts(finder *f)
     uint8_t *read;
     TRY(RM_SCRATCH(f->ctx, read, g->n_values));
     for (uint32_t op = 0; op < g->n_ops; op++)
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && rm_is_backward_part(g, op); k++)
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && rm_is_backward_part(g, op);
+             k++)
             read[g->root[g->in[k]]] = 1;
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->cuts.n_cuts; i++)
@@ -232,7 +250,8 @@ static remat_status drop_unread_cuts(finder *f)
     return REMAT_OK;
 }
 
-remat_status rm_stages_find(remat_ctx *ctx, const remat_graph *g, rm_cut_choice choice, rm_stages *out)
+remat_status rm_stages_find(remat_ctx *ctx, const remat_graph *g, rm_cut_choice choice,
+                            rm_stages *out)
 {
     finder f = {.ctx = ctx, .g = g};
     TRY(rm_cuts_find(ctx, g, &f.cuts));

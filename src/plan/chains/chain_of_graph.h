@@ -8,19 +8,26 @@
 typedef struct rm_stages { /* arrays live in scratch */
     uint32_t n;            /* L + 1: the last one, after the last cut, plays the loss */
     uint32_t *stage;       /* by op: 1 .. n */
-    uint32_t *ops,
-        *begin; /* forward ops of stage l in ops[begin[l] .. begin[l + 1]), backward ops in ops[begin[n + l] .. begin[n + l + 1]); in graph order */
-    uint8_t *runs_once; /* by op: backward, pinned, or all it makes is kept anyway (global, graph output) */
-    remat_stage *chain; /* n + 1 entries, 0 .. n: what rm_chain_new takes */
+    uint32_t *ops, *begin; /* forward ops of stage l in ops[begin[l] .. begin[l + 1]), backward ops
+                              in ops[begin[n + l] .. begin[n + l + 1]); in graph order */
+    uint8_t *runs_once;    /* by op: backward, pinned, or all it makes is kept anyway (global, graph
+                              output) */
+    remat_stage *chain;    /* n + 1 entries, 0 .. n: what rm_chain_new takes */
 } rm_stages;
 
-static inline bool rm_is_backward_part(const remat_graph *g, uint32_t op) { return g->phase[op] == REMAT_BACKWARD; }
+static inline bool rm_is_backward_part(const remat_graph *g, uint32_t op)
+{
+    return g->phase[op] == REMAT_BACKWARD;
+}
 
-/* Which cuts become stage borders. The chain model keeps every a^l that is not recomputed until B^(l+1); a cut value that no backward op
- * reads (a convolution's output before its relu) does not really stay that long, so fewer cuts are the truer chain, more the finer. */
+/* Which cuts become stage borders. The chain model keeps every a^l that is not recomputed until
+ * B^(l+1); a cut value that no backward op reads (a convolution's output before its relu) does not
+ * really stay that long, so fewer cuts are the truer chain, more the finer. */
 typedef enum rm_cut_choice { RM_CUTS_READ_BACKWARD, RM_ALL_CUTS } rm_cut_choice;
 
-/* REMAT_E_APPLIES, with the reason, if the graph has no phases, no such cuts, or pinned ops that stages would reorder. */
-remat_status rm_stages_find(remat_ctx *ctx, const remat_graph *g, rm_cut_choice choice, rm_stages *out);
+/* REMAT_E_APPLIES, with the reason, if the graph has no phases, no such cuts, or pinned ops that
+ * stages would reorder. */
+remat_status rm_stages_find(remat_ctx *ctx, const remat_graph *g, rm_cut_choice choice,
+                            rm_stages *out);
 
 #endif

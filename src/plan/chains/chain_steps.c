@@ -1,4 +1,5 @@
-/* chain_steps.c: what planners on chains share: comparing schedules, and the schedule that follows from a set of checkpoints. */
+/* chain_steps.c: what planners on chains share: comparing schedules, and the schedule that follows
+ * from a set of checkpoints. */
 #include "plan/planner.h"
 #include "sim/chain_sim.h"
 
@@ -10,7 +11,8 @@ remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind,
     return RM_PUSH(ctx, *s, step);
 }
 
-static remat_status offer(const rm_chain_problem *p, rm_chain_result *results, const rm_schedule *candidate)
+static remat_status offer(const rm_chain_problem *p, rm_chain_result *results,
+                          const rm_schedule *candidate)
 {
     int64_t peak_bytes, cost;
     const remat_status status = rm_chain_measure(p->ctx, p->chain, candidate, &peak_bytes, &cost);
@@ -19,12 +21,14 @@ static remat_status offer(const rm_chain_problem *p, rm_chain_result *results, c
     for (uint32_t i = 0; i < p->n_budgets + (p->least ? 1 : 0); i++) {
         rm_chain_result *r = i < p->n_budgets ? &results[i] : p->least;
         const bool fits = i < p->n_budgets && peak_bytes <= p->budgets[i];
-        const bool lower = peak_bytes != r->peak_bytes ? peak_bytes < r->peak_bytes : cost < r->cost;
+        const bool lower =
+            peak_bytes != r->peak_bytes ? peak_bytes < r->peak_bytes : cost < r->cost;
         const bool cheaper = cost != r->cost ? cost < r->cost : peak_bytes < r->peak_bytes;
         if (r->any && !(fits != r->fits ? fits : fits ? cheaper : lower)) continue;
         r->steps.n = 0;
         TRY(RM_RESERVE(p->ctx, r->steps, candidate->n));
-        if (candidate->n) memcpy(r->steps.items, candidate->items, candidate->n * sizeof *candidate->items);
+        if (candidate->n)
+            memcpy(r->steps.items, candidate->items, candidate->n * sizeof *candidate->items);
         r->steps.n = candidate->n;
         r->peak_bytes = peak_bytes;
         r->cost = cost;
@@ -34,7 +38,8 @@ static remat_status offer(const rm_chain_problem *p, rm_chain_result *results, c
     return REMAT_OK;
 }
 
-remat_status rm_chain_offer(const rm_chain_problem *p, rm_chain_result *results, const rm_schedule *candidate)
+remat_status rm_chain_offer(const rm_chain_problem *p, rm_chain_result *results,
+                            const rm_schedule *candidate)
 {
     const rm_mark mark = rm_scratch_mark(p->ctx);
     remat_status status = offer(p, results, candidate);
@@ -43,7 +48,8 @@ remat_status rm_chain_offer(const rm_chain_problem *p, rm_chain_result *results,
     return status;
 }
 
-remat_status rm_chain_segments(remat_ctx *ctx, const remat_chain *c, const uint8_t *checkpoint, rm_schedule *out)
+remat_status rm_chain_segments(remat_ctx *ctx, const remat_chain *c, const uint8_t *checkpoint,
+                               rm_schedule *out)
 {
     const uint32_t last = c->n_stages + 1;
     uint32_t begin = last; /* of the last segment */
@@ -67,7 +73,11 @@ remat_status rm_chain_offer_least(const rm_chain_problem *p, rm_chain_result *re
     remat_status status = REMAT_OK;
     for (uint32_t t = p->chain->n_stages + 1; t >= 1 && status == REMAT_OK; t--) {
         for (uint32_t l = 1; l <= t && status == REMAT_OK; l++)
-            status = rm_chain_step(p->ctx, &steps, l == t ? REMAT_F_ALL : l == 1 ? REMAT_F_CK : REMAT_F_NONE, l);
+            status = rm_chain_step(p->ctx, &steps,
+                                   l == t   ? REMAT_F_ALL
+                                   : l == 1 ? REMAT_F_CK
+                                            : REMAT_F_NONE,
+                                   l);
         if (status == REMAT_OK) status = rm_chain_step(p->ctx, &steps, REMAT_B, t);
     }
     if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);

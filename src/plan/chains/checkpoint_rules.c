@@ -1,10 +1,13 @@
 /* checkpoint_rules.c: which candidates along the forward pass become checkpoints.
  *
- * - sqrt (Chen et al. 2016, as in Checkmate, section 5.1): every floor(sqrt(n))-th of the n candidates.
- * - greedy: walk the candidates and add up the bytes made on the way; where the sum exceeds b, checkpoint and start again
- *   from 0. The papers do not say which b: we try 64, from the sum of all bytes down by a fifth each time, then 0.
- * - periodic (Rotor, section 5.4): s segments of floor(n/s) of the n stages, the last takes the rest; s = 2 .. 2 sqrt(n).
- * Used on chains (segments.c) and on graphs (checkmate_baselines.c). A rule costs O(n) a set, and whatever trying it costs. */
+ * - sqrt (Chen et al. 2016, as in Checkmate, section 5.1): every floor(sqrt(n))-th of the n
+ * candidates.
+ * - greedy: walk the candidates and add up the bytes made on the way; where the sum exceeds b,
+ * checkpoint and start again from 0. The papers do not say which b: we try 64, from the sum of all
+ * bytes down by a fifth each time, then 0.
+ * - periodic (Rotor, section 5.4): s segments of floor(n/s) of the n stages, the last takes the
+ * rest; s = 2 .. 2 sqrt(n). Used on chains (segments.c) and on graphs (checkmate_baselines.c). A
+ * rule costs O(n) a set, and whatever trying it costs. */
 #include "plan/chains/checkpoint_rules.h"
 
 #include <string.h>
@@ -57,7 +60,8 @@ remat_status rm_checkpoint_greedy(const rm_checkpoint_question *x)
     int64_t limit = 0;
     TRY(RM_SCRATCH(x->ctx, before, x->n));
     for (uint32_t i = 0; i < x->n; i++) limit += x->bytes[i];
-    for (int i = 0; i < TRIES && x->ctx->stopped == REMAT_DONE; i++, limit = i + 1 < TRIES ? limit - limit / 5 : 0) {
+    for (int i = 0; i < TRIES && x->ctx->stopped == REMAT_DONE;
+         i++, limit = i + 1 < TRIES ? limit - limit / 5 : 0) {
         choose_greedily(x, limit);
         if (i && memcmp(before, x->chosen, x->n) == 0) continue;
         memcpy(before, x->chosen, x->n);

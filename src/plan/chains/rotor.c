@@ -1,22 +1,28 @@
-/* rotor.c: the best memory-persistent schedule of a chain (Rotor, Theorem 4.8 and Algorithms 3 and 4), and revolve.
+/* rotor.c: the best memory-persistent schedule of a chain (Rotor, Theorem 4.8 and Algorithms 3 and
+ * 4), and revolve.
  *
- * C(s, t, m) is the least time to run stages s .. t forward and backward with a^(s-1) and delta^t stored and m memory besides
- * a^(s-1). Either Fall^s first: C_all = tf^s + C(s+1, t, m - abar^s) + tb^s; or a^(s'-1) is the next activation kept:
- * C_ck = sum of tf^s .. tf^(s'-1) + C(s', t, m - a^(s'-1)) + C(s, s'-1, m), minimised over s'. revolve is the same without
- * C_all but for s = t (Rotor, section 5.4), and equals the binomial schedule on unit chains.
+ * C(s, t, m) is the least time to run stages s .. t forward and backward with a^(s-1) and delta^t
+ * stored and m memory besides a^(s-1). Either Fall^s first: C_all = tf^s + C(s+1, t, m - abar^s) +
+ * tb^s; or a^(s'-1) is the next activation kept: C_ck = sum of tf^s .. tf^(s'-1) + C(s', t, m -
+ * a^(s'-1)) + C(s, s'-1, m), minimised over s'. revolve is the same without C_all but for s = t
+ * (Rotor, section 5.4), and equals the binomial schedule on unit chains.
  *
- * Memory is cut into `slots` (option, default 500) of the largest budget: sizes are rounded up, budgets down (the paper rounds
- * sizes down, which can overrun), and every schedule is measured exactly afterwards. One table answers all smaller budgets.
+ * Memory is cut into `slots` (option, default 500) of the largest budget: sizes are rounded up,
+ * budgets down (the paper rounds sizes down, which can overrun), and every schedule is measured
+ * exactly afterwards. One table answers all smaller budgets.
  *
- * The table is L^3 / 6 sums of two vectors over m, a min-plus product with itself, and is filled like one. What is stored is
- * D(s, t) = C + (tf^1 + .. + tf^(s-1)), so that the candidate s' = k + 1 is D(s, k)[m] + D(k + 1, t)[m - a^k] but for a constant of s. Every cell is
- * stored twice, in the order in which each of its two roles reads it: as a left factor in `rows`, as a right factor, already moved by
- * a^k, in `columns`. Cells go by tiles of TILE x TILE: blocks of k between the tile's rows and columns are combined chunk by
- * chunk of m, out of two streams; what depends on the tile itself is done last, cell by cell. From `hi` on a cell costs what keeping
- * everything costs: those chunks are skipped. Times are floats, exact below 2^24 and within 1e-7 above: slots round memory
- * far more, and the schedule is measured in integers. slots = 0 is exact where abar >= a and delta = a.
- * Elsewhere Theorem 4.8 may ask too much of a forward (its threshold is over all forwards up to t, wherever the split): brute force found 4
- * chains in 100,000 with free delta that fit into less, so infeasibility is not claimed there. */
+ * The table is L^3 / 6 sums of two vectors over m, a min-plus product with itself, and is filled
+ * like one. What is stored is D(s, t) = C + (tf^1 + .. + tf^(s-1)), so that the candidate s' = k +
+ * 1 is D(s, k)[m] + D(k + 1, t)[m - a^k] but for a constant of s. Every cell is stored twice, in
+ * the order in which each of its two roles reads it: as a left factor in `rows`, as a right factor,
+ * already moved by a^k, in `columns`. Cells go by tiles of TILE x TILE: blocks of k between the
+ * tile's rows and columns are combined chunk by chunk of m, out of two streams; what depends on the
+ * tile itself is done last, cell by cell. From `hi` on a cell costs what keeping everything costs:
+ * those chunks are skipped. Times are floats, exact below 2^24 and within 1e-7 above: slots round
+ * memory far more, and the schedule is measured in integers. slots = 0 is exact where abar >= a and
+ * delta = a. Elsewhere Theorem 4.8 may ask too much of a forward (its threshold is over all
+ * forwards up to t, wherever the split): brute force found 4 chains in 100,000 with free delta that
+ * fit into less, so infeasibility is not claimed there. */
 #include "plan/chains/rotor.h"
 
 #include <inttypes.h>
@@ -39,13 +45,16 @@ remat_status rm_rotor_needs_find(remat_ctx *ctx, const remat_chain *c, rm_rotor_
     TRY(RM_SCRATCH(ctx, out->all, ((size_t)n + 1) * (n + 1)));
     for (uint32_t l = 1; l <= n; l++) kept[l] = kept[l - 1] + c->stages[l].keep;
     for (uint32_t s = 1; s <= n; s++) {
-        int64_t widest = 0, widest_kept = 0; /* over the forwards s .. t-1: without keeps, and with those of a first pass */
+        int64_t widest = 0, widest_kept = 0; /* over the forwards s .. t-1: without keeps, and with
+                                                those of a first pass */
         for (uint32_t t = s; t <= n; t++) {
             const remat_stage *x = &c->stages[s], *y = &c->stages[t];
             const int64_t kept_now = t == n ? kept[s] : kept[t];
-            out->forward[rm_rotor_at(n, s, t)] = y->delta + (t == n ? widest_kept : widest + kept[t]);
+            out->forward[rm_rotor_at(n, s, t)] =
+                y->delta + (t == n ? widest_kept : widest + kept[t]);
             out->all[rm_rotor_at(n, s, t)] =
-                larger(y->delta + x->abar + x->of + kept_now, x->delta + c->stages[s - 1].delta + x->abar + x->ob + kept[s]);
+                larger(y->delta + x->abar + x->of + kept_now,
+                       x->delta + c->stages[s - 1].delta + x->abar + x->ob + kept[s]);
             const int64_t run = y->a + y->of + (t > s ? c->stages[t - 1].a : 0);
             widest = larger(widest, run);
             widest_kept = larger(widest_kept, run + kept[t]);
@@ -66,8 +75,10 @@ remat_status rm_rotor_trace(remat_ctx *ctx, const rm_rotor_table *t, int64_t m, 
 {
     frame *stack;
     size_t depth = 0;
-    TRY(RM_SCRATCH(ctx, stack,
-                   2 * (size_t)t->n + 2)); /* every frame below the top stands for a different stage or its backward */
+    TRY(RM_SCRATCH(
+        ctx, stack,
+        2 * (size_t)t->n +
+            2)); /* every frame below the top stands for a different stage or its backward */
     stack[depth++] = (frame){1, t->n, m, false};
     while (depth) {
         const frame f = stack[--depth];
@@ -79,10 +90,12 @@ remat_status rm_rotor_trace(remat_ctx *ctx, const rm_rotor_table *t, int64_t m, 
         if (split == 0) {
             TRY(rm_chain_step(ctx, out, REMAT_F_ALL, f.s));
             stack[depth++] = (frame){f.s, f.s, 0, true};
-            if (f.s < f.t) stack[depth++] = (frame){f.s + 1, f.t, f.m - t->abar(t->table, f.s), false};
+            if (f.s < f.t)
+                stack[depth++] = (frame){f.s + 1, f.t, f.m - t->abar(t->table, f.s), false};
             continue;
         }
-        for (uint32_t l = f.s; l < split; l++) TRY(rm_chain_step(ctx, out, l == f.s ? REMAT_F_CK : REMAT_F_NONE, l));
+        for (uint32_t l = f.s; l < split; l++)
+            TRY(rm_chain_step(ctx, out, l == f.s ? REMAT_F_CK : REMAT_F_NONE, l));
         stack[depth++] = (frame){f.s, split - 1, f.m, false};
         stack[depth++] = (frame){split, f.t, f.m - t->a(t->table, split - 1), false};
     }
@@ -97,21 +110,23 @@ typedef struct cell { /* thresholds in slots */
 } cell;
 
 typedef struct table {
-    uint32_t n, width, n_chunks; /* width = slots + 1, padded with infinity to n_chunks whole chunks */
+    uint32_t n, width,
+        n_chunks; /* width = slots + 1, padded with infinity to n_chunks whole chunks */
     bool save_all;
     uint32_t *a, *abar;  /* in slots, by stage 0 .. n */
     double *before, *tb; /* tf^1 + .. + tf^(l-1); by stage */
     cell *cells;
-    float *rows;    /* D(s, t)[m] at position (s, t) */
-    float *columns; /* D(k + 1, t)[m - a^k] at position (k, t), rows and columns of a tile swapped */
+    float *rows; /* D(s, t)[m] at position (s, t) */
+    float
+        *columns; /* D(k + 1, t)[m - a^k] at position (k, t), rows and columns of a tile swapped */
     int64_t budget_bytes;
 } table;
 
 /* Cells of one t lie together, by s. */
 static size_t cell_at(uint32_t s, uint32_t t) { return (size_t)t * (t - 1) / 2 + s - 1; }
 
-/* Both copies: tiles by block of t, then of s; in a tile chunk after chunk; in a chunk row after row. The padding keeps the chunks of one
- * cell out of each other's cache sets. */
+/* Both copies: tiles by block of t, then of s; in a tile chunk after chunk; in a chunk row after
+ * row. The padding keeps the chunks of one cell out of each other's cache sets. */
 enum { CHUNK_BLOCK = TILE * TILE * CHUNK + 16 };
 static inline size_t tile_at(const table *x, uint32_t s, uint32_t t)
 {
@@ -120,11 +135,13 @@ static inline size_t tile_at(const table *x, uint32_t s, uint32_t t)
 }
 static inline float *row_chunk(const table *x, uint32_t s, uint32_t t, uint32_t chunk)
 {
-    return x->rows + tile_at(x, s, t) + (size_t)chunk * CHUNK_BLOCK + ((s - 1) % TILE * TILE + (t - 1) % TILE) * CHUNK;
+    return x->rows + tile_at(x, s, t) + (size_t)chunk * CHUNK_BLOCK +
+           ((s - 1) % TILE * TILE + (t - 1) % TILE) * CHUNK;
 }
 static inline float *column_chunk(const table *x, uint32_t k, uint32_t t, uint32_t chunk)
 {
-    return x->columns + tile_at(x, k, t) + (size_t)chunk * CHUNK_BLOCK + ((t - 1) % TILE * TILE + (k - 1) % TILE) * CHUNK;
+    return x->columns + tile_at(x, k, t) + (size_t)chunk * CHUNK_BLOCK +
+           ((t - 1) % TILE * TILE + (k - 1) % TILE) * CHUNK;
 }
 static inline double value_at(const table *x, uint32_t s, uint32_t t, uint32_t m)
 {
@@ -143,27 +160,37 @@ static inline uint32_t max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
 static inline uint32_t min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 /* The candidates k in [k0, k1], one by one, to the cell (s, t). */
-static inline void offer_each(const table *x, uint32_t s, uint32_t t, uint32_t k0, uint32_t k1, float *restrict acc)
+static inline void offer_each(const table *x, uint32_t s, uint32_t t, uint32_t k0, uint32_t k1,
+                              float *restrict acc)
 {
     const cell *here = &x->cells[cell_at(s, t)];
     for (uint32_t k = k0; k <= k1; k++)
-        for (uint32_t chunk = here->need_forward / CHUNK; chunk < x->n_chunks && chunk * CHUNK < here->hi; chunk++) {
-            const float *restrict left = row_chunk(x, s, k, chunk), *restrict right = column_chunk(x, k, t, chunk);
+        for (uint32_t chunk = here->need_forward / CHUNK;
+             chunk < x->n_chunks && chunk * CHUNK < here->hi; chunk++) {
+            const float *restrict left = row_chunk(x, s, k, chunk), *restrict right = column_chunk(
+                                                                        x, k, t, chunk);
             float *restrict to = acc + (size_t)chunk * CHUNK;
-            for (uint32_t i = 0; i < CHUNK; i++) to[i] = left[i] + right[i] < to[i] ? left[i] + right[i] : to[i];
+            for (uint32_t i = 0; i < CHUNK; i++)
+                to[i] = left[i] + right[i] < to[i] ? left[i] + right[i] : to[i];
         }
 }
 
-/* All candidates of the block of k that begins at k0, to every cell of the tile that begins at (s0, t0). */
-static inline void offer_block(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, uint32_t k0, float *acc)
+/* All candidates of the block of k that begins at k0, to every cell of the tile that begins at (s0,
+ * t0). */
+static inline void offer_block(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1,
+                               uint32_t k0, float *acc)
 {
     for (uint32_t chunk = 0; chunk < x->n_chunks; chunk++)
         for (uint32_t s = s0; s <= s1; s++)
             for (uint32_t t = t0; t <= t1; t++) {
                 const cell *here = &x->cells[cell_at(s, t)];
-                if (chunk * CHUNK >= here->hi || (chunk + 1) * CHUNK <= here->need_forward) continue;
-                const float *restrict left = row_chunk(x, s, k0, chunk), *restrict right = column_chunk(x, k0, t, chunk);
-                float *restrict to = acc + (((size_t)(s - s0) * TILE + (t - t0)) * x->n_chunks + chunk) * CHUNK;
+                if (chunk * CHUNK >= here->hi || (chunk + 1) * CHUNK <= here->need_forward)
+                    continue;
+                const float *restrict left = row_chunk(x, s, k0, chunk), *restrict right =
+                                                                             column_chunk(x, k0, t,
+                                                                                          chunk);
+                float *restrict to =
+                    acc + (((size_t)(s - s0) * TILE + (t - t0)) * x->n_chunks + chunk) * CHUNK;
                 for (uint32_t i = 0; i < CHUNK; i++) {
                     float best = to[i];
                     for (uint32_t k = 0; k < TILE; k++) { /* unrolled: `best` stays in a register */
@@ -175,14 +202,17 @@ static inline void offer_block(const table *x, uint32_t s0, uint32_t s1, uint32_
             }
 }
 
-/* acc, the best of C_ck, becomes the cell (s, t) in `line`, which holds D(s + 1, t) before; then it goes to both copies. */
-static inline void finish_cell(const table *x, uint32_t s, uint32_t t, const float *acc, float *line, float *scratch)
+/* acc, the best of C_ck, becomes the cell (s, t) in `line`, which holds D(s + 1, t) before; then it
+ * goes to both copies. */
+static inline void finish_cell(const table *x, uint32_t s, uint32_t t, const float *acc,
+                               float *line, float *scratch)
 {
     const cell *here = &x->cells[cell_at(s, t)];
     for (uint32_t m = 0; m < x->width; m++) {
         double v = m >= here->need_forward ? (double)acc[m] - x->before[s] : INFINITY;
         if ((s == t || x->save_all) && m >= here->need_all && (s == t || m >= x->abar[s])) {
-            const double all = x->tb[s] + (s == t ? x->before[s + 1] : (double)line[m - x->abar[s]]);
+            const double all =
+                x->tb[s] + (s == t ? x->before[s + 1] : (double)line[m - x->abar[s]]);
             if (all < v) v = all;
         }
         scratch[m] = (float)(m >= here->hi ? here->keep_all : v);
@@ -194,16 +224,20 @@ static inline void finish_cell(const table *x, uint32_t s, uint32_t t, const flo
         const uint32_t m0 = chunk * CHUNK, shift = x->a[s - 1],
                        skip = shift > m0 ? min32(shift - m0, CHUNK) : 0; /* stays infinite */
         if (skip < CHUNK)
-            memcpy(column_chunk(x, s - 1, t, chunk) + skip, line + (m0 + skip - shift), (CHUNK - skip) * sizeof *line);
+            memcpy(column_chunk(x, s - 1, t, chunk) + skip, line + (m0 + skip - shift),
+                   (CHUNK - skip) * sizeof *line);
     }
 }
 
-typedef struct desk { /* by tile: the best candidates; by t of the tile: the line below; one more line */
+typedef struct desk { /* by tile: the best candidates; by t of the tile: the line below; one more
+                         line */
     float *acc, *lines, *scratch;
 } desk;
 
-/* Cells (s, t) with s in [s0, s1] and t in [t0, t1]; all below and to the left of the tile are there. */
-RM_MULTIVERSION static void fill_tile(const table *x, uint32_t s0, uint32_t s1, uint32_t t0, uint32_t t1, const desk *w)
+/* Cells (s, t) with s in [s0, s1] and t in [t0, t1]; all below and to the left of the tile are
+ * there. */
+RM_MULTIVERSION static void fill_tile(const table *x, uint32_t s0, uint32_t s1, uint32_t t0,
+                                      uint32_t t1, const desk *w)
 {
     const size_t line_size = (size_t)x->n_chunks * CHUNK;
     for (size_t i = 0; i < TILE * TILE * line_size; i++) w->acc[i] = INFINITY;
@@ -211,8 +245,11 @@ RM_MULTIVERSION static void fill_tile(const table *x, uint32_t s0, uint32_t s1, 
     for (uint32_t t = t0; t <= t1; t++)
         for (uint32_t s = min32(s1, t); s >= s0 && s > 0; s--) {
             float *here = w->acc + ((size_t)(s - s0) * TILE + (t - t0)) * line_size;
-            if (s < t) offer_each(x, s, t, s, min32(s1, t - 1), here);   /* D(k + 1, t) is in the tile, or just below it */
-            if (s1 < t0 && t > t0) offer_each(x, s, t, t0, t - 1, here); /* D(s, k) is in the tile */
+            if (s < t)
+                offer_each(x, s, t, s, min32(s1, t - 1),
+                           here); /* D(k + 1, t) is in the tile, or just below it */
+            if (s1 < t0 && t > t0)
+                offer_each(x, s, t, t0, t - 1, here); /* D(s, k) is in the tile */
             finish_cell(x, s, t, here, w->lines + (t - t0) * line_size, w->scratch);
         }
 }
@@ -231,8 +268,10 @@ static remat_status fill(remat_ctx *ctx, table *x)
             fill_tile(x, s0, min32(s0 + TILE - 1, x->n), t0, t1, &w);
             if (s0 == 1) break;
         }
-        if (rm_spend(ctx, (int64_t)t1 * TILE) && t1 < x->n) return REMAT_OK; /* cell (1, n) stays infinite: no answer */
-        rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t1 / x->n), REMAT_ABSENT, REMAT_ABSENT);
+        if (rm_spend(ctx, (int64_t)t1 * TILE) && t1 < x->n)
+            return REMAT_OK; /* cell (1, n) stays infinite: no answer */
+        rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t1 / x->n),
+                  REMAT_ABSENT, REMAT_ABSENT);
     }
     return REMAT_OK;
 }
@@ -247,7 +286,8 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
     TRY(RM_SCRATCH(ctx, x->before, n + 2));
     TRY(RM_SCRATCH(ctx, x->tb, n + 1));
     TRY(RM_SCRATCH(ctx, x->cells, n_cells));
-    const size_t n_blocks = (n + TILE - 1) / TILE, size = n_blocks * (n_blocks + 1) / 2 * x->n_chunks * CHUNK_BLOCK;
+    const size_t n_blocks = (n + TILE - 1) / TILE,
+                 size = n_blocks * (n_blocks + 1) / 2 * x->n_chunks * CHUNK_BLOCK;
     TRY(RM_SCRATCH(ctx, x->rows, size));
     TRY(RM_SCRATCH(ctx, x->columns, size));
     for (size_t i = 0; i < size; i++) x->rows[i] = x->columns[i] = INFINITY;
@@ -258,7 +298,9 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
         x->a[l] = to_slots(x, s->a);
         x->abar[l] = to_slots(x, s->abar);
         x->tb[l] = (double)s->tb;
-        if (l) x->before[l + 1] = x->before[l] + (double)s->tf, all_time[l] = all_time[l - 1] + (double)s->tf + (double)s->tb;
+        if (l)
+            x->before[l + 1] = x->before[l] + (double)s->tf,
+                          all_time[l] = all_time[l - 1] + (double)s->tf + (double)s->tb;
     }
     for (uint32_t t = 1; t <= n; t++)
         for (uint32_t s = t; s >= 1; s--) {
@@ -282,10 +324,12 @@ static uint32_t slotted_split(const void *p, uint32_t s, uint32_t t, int64_t slo
     const cell *here = &x->cells[cell_at(s, t)];
     double best = INFINITY;
     uint32_t split = 0;
-    if (x->save_all && m >= here->need_all && m >= x->abar[s]) best = x->tb[s] + value_at(x, s + 1, t, m - x->abar[s]);
+    if (x->save_all && m >= here->need_all && m >= x->abar[s])
+        best = x->tb[s] + value_at(x, s + 1, t, m - x->abar[s]);
     for (uint32_t k = s + 1; k <= t && m >= here->need_forward; k++) {
         if (m < x->a[k - 1]) continue;
-        const double value = value_at(x, k, t, m - x->a[k - 1]) + value_at(x, s, k - 1, m) - x->before[s];
+        const double value =
+            value_at(x, k, t, m - x->a[k - 1]) + value_at(x, s, k - 1, m) - x->before[s];
         if (value < best) best = value, split = k;
     }
     return split;
@@ -301,8 +345,8 @@ static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_r
     remat_status status = REMAT_OK;
     int64_t m_before = -1;
     for (uint32_t i = 0; i < p->n_budgets && status == REMAT_OK; i++) {
-        const rm_uint128 slots =
-            (rm_uint128)p->budgets[i] * (x->width - 1) / (rm_uint128)(x->budget_bytes > 0 ? x->budget_bytes : 1);
+        const rm_uint128 slots = (rm_uint128)p->budgets[i] * (x->width - 1) /
+                                 (rm_uint128)(x->budget_bytes > 0 ? x->budget_bytes : 1);
         const int64_t m = (int64_t)(slots < x->width ? slots : x->width - 1) - x->a[0];
         if (m < 0 || m == m_before || value_at(x, 1, x->n, (uint32_t)m) == INFINITY) continue;
         m_before = m;
@@ -331,7 +375,9 @@ static remat_status slotted(const rm_chain_problem *p, bool save_all, rm_chain_r
     x.n_chunks = (x.width + CHUNK - 1) / CHUNK;
     const double bytes = (double)x.n * (x.n + 1) / 2 * x.n_chunks * CHUNK * 2 * sizeof *x.rows;
     if (bytes > 1e9)
-        return rm_fail(p->ctx, REMAT_E_APPLIES, "a table of %u stages and %" PRId64 " slots takes %.0f GB: use fewer --slots",
+        return rm_fail(p->ctx, REMAT_E_APPLIES,
+                       "a table of %u stages and %" PRId64
+                       " slots takes %.0f GB: use fewer --slots",
                        x.n - 1, slots, bytes / 1e9);
     TRY(prepare(p->ctx, p->chain, &x));
     TRY(fill(p->ctx, &x));
@@ -342,7 +388,8 @@ static remat_status slotted(const rm_chain_problem *p, bool save_all, rm_chain_r
 
 static remat_status run_chain(const rm_chain_problem *p, bool save_all, rm_chain_result *results)
 {
-    TRY(p->ctx->options.slots ? slotted(p, save_all, results) : rm_rotor_exact(p, save_all, results));
+    TRY(p->ctx->options.slots ? slotted(p, save_all, results)
+                              : rm_rotor_exact(p, save_all, results));
     return rm_chain_offer_least(p, results);
 }
 
@@ -351,12 +398,25 @@ static remat_status rotor_chain(const rm_chain_problem *p, rm_chain_result *resu
     TRY(rm_keep_all.run_chain(p, results)); /* which slots may round away where it just fits */
     return run_chain(p, true, results);
 }
-static remat_status revolve_chain(const rm_chain_problem *p, rm_chain_result *results) { return run_chain(p, false, results); }
-static remat_status rotor_graph(const rm_problem *p, rm_incumbent *best) { return rm_run_by_chain(p, best, &rm_rotor); }
-static remat_status revolve_graph(const rm_problem *p, rm_incumbent *best) { return rm_run_by_chain(p, best, &rm_revolve); }
+static remat_status revolve_chain(const rm_chain_problem *p, rm_chain_result *results)
+{
+    return run_chain(p, false, results);
+}
+static remat_status rotor_graph(const rm_problem *p, rm_incumbent *best)
+{
+    return rm_run_by_chain(p, best, &rm_rotor);
+}
+static remat_status revolve_graph(const rm_problem *p, rm_incumbent *best)
+{
+    return rm_run_by_chain(p, best, &rm_revolve);
+}
 
-const rm_planner rm_rotor = {{"rotor", "best memory-persistent chain schedule (Rotor)"}, INT64_MAX, rotor_graph, rotor_chain};
-const rm_planner rm_revolve = {{"revolve", "only activations are checkpoints; each stage saved right before its backward"},
-                               INT64_MAX,
-                               revolve_graph,
-                               revolve_chain};
+const rm_planner rm_rotor = {{"rotor", "best memory-persistent chain schedule (Rotor)"},
+                             INT64_MAX,
+                             rotor_graph,
+                             rotor_chain};
+const rm_planner rm_revolve = {
+    {"revolve", "only activations are checkpoints; each stage saved right before its backward"},
+    INT64_MAX,
+    revolve_graph,
+    revolve_chain};

@@ -1,10 +1,12 @@
-/* rotor_exact.c: the persistent recurrence of rotor.c without slots. C(s, t, .) is a step function of memory: it only changes at
- * finitely many m. Each cell holds its steps (least memory, cost), memory ascending, cost descending; a sum of two cells is a
- * merge of their steps, the minimum over s' a merge that keeps what is strictly cheaper. One run gives the optimal cost for every
- * budget at once, in integers.
+/* rotor_exact.c: the persistent recurrence of rotor.c without slots. C(s, t, .) is a step function
+ * of memory: it only changes at finitely many m. Each cell holds its steps (least memory, cost),
+ * memory ascending, cost descending; a sum of two cells is a merge of their steps, the minimum over
+ * s' a merge that keeps what is strictly cheaper. One run gives the optimal cost for every budget
+ * at once, in integers.
  *
- * A cell can have many steps (the sums of arbitrary sizes); the work limit counts steps merged. A candidate s' is skipped if even
- * its least cost is not below what the best so far costs where the candidate begins. */
+ * A cell can have many steps (the sums of arbitrary sizes); the work limit counts steps merged. A
+ * candidate s' is skipped if even its least cost is not below what the best so far costs where the
+ * candidate begins. */
 #include "plan/chains/rotor.h"
 
 #include <string.h>
@@ -29,7 +31,10 @@ typedef struct table {
     rm_arena arena; /* where the functions lie */
 } table;
 
-static function *cell(const table *x, uint32_t s, uint32_t t) { return &x->cells[rm_rotor_at(x->n, s, t)]; }
+static function *cell(const table *x, uint32_t s, uint32_t t)
+{
+    return &x->cells[rm_rotor_at(x->n, s, t)];
+}
 
 /* The step that holds at m, or NULL. */
 static const point *at(const point *p, size_t n, int64_t m)
@@ -44,8 +49,8 @@ static const point *at(const point *p, size_t n, int64_t m)
 }
 
 /* x->sum = cost + p(m - shift) + q(m) from m = need on; q may be absent. */
-static remat_status add(remat_ctx *ctx, table *x, const function *p, int64_t shift, const function *q, int64_t cost,
-                        int64_t need)
+static remat_status add(remat_ctx *ctx, table *x, const function *p, int64_t shift,
+                        const function *q, int64_t cost, int64_t need)
 {
     int64_t m = need > p->points[0].m + shift ? need : p->points[0].m + shift;
     if (q && q->points[0].m > m) m = q->points[0].m;
@@ -54,7 +59,8 @@ static remat_status add(remat_ctx *ctx, table *x, const function *p, int64_t shi
     x->sum.n = 0;
     TRY(RM_RESERVE(ctx, x->sum, (size_t)p->n + (q ? q->n : 0)));
     for (;;) {
-        x->sum.items[x->sum.n++] = (point){m, cost + p->points[i].cost + (q ? q->points[j].cost : 0)};
+        x->sum.items[x->sum.n++] =
+            (point){m, cost + p->points[i].cost + (q ? q->points[j].cost : 0)};
         const int64_t next_p = i + 1 < p->n ? p->points[i + 1].m + shift : INT64_MAX,
                       next_q = q && j + 1 < q->n ? q->points[j + 1].m : INT64_MAX;
         if (next_p == INT64_MAX && next_q == INT64_MAX) return REMAT_OK;
@@ -72,8 +78,9 @@ static remat_status keep_cheaper(remat_ctx *ctx, table *x)
     TRY(RM_RESERVE(ctx, x->merged, a->n + b->n));
     int64_t least = INT64_MAX;
     for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
-        const bool take_a = j == b->n || (i < a->n && (a->items[i].m != b->items[j].m ? a->items[i].m < b->items[j].m
-                                                                                      : a->items[i].cost <= b->items[j].cost));
+        const bool take_a = j == b->n || (i < a->n && (a->items[i].m != b->items[j].m
+                                                           ? a->items[i].m < b->items[j].m
+                                                           : a->items[i].cost <= b->items[j].cost));
         const point p = take_a ? a->items[i++] : b->items[j++];
         if (p.cost >= least) continue;
         least = p.cost;
@@ -101,7 +108,8 @@ static remat_status try_split(remat_ctx *ctx, table *x, uint32_t s, uint32_t t, 
     int64_t m = p->points[0].m + shift;
     if (q->points[0].m > m) m = q->points[0].m;
     if (need > m) m = need;
-    if (is_hopeless(x, m, cost + p->points[p->n - 1].cost + q->points[q->n - 1].cost)) return REMAT_OK;
+    if (is_hopeless(x, m, cost + p->points[p->n - 1].cost + q->points[q->n - 1].cost))
+        return REMAT_OK;
     TRY(add(ctx, x, p, shift, q, cost, need));
     return keep_cheaper(ctx, x);
 }
@@ -141,15 +149,20 @@ static uint32_t exact_split(const void *p, uint32_t s, uint32_t t, int64_t m)
     for (uint32_t k = s + 1; k <= t; k++) {
         const point *right = at(cell(x, k, t)->points, cell(x, k, t)->n, m - x->c->stages[k - 1].a),
                     *left = at(cell(x, s, k - 1)->points, cell(x, s, k - 1)->n, m);
-        if (right && left && x->before[k] - x->before[s] + right->cost + left->cost == goal) return k;
+        if (right && left && x->before[k] - x->before[s] + right->cost + left->cost == goal)
+            return k;
     }
     return 0; /* not reached: the cell has its cost from one of them */
 }
 
 static int64_t exact_a(const void *p, uint32_t l) { return ((const table *)p)->c->stages[l].a; }
-static int64_t exact_abar(const void *p, uint32_t l) { return ((const table *)p)->c->stages[l].abar; }
+static int64_t exact_abar(const void *p, uint32_t l)
+{
+    return ((const table *)p)->c->stages[l].abar;
+}
 
-static remat_status offer(const rm_chain_problem *p, const table *x, int64_t m, rm_chain_result *results)
+static remat_status offer(const rm_chain_problem *p, const table *x, int64_t m,
+                          rm_chain_result *results)
 {
     const rm_rotor_table view = {x->n, x, exact_split, exact_a, exact_abar};
     rm_schedule steps = {0};
@@ -169,9 +182,11 @@ static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *re
     for (uint32_t t = 1; t <= x->n; t++) {
         for (uint32_t s = t; s >= 1; s--) {
             TRY(fill_cell(ctx, x, s, t));
-            if (rm_spend(ctx, (int64_t)x->best.n * (t - s + 1))) return REMAT_OK; /* no answer: ctx->stopped says why */
+            if (rm_spend(ctx, (int64_t)x->best.n * (t - s + 1)))
+                return REMAT_OK; /* no answer: ctx->stopped says why */
         }
-        rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t / x->n), REMAT_ABSENT, REMAT_ABSENT);
+        rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t / x->n),
+                  REMAT_ABSENT, REMAT_ABSENT);
     }
     const function *whole = cell(x, 1, x->n);
     const bool plain = rm_chain_is_plain(x->c);
@@ -179,7 +194,8 @@ static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *re
     for (uint32_t i = 0; i < p->n_budgets; i++) {
         const int64_t m = p->budgets[i] - x->c->stages[0].a;
         const point *step = at(whole->points, whole->n, m);
-        results[i].infeasible = !step && x->save_all && plain; /* that revolve fails proves nothing */
+        results[i].infeasible =
+            !step && x->save_all && plain; /* that revolve fails proves nothing */
         if (!step) continue;
         if (step != before) TRY(offer(p, x, m, results));
         before = step;

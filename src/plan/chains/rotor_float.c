@@ -1,17 +1,22 @@
-/* rotor_float.c: the best chain schedule of all, floating activations included (Rotor, Theorem 4.7, repaired).
+/* rotor_float.c: the best chain schedule of all, floating activations included (Rotor, Theorem 4.7,
+ * repaired).
  *
- * C(s, t, l, m): the least time to get from delta^l to delta^(t-1) with a^(s-1) stored, s <= t <= l, which may float (be replaced by a later
- * activation) up to a^(t-1), and m memory besides a^(s-1). As printed the theorem has no way to move the floating activation to
- * a^(t-1) and then save all, and misses schedules; this is the recurrence that equals brute force over Table 1 (delta = a, abar >= a):
+ * C(s, t, l, m): the least time to get from delta^l to delta^(t-1) with a^(s-1) stored, s <= t <=
+ * l, which may float (be replaced by a later activation) up to a^(t-1), and m memory besides
+ * a^(s-1). As printed the theorem has no way to move the floating activation to a^(t-1) and then
+ * save all, and misses schedules; this is the recurrence that equals brute force over Table 1
+ * (delta = a, abar >= a):
  *
  *   s = t:  Fall^s, then C(s+1, s+1, l, m - abar^s), then B^s
  *   s < t:  Fnone^s: the activation floats one stage: tf^s + C(s+1, t, l, m + a^(s-1) - a^s)
  *   t < l:  a^(s'-1) is the next one kept, and carries on to t': over s < s' <= t', t < t' <= l:
  *           sum of tf^s .. tf^(s'-1) + C(s', t', l, m - a^(s'-1)) + C(s, t, t'-1, m)
  *
- * The last line splits, since s' does not meet t: with G(s, t', l, m) = min over s' of (forward times + C(s', t', l, m - a^(s'-1))) it is
- * min over t' of G(s, t', l, m) + C(s, t, t'-1, m). So O(M L^4) time instead of the L^5 of the recurrence as it stands (and L^6 of
- * Algorithm 1), O(M L^3) memory. Slots as in rotor.c; exact with slots = 0: one slot per common divisor of all sizes. */
+ * The last line splits, since s' does not meet t: with G(s, t', l, m) = min over s' of (forward
+ * times + C(s', t', l, m - a^(s'-1))) it is min over t' of G(s, t', l, m) + C(s, t, t'-1, m). So
+ * O(M L^4) time instead of the L^5 of the recurrence as it stands (and L^6 of Algorithm 1), O(M
+ * L^3) memory. Slots as in rotor.c; exact with slots = 0: one slot per common divisor of all sizes.
+ */
 #include "plan/chains/rotor.h"
 
 #include <inttypes.h>
@@ -23,7 +28,8 @@ typedef struct table {
     uint32_t *a, *abar;         /* in slots, by stage 0 .. n */
     double *before, *tb;        /* tf^1 + .. + tf^(l-1); by stage */
     uint32_t *need_all;         /* by s * (n + 1) + l */
-    uint32_t *need_forward;     /* by cell_at(s, s', l): to run F^s .. F^(s'-1) with delta^l stored, a^(s-1) kept */
+    uint32_t *need_forward;     /* by cell_at(s, s', l): to run F^s .. F^(s'-1) with delta^l stored,
+                                   a^(s-1) kept */
     uint32_t *need_float;       /* by s * (n + 1) + l: to run Fnone^s */
     double *c;                  /* width of them by cell_at(s, t, l) */
 } table;
@@ -34,19 +40,23 @@ static size_t cell_at(uint32_t s, uint32_t t, uint32_t l)
     return (size_t)(l - 1) * l * (l + 1) / 6 + (size_t)t * (t - 1) / 2 + s - 1;
 }
 
-static double *cell(const table *x, uint32_t s, uint32_t t, uint32_t l) { return x->c + cell_at(s, t, l) * x->width; }
+static double *cell(const table *x, uint32_t s, uint32_t t, uint32_t l)
+{
+    return x->c + cell_at(s, t, l) * x->width;
+}
 
 static uint32_t to_slots(const table *x, int64_t bytes)
 {
-    const rm_uint128 budget = (rm_uint128)(x->budget_bytes > 0 ? x->budget_bytes : 1), unit = (rm_uint128)x->unit;
-    const rm_uint128 slots =
-        x->unit ? ((rm_uint128)bytes + unit - 1) / unit : ((rm_uint128)bytes * (x->width - 1) + budget - 1) / budget;
+    const rm_uint128 budget = (rm_uint128)(x->budget_bytes > 0 ? x->budget_bytes : 1),
+                     unit = (rm_uint128)x->unit;
+    const rm_uint128 slots = x->unit ? ((rm_uint128)bytes + unit - 1) / unit
+                                     : ((rm_uint128)bytes * (x->width - 1) + budget - 1) / budget;
     return slots < x->width ? (uint32_t)slots : x->width;
 }
 
 /* acc[m] = min(acc[m], plus + p[m - shift] (+ q[m])) for m >= from. */
-static inline void relax(double *restrict acc, const double *restrict p, uint32_t shift, double plus, uint32_t from,
-                         uint32_t width)
+static inline void relax(double *restrict acc, const double *restrict p, uint32_t shift,
+                         double plus, uint32_t from, uint32_t width)
 {
     const uint32_t begin = from > shift ? from : shift;
     for (uint32_t m = begin; m < width; m++) {
@@ -55,7 +65,8 @@ static inline void relax(double *restrict acc, const double *restrict p, uint32_
     }
 }
 
-static inline void relax_sum(double *restrict acc, const double *restrict p, const double *restrict q, uint32_t width)
+static inline void relax_sum(double *restrict acc, const double *restrict p,
+                             const double *restrict q, uint32_t width)
 {
     for (uint32_t m = 0; m < width; m++) {
         const double v = p[m] + q[m];
@@ -85,14 +96,16 @@ RM_MULTIVERSION static void fill_row(const table *x, uint32_t s, uint32_t l, dou
             else relax(acc, cell(x, s + 1, s + 1, l), x->abar[s], tf + x->tb[s], need, w);
         } else {
             const double *p = cell(x, s + 1, t, l);
-            const uint32_t need = x->need_float[(size_t)s * (x->n + 1) + l], up = x->a[s - 1], down = x->a[s];
+            const uint32_t need = x->need_float[(size_t)s * (x->n + 1) + l], up = x->a[s - 1],
+                           down = x->a[s];
             for (uint32_t m = need; m < w; m++) {
                 const uint32_t to = m + up < down ? w : m + up - down;
                 const double v = to < w ? tf + p[to] : INFINITY;
                 if (v < acc[m]) acc[m] = v;
             }
         }
-        for (uint32_t next = t + 1; next <= l; next++) relax_sum(acc, g + (size_t)next * w, cell(x, s, t, next - 1), w);
+        for (uint32_t next = t + 1; next <= l; next++)
+            relax_sum(acc, g + (size_t)next * w, cell(x, s, t, next - 1), w);
     }
 }
 
@@ -105,22 +118,24 @@ static remat_status choose_slots(const rm_chain_problem *p, table *x)
         for (uint32_t l = 0; l <= x->n; l++) {
             const remat_stage *s = &c->stages[l];
             const int64_t sizes[] = {s->a, s->abar, s->delta, s->of, s->ob, s->keep};
-            for (size_t i = 0; i < RM_LEN(sizes); i++) x->unit = rm_common_divisor(x->unit, sizes[i]);
+            for (size_t i = 0; i < RM_LEN(sizes); i++)
+                x->unit = rm_common_divisor(x->unit, sizes[i]);
         }
         if (x->unit == 0) x->unit = 1;
         const int64_t slots = x->budget_bytes / x->unit;
         if (slots > p->ctx->options.max_slots)
             return rm_fail(p->ctx, REMAT_E_APPLIES,
-                           "to be exact rotor-float needs %" PRId64 " slots of %" PRId64 ", more than --max-slots %" PRId64
-                           ": use --slots 500",
+                           "to be exact rotor-float needs %" PRId64 " slots of %" PRId64
+                           ", more than --max-slots %" PRId64 ": use --slots 500",
                            slots, x->unit, p->ctx->options.max_slots);
         x->width = (uint32_t)slots + 1;
     }
     const double bytes = (double)x->n * (x->n + 1) * (x->n + 2) / 6 * x->width * sizeof *x->c;
     if (bytes > 8e9)
-        return rm_fail(p->ctx, REMAT_E_APPLIES,
-                       "rotor-float on %u stages with %u slots takes %.0f GB: use fewer --slots, or rotor", x->n - 1,
-                       x->width - 1, bytes / 1e9);
+        return rm_fail(
+            p->ctx, REMAT_E_APPLIES,
+            "rotor-float on %u stages with %u slots takes %.0f GB: use fewer --slots, or rotor",
+            x->n - 1, x->width - 1, bytes / 1e9);
     return REMAT_OK;
 }
 
@@ -143,15 +158,17 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
         x->a[l] = to_slots(x, c->stages[l].a);
         x->abar[l] = to_slots(x, c->stages[l].abar);
         x->tb[l] = (double)c->stages[l].tb;
-        if (l) x->before[l + 1] = x->before[l] + (double)c->stages[l].tf, kept[l] = kept[l - 1] + c->stages[l].keep;
+        if (l)
+            x->before[l + 1] = x->before[l] + (double)c->stages[l].tf,
+                          kept[l] = kept[l - 1] + c->stages[l].keep;
     }
     for (uint32_t l = 1; l <= n; l++)
         for (uint32_t s = 1; s <= l; s++) {
             int64_t widest = 0;
             x->need_all[(size_t)s * (n + 1) + l] = to_slots(x, needs.all[rm_rotor_at(x->n, s, l)]);
             for (uint32_t j = s; j <= l; j++) {
-                const int64_t run = c->stages[l].delta + c->stages[j].of + c->stages[j].a + (j > s ? c->stages[j - 1].a : 0) +
-                                    (l == n ? kept[j] : kept[l]);
+                const int64_t run = c->stages[l].delta + c->stages[j].of + c->stages[j].a +
+                                    (j > s ? c->stages[j - 1].a : 0) + (l == n ? kept[j] : kept[l]);
                 if (run > widest) widest = run;
                 x->need_forward[cell_at(s, j, l)] = to_slots(x, widest);
                 if (j == s) x->need_float[(size_t)s * (n + 1) + l] = to_slots(x, widest);
@@ -180,7 +197,8 @@ static double best_split(const table *x, const state *f, uint32_t *split, uint32
     for (uint32_t next = f->t + 1; next <= f->l; next++)
         for (uint32_t k = f->s + 1; k <= next; k++) {
             if (f->m < x->need_forward[cell_at(f->s, k - 1, f->l)]) continue;
-            const double v = x->before[k] - x->before[f->s] + value_at(x, k, next, f->l, f->m - x->a[k - 1]) +
+            const double v = x->before[k] - x->before[f->s] +
+                             value_at(x, k, next, f->l, f->m - x->a[k - 1]) +
                              value_at(x, f->s, f->t, next - 1, f->m);
             if (v < best) best = v, *split = k, *carry = next;
         }
@@ -204,20 +222,24 @@ static remat_status trace(remat_ctx *ctx, const table *x, int64_t m, rm_schedule
         const double kept = best_split(x, &f, &split, &carry);
         double other = INFINITY;
         if (f.s == f.t && f.m >= x->need_all[(size_t)f.s * (x->n + 1) + f.l])
-            other = tf + x->tb[f.s] + (f.s == f.l ? 0 : value_at(x, f.s + 1, f.s + 1, f.l, f.m - x->abar[f.s]));
+            other = tf + x->tb[f.s] +
+                    (f.s == f.l ? 0 : value_at(x, f.s + 1, f.s + 1, f.l, f.m - x->abar[f.s]));
         if (f.s < f.t && f.m >= x->need_float[(size_t)f.s * (x->n + 1) + f.l])
             other = tf + value_at(x, f.s + 1, f.t, f.l, f.m + x->a[f.s - 1] - (int64_t)x->a[f.s]);
         if (kept < other) {
-            for (uint32_t l = f.s; l < split; l++) TRY(rm_chain_step(ctx, out, l == f.s ? REMAT_F_CK : REMAT_F_NONE, l));
+            for (uint32_t l = f.s; l < split; l++)
+                TRY(rm_chain_step(ctx, out, l == f.s ? REMAT_F_CK : REMAT_F_NONE, l));
             stack[depth++] = (state){f.s, f.t, carry - 1, f.m, false};
             stack[depth++] = (state){split, carry, f.l, f.m - x->a[split - 1], false};
         } else if (f.s == f.t) {
             TRY(rm_chain_step(ctx, out, REMAT_F_ALL, f.s));
             stack[depth++] = (state){f.s, f.s, f.s, 0, true};
-            if (f.s < f.l) stack[depth++] = (state){f.s + 1, f.s + 1, f.l, f.m - x->abar[f.s], false};
+            if (f.s < f.l)
+                stack[depth++] = (state){f.s + 1, f.s + 1, f.l, f.m - x->abar[f.s], false};
         } else {
             TRY(rm_chain_step(ctx, out, REMAT_F_NONE, f.s));
-            stack[depth++] = (state){f.s + 1, f.t, f.l, f.m + x->a[f.s - 1] - (int64_t)x->a[f.s], false};
+            stack[depth++] =
+                (state){f.s + 1, f.t, f.l, f.m + x->a[f.s - 1] - (int64_t)x->a[f.s], false};
         }
     }
     return REMAT_OK;
@@ -253,9 +275,9 @@ static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *resu
     rm_schedule steps = {0};
     remat_status status = REMAT_OK;
     for (uint32_t i = 0; i < p->n_budgets && status == REMAT_OK; i++) {
-        const rm_uint128 slots =
-            x.unit ? (rm_uint128)(p->budgets[i] / x.unit)
-                   : (rm_uint128)p->budgets[i] * (x.width - 1) / (rm_uint128)(x.budget_bytes > 0 ? x.budget_bytes : 1);
+        const rm_uint128 slots = x.unit ? (rm_uint128)(p->budgets[i] / x.unit)
+                                        : (rm_uint128)p->budgets[i] * (x.width - 1) /
+                                              (rm_uint128)(x.budget_bytes > 0 ? x.budget_bytes : 1);
         const int64_t m = (int64_t)(slots < x.width ? slots : x.width - 1) - x.a[0];
         const bool found = value_at(&x, 1, 1, x.n, m) < INFINITY;
         results[i].infeasible = !found && x.unit && plain;
@@ -276,7 +298,13 @@ static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *resu
     return status == REMAT_OK ? rm_chain_offer_least(p, results) : status;
 }
 
-static remat_status float_graph(const rm_problem *p, rm_incumbent *best) { return rm_run_by_chain(p, best, &rm_rotor_float); }
+static remat_status float_graph(const rm_problem *p, rm_incumbent *best)
+{
+    return rm_run_by_chain(p, best, &rm_rotor_float);
+}
 
 const rm_planner rm_rotor_float = {
-    {"rotor-float", "best chain schedule with floating activations (Rotor, repaired)"}, INT64_MAX, float_graph, float_chain};
+    {"rotor-float", "best chain schedule with floating activations (Rotor, repaired)"},
+    INT64_MAX,
+    float_graph,
+    float_chain};

@@ -1,11 +1,15 @@
-/* checkmate.c: the optimal schedule in the graph's own order, by mixed integer programming (Checkmate, section 4).
+/* checkmate.c: the optimal schedule in the graph's own order, by mixed integer programming
+ * (Checkmate, section 4).
  *
- * What other strategies find is brought into Checkmate's form first: which storages are kept between which first runs, then the least
- * recomputation for that (optimal_r.c). The best that fits is the solver's start, and says which ops are too dear to run again at all. The
- * solver's solutions are offered as they come, so that a limit or Ctrl-C leaves the best of them; its lower limit is the bound, with scope
- * "checkmate": no schedule of its form is cheaper. (option checkmate_plain: the program as printed, and no help.)
+ * What other strategies find is brought into Checkmate's form first: which storages are kept
+ * between which first runs, then the least recomputation for that (optimal_r.c). The best that fits
+ * is the solver's start, and says which ops are too dear to run again at all. The solver's
+ * solutions are offered as they come, so that a limit or Ctrl-C leaves the best of them; its lower
+ * limit is the bound, with scope "checkmate": no schedule of its form is cheaper. (option
+ * checkmate_plain: the program as printed, and no help.)
  *
- * Cost: that of the solver; before it, O(seeds * ops * edges). Work is the solver's (backend_highs.c). */
+ * Cost: that of the solver; before it, O(seeds * ops * edges). Work is the solver's
+ * (backend_highs.c). */
 #include "plan/checkmate/checkmate_start.h"
 
 #include "plan/checkmate/checkmate_model.h"
@@ -23,7 +27,9 @@ typedef struct milp {
 static int64_t bound_cost(const milp *c, double objective)
 {
     const int64_t cost = rm_checkmate_cost(&c->program, objective);
-    return c->best->any && rm_fits(c->p, c->best->peak_bytes) && cost > c->best->cost ? c->best->cost : cost;
+    return c->best->any && rm_fits(c->p, c->best->peak_bytes) && cost > c->best->cost
+               ? c->best->cost
+               : cost;
 }
 
 /* fits: it is a schedule, and within the budget. */
@@ -51,10 +57,11 @@ static remat_status on_progress(void *user, const double *values, double bound)
     const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
     ctx->bound_cost = bound_cost(c, bound);
     const double gap = fits && c->best->cost > c->program.first_cost
-                           ? (double)(ctx->bound_cost - c->program.first_cost) / (double)(c->best->cost - c->program.first_cost)
+                           ? (double)(ctx->bound_cost - c->program.first_cost) /
+                                 (double)(c->best->cost - c->program.first_cost)
                            : 0;
-    rm_report(ctx, rm_checkmate_milp.entry.name, (int)(1000 * gap), fits ? c->best->cost : REMAT_ABSENT,
-              fits ? c->best->peak_bytes : REMAT_ABSENT);
+    rm_report(ctx, rm_checkmate_milp.entry.name, (int)(1000 * gap),
+              fits ? c->best->cost : REMAT_ABSENT, fits ? c->best->peak_bytes : REMAT_ABSENT);
     return REMAT_OK;
 }
 
@@ -88,17 +95,20 @@ static remat_status solve(milp *c, const rm_backend *backend)
         TRY(rm_checkmate_start(ctx, &c->program, &c->codes, start, &starts));
     }
     const double scale = c->program.cost_scale, whole = 0.5 * (double)c->program.cost_unit * scale;
-    const double allowed = (double)ctx->options.mip_gap * 1e-6 * (double)c->p->graph->total_cost * scale;
-    const rm_solve how = {.gap = fmax(allowed, fmax(1e-6, whole)), /* costs are whole: half a unit is none */
-                          .start = starts ? start : NULL,
-                          .threads = ctx->options.threads,
-                          .on_progress = on_progress,
-                          .user = c};
+    const double allowed =
+        (double)ctx->options.mip_gap * 1e-6 * (double)c->p->graph->total_cost * scale;
+    const rm_solve how = {
+        .gap = fmax(allowed, fmax(1e-6, whole)), /* costs are whole: half a unit is none */
+        .start = starts ? start : NULL,
+        .threads = ctx->options.threads,
+        .on_progress = on_progress,
+        .user = c};
     TRY(rm_solve_in_child(backend, ctx, &c->program.model, &how, &solved));
     return conclude(c, &solved, ctx->options.mip_gap == 0);
 }
 
-static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm, const rm_backend *backend, int64_t need_bytes)
+static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm,
+                         const rm_backend *backend, int64_t need_bytes)
 {
     milp *c = user;
     remat_ctx *ctx = p->ctx;
@@ -110,14 +120,15 @@ static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm, c
     if (ctx->stopped != REMAT_DONE) return REMAT_OK;
     const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
     const bool any_order = ctx->options.checkmate_order;
-    c->program =
-        (rm_checkmate){.nm = c->nm,
-                       .budget_bytes = c->p->budget_bytes,
-                       .splits = (uint32_t)ctx->options.checkmate_splits,
-                       .any_order = any_order,
-                       .plain = plain,
-                       .most_extra = fits && !plain && !any_order ? c->best->cost - c->p->graph->total_cost : INT64_MAX,
-                       .model.most_terms = rm_checkmate_entries(ctx)};
+    c->program = (rm_checkmate){.nm = c->nm,
+                                .budget_bytes = c->p->budget_bytes,
+                                .splits = (uint32_t)ctx->options.checkmate_splits,
+                                .any_order = any_order,
+                                .plain = plain,
+                                .most_extra = fits && !plain && !any_order
+                                                  ? c->best->cost - c->p->graph->total_cost
+                                                  : INT64_MAX,
+                                .model.most_terms = rm_checkmate_entries(ctx)};
     const remat_status status = solve(c, backend);
     rm_checkmate_free(ctx, &c->program);
     return status;
@@ -132,7 +143,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 }
 
 const rm_planner rm_checkmate_milp = {
-    .entry = {"checkmate",
-              "optimal in the graph's order by mixed integer programming (needs HiGHS); --time 3600 as in the paper"},
+    .entry = {"checkmate", "optimal in the graph's order by mixed integer programming (needs "
+                           "HiGHS); --time 3600 as in the paper"},
     .default_work = DEFAULT_WORK,
     .run = run};

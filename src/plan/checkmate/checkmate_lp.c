@@ -1,18 +1,28 @@
-/* checkmate_lp.c: rounding of the relaxed program: what is kept is rounded, what runs follows from it, and what does not fit is repaired.
+/* checkmate_lp.c: rounding of the relaxed program: what is kept is rounded, what runs follows from
+ * it, and what does not fit is repaired.
  *
- * The program of checkmate_model.c is solved without integers at (1 - eps) of the budget, eps = 0.1, then 0.2 and 0.3 if nothing fits. Its S is
- * rounded in many ways: at 1/2, at thresholds all over (0, 1), and RANDOM times at random, where S is the probability. For each, the least
- * recomputation (optimal_r.c); the cheapest that fits the true budget is kept. If none does, the one of lowest peak loses, where memory is
- * over the budget, the kept storage whose op costs least per byte, for the gap in question, until it fits or nothing is left to lose. The last
- * resort is auto's search in the graph's order, from the rounding of lowest peak.
- * Doubles only choose; what fits is measured. Cost: three linear programs at most, and O(ops * edges) for each rounding and each repair. */
+ * The program of checkmate_model.c is solved without integers at (1 - eps) of the budget, eps =
+ * 0.1, then 0.2 and 0.3 if nothing fits. Its S is rounded in many ways: at 1/2, at thresholds all
+ * over (0, 1), and RANDOM times at random, where S is the probability. For each, the least
+ * recomputation (optimal_r.c); the cheapest that fits the true budget is kept. If none does, the
+ * one of lowest peak loses, where memory is over the budget, the kept storage whose op costs least
+ * per byte, for the gap in question, until it fits or nothing is left to lose. The last resort is
+ * auto's search in the graph's order, from the rounding of lowest peak. Doubles only choose; what
+ * fits is measured. Cost: three linear programs at most, and O(ops * edges) for each rounding and
+ * each repair. */
 #include <string.h>
 
 #include "base/random.h"
 #include "plan/checkmate/checkmate_model.h"
 #include "plan/checkmate/checkmate_start.h"
 
-enum { RANDOM = 100, THRESHOLDS = 31, REPAIRS_PER_OP = 8, DEFAULT_WORK = 1000000, LAST_EDITS = 3000000 };
+enum {
+    RANDOM = 100,
+    THRESHOLDS = 31,
+    REPAIRS_PER_OP = 8,
+    DEFAULT_WORK = 1000000,
+    LAST_EDITS = 3000000
+};
 
 typedef struct rounding {
     const rm_problem *p;
@@ -58,7 +68,8 @@ static remat_status round_all(rounding *x)
 {
     remat_ctx *ctx = x->p->ctx;
     TRY(round_at(x, 0.5));
-    for (int i = 1; i <= THRESHOLDS && !rm_spend(ctx, 1); i++) TRY(round_at(x, (double)i / (THRESHOLDS + 1)));
+    for (int i = 1; i <= THRESHOLDS && !rm_spend(ctx, 1); i++)
+        TRY(round_at(x, (double)i / (THRESHOLDS + 1)));
     for (int i = 0; i < RANDOM && !rm_spend(ctx, 1); i++) TRY(round_at(x, 0));
     return REMAT_OK;
 }
@@ -80,7 +91,8 @@ static remat_status find_peak(rounding *x, uint32_t *turn, bool *fits)
     *fits = rm_fits(x->p, l.peak_bytes);
     uint32_t n_first = 0;
     for (uint32_t i = 0; i < l.peak_step && n_first + 1 < x->nm->n_ops; i++)
-        n_first += x->steps.items[i].kind == REMAT_RUN && x->steps.items[i].index == x->nm->op[n_first];
+        n_first +=
+            x->steps.items[i].kind == REMAT_RUN && x->steps.items[i].index == x->nm->op[n_first];
     *turn = n_first;
     return REMAT_OK;
 }
@@ -99,9 +111,11 @@ static uint32_t cheapest(const rounding *x, uint32_t turn)
     uint32_t found = REMAT_NONE;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         const uint32_t maker = nm->producer[s];
-        if (!rm_bit(&x->kept, turn, s) || nm->bytes[s] == 0 || nm->pinned[maker] || is_touched(nm, turn, s)) continue;
-        if (found == REMAT_NONE ||
-            (double)nm->cost[maker] * (double)nm->bytes[found] < (double)nm->cost[nm->producer[found]] * (double)nm->bytes[s])
+        if (!rm_bit(&x->kept, turn, s) || nm->bytes[s] == 0 || nm->pinned[maker] ||
+            is_touched(nm, turn, s))
+            continue;
+        if (found == REMAT_NONE || (double)nm->cost[maker] * (double)nm->bytes[found] <
+                                       (double)nm->cost[nm->producer[found]] * (double)nm->bytes[s])
             found = s;
     }
     return found;
@@ -109,7 +123,8 @@ static uint32_t cheapest(const rounding *x, uint32_t turn)
 
 static void lose(rounding *x, uint32_t turn, uint32_t store)
 {
-    for (uint32_t t = turn; t < x->nm->n_ops && rm_bit(&x->kept, t, store) && (t == turn || !is_touched(x->nm, t - 1, store));
+    for (uint32_t t = turn; t < x->nm->n_ops && rm_bit(&x->kept, t, store) &&
+                            (t == turn || !is_touched(x->nm, t - 1, store));
          t++)
         rm_bit_clear(&x->kept, t, store);
     for (uint32_t t = turn; t-- > 0 && rm_bit(&x->kept, t, store) && !is_touched(x->nm, t, store);)
@@ -150,7 +165,8 @@ static remat_status relax(rounding *x, const rm_backend *backend, int64_t budget
 {
     remat_ctx *ctx = x->p->ctx;
     rm_solved solved;
-    const rm_solve how = {.relax = true, .threads = ctx->options.threads, .on_progress = on_progress, .user = x};
+    const rm_solve how = {
+        .relax = true, .threads = ctx->options.threads, .on_progress = on_progress, .user = x};
     x->program = (rm_checkmate){.nm = x->nm,
                                 .budget_bytes = budget_bytes,
                                 .splits = 1,
@@ -170,7 +186,9 @@ static remat_status round_programs(rounding *x, const rm_backend *backend, int64
     remat_ctx *ctx = x->p->ctx;
     TRY(rm_bits_new(ctx, &x->kept, x->nm->n_ops, x->nm->n_stores));
     TRY(rm_bits_new(ctx, &x->lowest, x->nm->n_ops, x->nm->n_stores));
-    for (int percent = 90; percent >= 70 && !rm_fits(x->p, x->best->peak_bytes) && ctx->stopped == REMAT_DONE; percent -= 10) {
+    for (int percent = 90;
+         percent >= 70 && !rm_fits(x->p, x->best->peak_bytes) && ctx->stopped == REMAT_DONE;
+         percent -= 10) {
         const rm_mark mark = rm_scratch_mark(ctx);
         const int64_t budget = x->p->budget_bytes / 100 * percent;
         x->lowest_peak = INT64_MAX;
@@ -191,7 +209,8 @@ static remat_status last_resort(rounding *x)
 }
 
 /* A fifth of the time, if that is limited, is for the last resort. */
-static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm, const rm_backend *backend, int64_t need_bytes)
+static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm,
+                         const rm_backend *backend, int64_t need_bytes)
 {
     rounding *x = user;
     remat_ctx *ctx = p->ctx;
@@ -220,6 +239,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 }
 
 const rm_planner rm_checkmate_lp = {
-    .entry = {"checkmate-lp", "the relaxed program of checkmate, rounded and repaired (needs HiGHS)"},
+    .entry = {"checkmate-lp",
+              "the relaxed program of checkmate, rounded and repaired (needs HiGHS)"},
     .default_work = DEFAULT_WORK,
     .run = run};

@@ -1,23 +1,31 @@
-/* checkmate_model.c: the mixed integer program of Checkmate (8), in two forms with the same optimum.
+/* checkmate_model.c: the mixed integer program of Checkmate (8), in two forms with the same
+ * optimum.
  *
- * Turn t ends with the first run of op t, its frontier; in it every earlier op may run once more, in the graph's order. R_t_i: op i
- * runs in turn t; S_t_s: storage s is kept from turn t - 1. (splits = k: k turns for each op, the frontier is in the last. any_order: no
- * frontier, every op runs at least once somewhere.) Views are gone, one S for a storage, one R for an op; outputs are kept behind
- * the last turn; pinned ops run once.
+ * Turn t ends with the first run of op t, its frontier; in it every earlier op may run once more,
+ * in the graph's order. R_t_i: op i runs in turn t; S_t_s: storage s is kept from turn t - 1.
+ * (splits = k: k turns for each op, the frontier is in the last. any_order: no frontier, every op
+ * runs at least once somewhere.) Views are gone, one S for a storage, one R for an op; outputs are
+ * kept behind the last turn; pinned ops run once.
  *
- * As printed (plain): U_t_k memory at op k, FREE_t_s_k binary with (7b) and (7c), FREE_t_k_k dropped (4.6) where an op has one output.
+ * As printed (plain): U_t_k memory at op k, FREE_t_s_k binary with (7b) and (7c), FREE_t_k_k
+ * dropped (4.6) where an op has one output.
  *
- * Ours. The memory that s takes in turn t changes only where its readers stand. Let P_t_s_j say that s is there from its j-th reader in
- * the turn to the next, P_t_s_0 from its own place on, and let the last of them be S_t+1_s itself. Then
- *     P_j >= R of reader j + 1,  P_j >= P_j+1,  P_0 = R_t_p + S_t_s <= 1 for the op p that makes s (more than one output: P_0 <= R + S),
- * which implies (1b) and (1c), is tighter than (7), and needs no binary but R and S: given R, the least S and P are whole numbers. U follows by
- * differences. Why P_0 = R + S loses nothing: where p runs, what was kept of its outputs is of no use; who runs without being read or kept need
- * not run. Left out besides: R and S in turns behind the last one that can read s; re-runs that cost more than the best known
- * plan does in excess (most_extra), whose storages then have to be kept; U where the next one is no smaller. The memory at the frontier, where
- * nearly all plans are tight, is written as a knapsack of its own, sum of M_s S_t+1_s <= budget - what op t touches, for the sake of cover cuts.
+ * Ours. The memory that s takes in turn t changes only where its readers stand. Let P_t_s_j say
+ * that s is there from its j-th reader in the turn to the next, P_t_s_0 from its own place on, and
+ * let the last of them be S_t+1_s itself. Then P_j >= R of reader j + 1,  P_j >= P_j+1,  P_0 =
+ * R_t_p + S_t_s <= 1 for the op p that makes s (more than one output: P_0 <= R + S), which implies
+ * (1b) and (1c), is tighter than (7), and needs no binary but R and S: given R, the least S and P
+ * are whole numbers. U follows by differences. Why P_0 = R + S loses nothing: where p runs, what
+ * was kept of its outputs is of no use; who runs without being read or kept need not run. Left out
+ * besides: R and S in turns behind the last one that can read s; re-runs that cost more than the
+ * best known plan does in excess (most_extra), whose storages then have to be kept; U where the
+ * next one is no smaller. The memory at the frontier, where nearly all plans are tight, is written
+ * as a knapsack of its own, sum of M_s S_t+1_s <= budget - what op t touches, for the sake of cover
+ * cuts.
  *
- * Tokens (graph/normal.h) take no memory but go stale: who reads one, or keeps it, in a turn where its base is made again needs it made again.
- * Cost: O(turns * (storages + edges)) columns and rows. */
+ * Tokens (graph/normal.h) take no memory but go stale: who reads one, or keeps it, in a turn where
+ * its base is made again needs it made again. Cost: O(turns * (storages + edges)) columns and rows.
+ */
 #include "plan/checkmate/checkmate_model.h"
 
 #include <string.h>
@@ -34,9 +42,10 @@ typedef struct build {
     const rm_normal *nm;
     rm_model *m;
     double size_scale, cap;
-    uint32_t *first;        /* by op: the turn of its first run */
-    uint32_t *op_last;      /* by op: the last turn in which it may run */
-    uint32_t *read_last;    /* by storage: the last turn in which somebody may read it; n_turns: an output */
+    uint32_t *first;   /* by op: the turn of its first run */
+    uint32_t *op_last; /* by op: the last turn in which it may run */
+    uint32_t *
+        read_last; /* by storage: the last turn in which somebody may read it; n_turns: an output */
     uint32_t *must_last;    /* by storage: it is read at the frontier of that turn */
     uint8_t *again;         /* by op: it may run again */
     uint32_t *left;         /* by storage: readers still to come in the turn at hand */
@@ -45,10 +54,22 @@ typedef struct build {
     RM_VEC(rm_term) memory; /* since the last U */
 } build;
 
-static uint32_t n_outputs(const rm_normal *nm, uint32_t op) { return nm->out_begin[op + 1] - nm->out_begin[op]; }
-static uint32_t run_at(const build *b, uint32_t turn, uint32_t op) { return b->x->run[(size_t)turn * b->nm->n_ops + op]; }
-static uint32_t kept_at(const build *b, uint32_t turn, uint32_t s) { return b->x->kept[(size_t)turn * b->nm->n_stores + s]; }
-static double bytes_of(const build *b, uint32_t s) { return (double)b->nm->bytes[s] * b->size_scale; }
+static uint32_t n_outputs(const rm_normal *nm, uint32_t op)
+{
+    return nm->out_begin[op + 1] - nm->out_begin[op];
+}
+static uint32_t run_at(const build *b, uint32_t turn, uint32_t op)
+{
+    return b->x->run[(size_t)turn * b->nm->n_ops + op];
+}
+static uint32_t kept_at(const build *b, uint32_t turn, uint32_t s)
+{
+    return b->x->kept[(size_t)turn * b->nm->n_stores + s];
+}
+static double bytes_of(const build *b, uint32_t s)
+{
+    return (double)b->nm->bytes[s] * b->size_scale;
+}
 
 /* The op whose first run ends the turn, or REMAT_NONE. */
 static uint32_t frontier_of(const rm_checkmate *x, uint32_t turn)
@@ -72,7 +93,8 @@ static void set_scales(build *b)
     for (uint32_t s = 0; s < nm->n_stores; s++) unit = rm_common_divisor(unit, nm->bytes[s]);
     for (uint32_t op = 0; op < nm->n_ops; op++) {
         unit = rm_common_divisor(unit, nm->workspace[op]);
-        if (b->again[op] || x->any_order) cost_unit = rm_common_divisor(cost_unit, nm->cost[op]), total += nm->cost[op];
+        if (b->again[op] || x->any_order)
+            cost_unit = rm_common_divisor(cost_unit, nm->cost[op]), total += nm->cost[op];
     }
     if (unit == 0) unit = 1;
     if (cost_unit == 0) cost_unit = 1;
@@ -122,7 +144,9 @@ static void find_lives(build *b)
             if (b->read_last[s] > last) last = b->read_last[s];
         }
         if (last >= x->n_turns) last = x->n_turns - 1;
-        b->op_last[op] = x->any_order || (x->plain && !nm->pinned[op]) ? x->n_turns - 1 : b->again[op] ? last : b->first[op];
+        b->op_last[op] = x->any_order || (x->plain && !nm->pinned[op]) ? x->n_turns - 1
+                         : b->again[op]                                ? last
+                                                                       : b->first[op];
     }
     for (uint32_t s = 0; s < nm->n_stores && x->any_order; s++)
         if (!nm->is_output[s]) b->read_last[s] = x->n_turns - 1;
@@ -137,7 +161,8 @@ static remat_status add_columns(build *b)
             uint32_t *at = t < x->n_turns ? &x->run[(size_t)t * nm->n_ops + op] : NULL;
             const bool is_first = t < x->n_turns && frontier_of(x, t) == op;
             if (at) *at = REMAT_NONE;
-            if (!at || (!is_first && !x->any_order && (t <= b->first[op] || t > b->op_last[op]))) continue;
+            if (!at || (!is_first && !x->any_order && (t <= b->first[op] || t > b->op_last[op])))
+                continue;
             const rm_column c = {.cost = is_first ? 0 : (double)nm->cost[op] * x->cost_scale,
                                  .lower = is_first,
                                  .upper = 1,
@@ -150,8 +175,10 @@ static remat_status add_columns(build *b)
             const uint32_t maker = nm->producer[s];
             *at = REMAT_NONE;
             if (t == 0 || t > b->read_last[s] || (!x->any_order && t <= b->first[maker])) continue;
-            const bool must = t == x->n_turns || (!x->any_order && !x->plain && !b->again[maker] && t <= b->must_last[s]);
-            const rm_column c = {.lower = must, .upper = 1, .integer = true, .name = {'S', {t, s}, 2}};
+            const bool must = t == x->n_turns || (!x->any_order && !x->plain && !b->again[maker] &&
+                                                  t <= b->must_last[s]);
+            const rm_column c = {
+                .lower = must, .upper = 1, .integer = true, .name = {'S', {t, s}, 2}};
             TRY(rm_model_column(b->ctx, b->m, &c, at));
         }
     }
@@ -160,8 +187,14 @@ static remat_status add_columns(build *b)
 
 /* ---- rows: terms, then their limits ---- */
 
-static remat_status term(build *b, uint32_t column, double value) { return rm_model_term(b->ctx, b->m, column, value); }
-static remat_status row(build *b, double lower, double upper) { return rm_model_row(b->ctx, b->m, lower, upper); }
+static remat_status term(build *b, uint32_t column, double value)
+{
+    return rm_model_term(b->ctx, b->m, column, value);
+}
+static remat_status row(build *b, double lower, double upper)
+{
+    return rm_model_row(b->ctx, b->m, lower, upper);
+}
 
 static remat_status add(build *b, presence p, double value)
 {
@@ -216,10 +249,12 @@ static remat_status token_rows(build *b, uint32_t turn)
     const rm_normal *nm = b->nm;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         if (nm->base[s] == REMAT_NONE || nm->producer[nm->base[s]] == nm->producer[s]) continue;
-        const uint32_t base = run_at(b, turn, nm->producer[nm->base[s]]), own = run_at(b, turn, nm->producer[s]);
+        const uint32_t base = run_at(b, turn, nm->producer[nm->base[s]]),
+                       own = run_at(b, turn, nm->producer[s]);
         if (base == REMAT_NONE) continue;
         for (uint32_t k = nm->reader_begin[s]; k <= nm->reader_begin[s + 1]; k++) {
-            const uint32_t who = k < nm->reader_begin[s + 1] ? run_at(b, turn, nm->readers[k]) : kept_at(b, turn + 1, s);
+            const uint32_t who = k < nm->reader_begin[s + 1] ? run_at(b, turn, nm->readers[k])
+                                                             : kept_at(b, turn + 1, s);
             if (who == REMAT_NONE) continue;
             TRY(term(b, who, 1));
             TRY(term(b, base, 1));
@@ -232,7 +267,8 @@ static remat_status token_rows(build *b, uint32_t turn)
 
 /* ---- ours ---- */
 
-static remat_status new_presence(build *b, uint32_t turn, uint32_t s, uint32_t reader, presence *out)
+static remat_status new_presence(build *b, uint32_t turn, uint32_t s, uint32_t reader,
+                                 presence *out)
 {
     const rm_column c = {.upper = 1, .name = {'P', {turn, s, reader}, 3}};
     out->b = REMAT_NONE;
@@ -247,7 +283,8 @@ static remat_status close_memory(build *b, uint32_t turn, uint32_t op, uint32_t 
     TRY(rm_model_column(b->ctx, b->m, &c, &u));
     TRY(term(b, u, 1));
     TRY(term(b, *last, -1));
-    for (size_t i = 0; i < b->memory.n; i++) TRY(term(b, b->memory.items[i].column, -b->memory.items[i].value));
+    for (size_t i = 0; i < b->memory.n; i++)
+        TRY(term(b, b->memory.items[i].column, -b->memory.items[i].value));
     const rm_sum_of sum = {u, (uint32_t)b->m->rows.n};
     TRY(RM_PUSH(b->ctx, b->x->sums, sum));
     TRY(row(b, 0, 0));
@@ -301,12 +338,14 @@ static remat_status change(build *b, uint32_t s, presence to)
     return REMAT_OK;
 }
 
-/* Behind op: an output that nobody reads in this turn, or one of several, which may go while others stay. */
+/* Behind op: an output that nobody reads in this turn, or one of several, which may go while others
+ * stay. */
 static remat_status leave_output(build *b, uint32_t turn, uint32_t op, uint32_t s)
 {
     const presence here = b->now[s], old = {here.b, REMAT_NONE};
     if (frontier_of(b->x, turn) == op) return REMAT_OK;
-    if (n_outputs(b->nm, op) == 1) return b->left[s] > 0 ? REMAT_OK : pass_on(b, turn, s, here, !b->x->any_order);
+    if (n_outputs(b->nm, op) == 1)
+        return b->left[s] > 0 ? REMAT_OK : pass_on(b, turn, s, here, !b->x->any_order);
     presence after = {kept_at(b, turn + 1, s), REMAT_NONE};
     if (b->left[s] > 0) TRY(new_presence(b, turn, s, op, &after));
     TRY(at_most(b, after, here));
@@ -320,7 +359,8 @@ static remat_status leave_input(build *b, uint32_t turn, uint32_t op, uint32_t s
     presence next = {kept_at(b, turn + 1, s), REMAT_NONE};
     if (--b->left[s] > 0) TRY(new_presence(b, turn, s, op, &next));
     TRY(at_most(b, next, here));
-    if (here.b == REMAT_NONE && here.a != REMAT_NONE && b->m->columns.items[here.a].name.letter == 'P') {
+    if (here.b == REMAT_NONE && here.a != REMAT_NONE &&
+        b->m->columns.items[here.a].name.letter == 'P') {
         const rm_larger_of larger = {here.a, run_at(b, turn, op), next.a};
         TRY(RM_PUSH(b->ctx, b->x->larger, larger));
     }
@@ -343,12 +383,16 @@ static remat_status step_rows(build *b, uint32_t turn, uint32_t op, bool is_last
 {
     const rm_normal *nm = b->nm;
     const presence self = {run_at(b, turn, op), REMAT_NONE};
-    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(at_most(b, self, b->now[nm->in[k]]));
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(make_output(b, turn, op, nm->out[k]));
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        TRY(at_most(b, self, b->now[nm->in[k]]));
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        TRY(make_output(b, turn, op, nm->out[k]));
     if (frontier_of(b->x, turn) == op) TRY(frontier_row(b, turn, op));
     else if (is_last || may_free(b, op)) TRY(close_memory(b, turn, op, last_u));
-    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(leave_input(b, turn, op, nm->in[k]));
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(leave_output(b, turn, op, nm->out[k]));
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        TRY(leave_input(b, turn, op, nm->in[k]));
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        TRY(leave_output(b, turn, op, nm->out[k]));
     return REMAT_OK;
 }
 
@@ -367,7 +411,8 @@ static remat_status turn_rows(build *b, uint32_t turn)
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         b->now[s] = (presence){kept_at(b, turn, s), REMAT_NONE};
         TRY(in_memory(b, b->now[s].a, bytes_of(b, s)));
-        if (b->now[s].a != REMAT_NONE && b->left[s] == 0 && run_at(b, turn, nm->producer[s]) == REMAT_NONE)
+        if (b->now[s].a != REMAT_NONE && b->left[s] == 0 &&
+            run_at(b, turn, nm->producer[s]) == REMAT_NONE)
             TRY(pass_on(b, turn, s, b->now[s], true));
     }
     for (uint32_t op = 0; op < limit; op++)
@@ -377,7 +422,8 @@ static remat_status turn_rows(build *b, uint32_t turn)
 
 /* ---- as printed ---- */
 
-/* FREE_t_s_k of (5) to (7), where nobody else frees: s is an input of op k, or one of its several outputs. */
+/* FREE_t_s_k of (5) to (7), where nobody else frees: s is an input of op k, or one of its several
+ * outputs. */
 static remat_status free_rows(build *b, uint32_t turn, uint32_t op, uint32_t s)
 {
     const rm_normal *nm = b->nm;
@@ -415,13 +461,17 @@ static remat_status plain_turn_rows(build *b, uint32_t turn)
     for (uint32_t op = 0; op < op_limit(b->x, turn); op++) {
         const presence self = {run_at(b, turn, op), REMAT_NONE};
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) { /* (1b) */
-            const presence here = {run_at(b, turn, nm->producer[nm->in[k]]), kept_at(b, turn, nm->in[k])};
+            const presence here = {run_at(b, turn, nm->producer[nm->in[k]]),
+                                   kept_at(b, turn, nm->in[k])};
             TRY(at_most(b, self, here));
         }
-        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(in_memory(b, self.a, bytes_of(b, nm->out[k])));
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+            TRY(in_memory(b, self.a, bytes_of(b, nm->out[k])));
         TRY(close_memory(b, turn, op, &last_u));
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) TRY(free_rows(b, turn, op, nm->in[k]));
-        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1] && n_outputs(nm, op) > 1; k++)
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            TRY(free_rows(b, turn, op, nm->in[k]));
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1] && n_outputs(nm, op) > 1;
+             k++)
             TRY(free_rows(b, turn, op, nm->out[k]));
     }
     return token_rows(b, turn);
@@ -445,21 +495,25 @@ static remat_status build_model(build *b)
     set_scales(b);
     TRY(add_columns(b));
     if (x->any_order) TRY(any_order_rows(b));
-    for (uint32_t turn = 0; turn < x->n_turns; turn++) TRY(x->plain ? plain_turn_rows(b, turn) : turn_rows(b, turn));
+    for (uint32_t turn = 0; turn < x->n_turns; turn++)
+        TRY(x->plain ? plain_turn_rows(b, turn) : turn_rows(b, turn));
     return REMAT_OK;
 }
 
 size_t rm_checkmate_entries(const remat_ctx *ctx)
 {
     const int64_t most = ctx->options.checkmate_entries;
-    return (size_t)(ctx->options.time_ms || ctx->options.work || most < UNLIMITED_ENTRIES ? most : UNLIMITED_ENTRIES);
+    return (size_t)(ctx->options.time_ms || ctx->options.work || most < UNLIMITED_ENTRIES
+                        ? most
+                        : UNLIMITED_ENTRIES);
 }
 
 remat_status rm_checkmate_build(remat_ctx *ctx, rm_checkmate *x)
 {
     build b = {.ctx = ctx, .x = x, .nm = x->nm, .m = &x->model};
     const uint64_t n_turns = (uint64_t)x->nm->n_ops * x->splits;
-    if (n_turns * ((uint64_t)x->nm->n_ops + x->nm->n_stores) / 2 > rm_model_most_terms(&x->model)) /* not even tables for it */
+    if (n_turns * ((uint64_t)x->nm->n_ops + x->nm->n_stores) / 2 >
+        rm_model_most_terms(&x->model)) /* not even tables for it */
         return rm_model_too_large(ctx, &x->model);
     x->n_turns = (uint32_t)n_turns;
     TRY(RM_SCRATCH(ctx, x->run, n_turns * x->nm->n_ops));
@@ -480,7 +534,8 @@ void rm_checkmate_free(remat_ctx *ctx, rm_checkmate *x)
 
 /* ---- solutions ---- */
 
-remat_status rm_checkmate_codes(remat_ctx *ctx, const rm_checkmate *x, const double *values, rm_codes *out)
+remat_status rm_checkmate_codes(remat_ctx *ctx, const rm_checkmate *x, const double *values,
+                                rm_codes *out)
 {
     out->n = 0;
     for (uint32_t turn = 0; turn < x->n_turns; turn++)
@@ -493,21 +548,25 @@ remat_status rm_checkmate_codes(remat_ctx *ctx, const rm_checkmate *x, const dou
 
 static void derive(const rm_checkmate *x, double *values)
 {
-    for (size_t i = x->larger.n; i-- > 0;) { /* later ones first: they do not depend on earlier ones */
+    for (size_t i = x->larger.n;
+         i-- > 0;) { /* later ones first: they do not depend on earlier ones */
         const rm_larger_of *l = &x->larger.items[i];
-        const double a = l->a == REMAT_NONE ? 0 : values[l->a], b = l->b == REMAT_NONE ? 0 : values[l->b];
+        const double a = l->a == REMAT_NONE ? 0 : values[l->a],
+                     b = l->b == REMAT_NONE ? 0 : values[l->b];
         values[l->column] = a > b ? a : b;
     }
     for (size_t i = 0; i < x->sums.n; i++) {
         const rm_sum_of *s = &x->sums.items[i];
         double sum = 0;
-        for (int32_t k = x->model.row_begin.items[s->row] + 1; k < x->model.row_begin.items[s->row + 1]; k++)
+        for (int32_t k = x->model.row_begin.items[s->row] + 1;
+             k < x->model.row_begin.items[s->row + 1]; k++)
             sum += x->model.terms.items[k].value * values[x->model.terms.items[k].column];
         values[s->column] = -sum;
     }
 }
 
-remat_status rm_checkmate_start(remat_ctx *ctx, const rm_checkmate *x, const rm_codes *codes, double *values, bool *fits)
+remat_status rm_checkmate_start(remat_ctx *ctx, const rm_checkmate *x, const rm_codes *codes,
+                                double *values, bool *fits)
 {
     const rm_normal *nm = x->nm;
     rm_bits retained;
@@ -518,7 +577,8 @@ remat_status rm_checkmate_start(remat_ctx *ctx, const rm_checkmate *x, const rm_
     if (x->plain) return REMAT_OK; /* U and FREE are not derived */
     memset(values, 0, x->model.columns.n * sizeof *values);
     for (size_t i = 0; i < codes->n; i++) {
-        const uint32_t turn = (group < nm->n_ops ? group : nm->n_ops - 1) * x->splits + x->splits - 1;
+        const uint32_t turn =
+            (group < nm->n_ops ? group : nm->n_ops - 1) * x->splits + x->splits - 1;
         const uint32_t column = x->run[(size_t)turn * nm->n_ops + codes->items[i]];
         all = all && column != REMAT_NONE;
         if (column != REMAT_NONE) values[column] = 1;
@@ -528,7 +588,8 @@ remat_status rm_checkmate_start(remat_ctx *ctx, const rm_checkmate *x, const rm_
     for (uint32_t turn = 1; turn <= x->n_turns && status == REMAT_OK; turn++)
         for (uint32_t s = 0; s < nm->n_stores; s++) {
             const uint32_t column = x->kept[(size_t)turn * nm->n_stores + s];
-            const bool kept = turn == x->n_turns ? nm->is_output[s] : rm_bit(&retained, turn / x->splits, s);
+            const bool kept =
+                turn == x->n_turns ? nm->is_output[s] : rm_bit(&retained, turn / x->splits, s);
             if (column != REMAT_NONE && kept) values[column] = 1;
         }
     if (status == REMAT_OK) {

@@ -1,4 +1,5 @@
-/* checkmate_model.h: Checkmate's program (8) over the normal graph, as it stands in the paper and as we would have it. */
+/* checkmate_model.h: Checkmate's program (8) over the normal graph, as it stands in the paper and
+ * as we would have it. */
 #ifndef RM_CHECKMATE_MODEL_H
 #define RM_CHECKMATE_MODEL_H
 
@@ -21,12 +22,14 @@ typedef struct rm_checkmate {
     uint32_t splits;    /* turns for each op (4.10) */
     bool any_order;     /* no frontier: every op runs somewhere (4.3) */
     bool plain;         /* nothing presolved: R, S, U and FREE as printed */
-    int64_t most_extra; /* what re-runs may cost together, if something as good is known; INT64_MAX: not known */
+    int64_t most_extra; /* what re-runs may cost together, if something as good is known; INT64_MAX:
+                           not known */
     /* made by rm_checkmate_build: */
     rm_model model;
     uint32_t n_turns;
     uint32_t *run;  /* by turn, by op: its column, or REMAT_NONE: does not run there */
-    uint32_t *kept; /* by turn, by storage: kept from the turn before, its column, or REMAT_NONE: is not; n_turns + 1 rows */
+    uint32_t *kept; /* by turn, by storage: kept from the turn before, its column, or REMAT_NONE: is
+                       not; n_turns + 1 rows */
     double cost_scale;  /* objective = cost of re-runs * cost_scale (any_order: of all runs) */
     int64_t cost_unit;  /* divides every cost of a re-run */
     int64_t first_cost; /* of first runs, which is not part of the objective */
@@ -34,14 +37,19 @@ typedef struct rm_checkmate {
     RM_VEC(rm_sum_of) sums;
 } rm_checkmate;
 
-/* The most entries that a program may have: few, unless the caller has said how long it may take. */
+/* The most entries that a program may have: few, unless the caller has said how long it may take.
+ */
 size_t rm_checkmate_entries(const remat_ctx *ctx);
-remat_status rm_checkmate_build(remat_ctx *ctx, rm_checkmate *x); /* tables in scratch, the rest by _free */
+remat_status rm_checkmate_build(remat_ctx *ctx,
+                                rm_checkmate *x); /* tables in scratch, the rest by _free */
 void rm_checkmate_free(remat_ctx *ctx, rm_checkmate *x);
 /* The order that a solution means: its runs, turn by turn. */
-remat_status rm_checkmate_codes(remat_ctx *ctx, const rm_checkmate *x, const double *values, rm_codes *out);
-/* A solution from an order as rm_optimal_r makes it; false: the program has none like it. `values` by column. */
-remat_status rm_checkmate_start(remat_ctx *ctx, const rm_checkmate *x, const rm_codes *codes, double *values, bool *fits);
+remat_status rm_checkmate_codes(remat_ctx *ctx, const rm_checkmate *x, const double *values,
+                                rm_codes *out);
+/* A solution from an order as rm_optimal_r makes it; false: the program has none like it. `values`
+ * by column. */
+remat_status rm_checkmate_start(remat_ctx *ctx, const rm_checkmate *x, const rm_codes *codes,
+                                double *values, bool *fits);
 /* What a lower limit on the objective says of whole costs. */
 int64_t rm_checkmate_cost(const rm_checkmate *x, double objective);
 

@@ -1,8 +1,9 @@
 /* checkmate_start.c: schedules of Checkmate's form from those of others.
  *
- * An order that runs its ops first in the graph's order says which storages it keeps from one first run to the next (optimal_r.c). Of any other
- * order, the gaps are taken: a storage that lived from one of its uses to the next, in the graph's order, is kept between the two.
- * Either way the least recomputation for that follows, and whether it fits is measured, not assumed. */
+ * An order that runs its ops first in the graph's order says which storages it keeps from one first
+ * run to the next (optimal_r.c). Of any other order, the gaps are taken: a storage that lived from
+ * one of its uses to the next, in the graph's order, is kept between the two. Either way the least
+ * recomputation for that follows, and whether it fits is measured, not assumed. */
 #include "plan/checkmate/checkmate_start.h"
 
 #include "plan/search/anneal.h"
@@ -21,11 +22,14 @@ static bool is_in_order(const rm_normal *nm, const rm_codes *codes)
     return true;
 }
 
-/* Between two uses in the graph's order, at each of which the op runs first: no run of the maker lies between them in `codes`. */
-static remat_status gaps_kept(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes, rm_bits *out)
+/* Between two uses in the graph's order, at each of which the op runs first: no run of the maker
+ * lies between them in `codes`. */
+static remat_status gaps_kept(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
+                              rm_bits *out)
 {
     uint32_t *first, *made; /* by op: the step of its first run; by storage: how often up to that */
-    uint32_t *at_use;       /* by place in `in`: how often the storage had been made when that op ran first */
+    uint32_t
+        *at_use; /* by place in `in`: how often the storage had been made when that op ran first */
     TRY(rm_bits_new(ctx, out, nm->n_ops, nm->n_stores));
     TRY(RM_SCRATCH(ctx, first, nm->n_ops));
     TRY(RM_SCRATCH(ctx, made, nm->n_stores));
@@ -33,7 +37,8 @@ static remat_status gaps_kept(remat_ctx *ctx, const rm_normal *nm, const rm_code
     for (size_t i = 0; i < codes->n; i++) {
         const rm_code op = codes->items[i];
         if (rm_is_fetch(nm, op)) continue;
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && !first[op]; k++) at_use[k] = made[nm->in[k]];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && !first[op]; k++)
+            at_use[k] = made[nm->in[k]];
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) made[nm->out[k]]++;
         if (!first[op]) first[op] = (uint32_t)i + 1;
     }
@@ -54,8 +59,8 @@ static remat_status gaps_kept(remat_ctx *ctx, const rm_normal *nm, const rm_code
     return REMAT_OK;
 }
 
-static remat_status offer_in_turns(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_codes *in_turns,
-                                 rm_incumbent *best)
+static remat_status offer_in_turns(const rm_problem *p, const rm_normal *nm, const rm_codes *codes,
+                                   rm_codes *in_turns, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     rm_bits retained;
@@ -66,7 +71,8 @@ static remat_status offer_in_turns(const rm_problem *p, const rm_normal *nm, con
     return rm_offer_codes(p, nm, in_turns, best);
 }
 
-remat_status rm_offer_in_turns(const rm_problem *p, const rm_normal *nm, const rm_codes *codes, rm_incumbent *best)
+remat_status rm_offer_in_turns(const rm_problem *p, const rm_normal *nm, const rm_codes *codes,
+                               rm_incumbent *best)
 {
     const rm_mark mark = rm_scratch_mark(p->ctx);
     rm_codes in_turns = {0};
@@ -76,18 +82,23 @@ remat_status rm_offer_in_turns(const rm_problem *p, const rm_normal *nm, const r
     return status;
 }
 
-static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_codes *codes, rm_incumbent *best)
+static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_codes *codes,
+                               rm_incumbent *best)
 {
     for (int i = 0; i < 2 * RM_ROUNDING_BUDGETS && p->budget_bytes >= 0; i++) {
         const unsigned rules = i < RM_ROUNDING_BUDGETS ? 0 : RM_BOUND_RULES;
-        if (rules && rm_is_late(p->ctx)) break; /* without them it goes on: a plan there is, whatever the time */
-        TRY(rm_round_order_bound(p->ctx, nm, rm_rounding_budget(p->budget_bytes, i % RM_ROUNDING_BUDGETS), rules, NULL, codes));
+        if (rules && rm_is_late(p->ctx))
+            break; /* without them it goes on: a plan there is, whatever the time */
+        TRY(rm_round_order_bound(p->ctx, nm,
+                                 rm_rounding_budget(p->budget_bytes, i % RM_ROUNDING_BUDGETS),
+                                 rules, NULL, codes));
         TRY(rm_offer_in_turns(p, nm, codes, best));
     }
     return REMAT_OK;
 }
 
-/* The same graph, whose ops cannot run first in any other order: each reads 0 bytes that the one before it makes. Op indices are the same. */
+/* The same graph, whose ops cannot run first in any other order: each reads 0 bytes that the one
+ * before it makes. Op indices are the same. */
 static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out)
 {
     const uint32_t n = nm->n_ops, n_stores = nm->n_stores + n;
@@ -109,8 +120,10 @@ static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out
     }
     for (uint32_t op = 0; op < n; op++) {
         uint32_t n_in = out->in_begin[op], n_out = out->out_begin[op];
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) out->in[n_in++] = nm->in[k];
-        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) out->out[n_out++] = nm->out[k];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            out->in[n_in++] = nm->in[k];
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+            out->out[n_out++] = nm->out[k];
         if (op > 0) out->in[n_in++] = nm->n_stores + op - 1;
         out->out[n_out++] = nm->n_stores + op;
         out->base[nm->n_stores + op] = REMAT_NONE;
@@ -121,7 +134,8 @@ static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out
 }
 
 /* auto's search. Its work is in units of its own. */
-static remat_status anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, rm_codes *found)
+static remat_status anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed,
+                                    int64_t edits, rm_codes *found)
 {
     remat_ctx *ctx = p->ctx;
     rm_normal ordered;
@@ -129,21 +143,23 @@ static remat_status anneal_in_order(const rm_problem *p, const rm_normal *nm, co
     TRY(in_order(ctx, nm, &ordered));
     ctx->work = 0;
     ctx->work_limit = edits;
-    if (deadline_ns != INT64_MAX) ctx->deadline_ns = deadline_ns - (deadline_ns - rm_clock_ns()) / 2;
+    if (deadline_ns != INT64_MAX)
+        ctx->deadline_ns = deadline_ns - (deadline_ns - rm_clock_ns()) / 2;
     const remat_status status = rm_anneal(p, &ordered, seed, found);
     ctx->work = work, ctx->work_limit = limit, ctx->deadline_ns = deadline_ns;
     if (ctx->stopped != REMAT_SIGNAL) ctx->stopped = REMAT_DONE;
     return status;
 }
 
-remat_status rm_anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, int64_t edits, bool in_turns,
-                               rm_incumbent *best)
+remat_status rm_anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed,
+                                int64_t edits, bool in_turns, rm_incumbent *best)
 {
     const rm_mark mark = rm_scratch_mark(p->ctx);
     rm_codes found = {0};
     remat_status status = anneal_in_order(p, nm, seed, edits, &found);
     if (status == REMAT_OK) status = rm_offer_in_turns(p, nm, &found, best);
-    if (status == REMAT_OK && found.n && !in_turns && !rm_fits(p, best->peak_bytes)) status = rm_offer_codes(p, nm, &found, best);
+    if (status == REMAT_OK && found.n && !in_turns && !rm_fits(p, best->peak_bytes))
+        status = rm_offer_codes(p, nm, &found, best);
     RM_VEC_FREE(&p->ctx->heap, found);
     rm_scratch_release(p->ctx, mark);
     return status;
@@ -155,18 +171,22 @@ remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incu
     const rm_mark mark = rm_scratch_mark(p->ctx);
     const int64_t edits = EDITS * (int64_t)nm->n_ops * nm->n_ops;
     remat_status status = round_flow(p, nm, &codes, best);
-    for (int64_t tries = 1; tries <= 8 && status == REMAT_OK && p->budget_bytes >= 0 && !rm_spend(p->ctx, 0); tries *= 8) {
+    for (int64_t tries = 1;
+         tries <= 8 && status == REMAT_OK && p->budget_bytes >= 0 && !rm_spend(p->ctx, 0);
+         tries *= 8) {
         if (tries > 1 && rm_fits(p, best->peak_bytes)) break; /* longer where nothing fits yet */
         status = rm_codes_of_steps(p->ctx, nm, &best->steps, &codes);
         if (status == REMAT_OK)
-            status = rm_anneal_in_order(p, nm, &codes, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), true, best);
+            status = rm_anneal_in_order(
+                p, nm, &codes, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), true, best);
     }
     rm_scratch_release(p->ctx, mark);
     RM_VEC_FREE(&p->ctx->heap, codes);
     return status;
 }
 
-remat_status rm_checkmate_run(const rm_problem *p, rm_incumbent *best, rm_checkmate_plan *plan, void *user)
+remat_status rm_checkmate_run(const rm_problem *p, rm_incumbent *best, rm_checkmate_plan *plan,
+                              void *user)
 {
     remat_ctx *ctx = p->ctx;
     rm_need need;
@@ -174,11 +194,12 @@ remat_status rm_checkmate_run(const rm_problem *p, rm_incumbent *best, rm_checkm
     rm_backend backend;
     rm_problem at = *p;
     TRY(rm_backend_open(ctx, &backend));
-    remat_status status =
-        *backend.version ? rm_need_find(ctx, p->graph, &need) : backend.solve(&backend, ctx, NULL, NULL, NULL);
+    remat_status status = *backend.version ? rm_need_find(ctx, p->graph, &need)
+                                           : backend.solve(&backend, ctx, NULL, NULL, NULL);
     if (status == REMAT_OK) status = rm_keep_all.run(p, best);
     if (status == REMAT_OK) status = rm_normal_of(ctx, p->graph, &nm);
-    if (status == REMAT_OK && p->budget_bytes == REMAT_BUDGET_MIN) { /* the least that seeds find, then as a budget */
+    if (status == REMAT_OK &&
+        p->budget_bytes == REMAT_BUDGET_MIN) { /* the least that seeds find, then as a budget */
         status = rm_checkmate_seed(p, &nm, best);
         at.budget_bytes = best->peak_bytes;
     }

@@ -1,12 +1,16 @@
-/* optimal_r.c: the least recomputation for a given choice of what is retained, turn by turn (checkmate 5.1.1).
+/* optimal_r.c: the least recomputation for a given choice of what is retained, turn by turn
+ * (checkmate 5.1.1).
  *
- * From the last turn to the first, `wanted` holds the storages that later turns read out of memory. A turn runs its own op,
- * and from there down to op 0 every op that makes something wanted which is not retained into this turn; what such an op reads
- * is wanted too, and what it makes no longer is. What is still wanted at the turn's beginning is retained, so it is wanted
- * of the turn before. By induction each turn runs the fewest ops that any choice below `retained` allows.
- * A token is no longer good once the op of its base runs: then its op runs too, found by going over the row again.
+ * From the last turn to the first, `wanted` holds the storages that later turns read out of memory.
+ * A turn runs its own op, and from there down to op 0 every op that makes something wanted which is
+ * not retained into this turn; what such an op reads is wanted too, and what it makes no longer is.
+ * What is still wanted at the turn's beginning is retained, so it is wanted of the turn before. By
+ * induction each turn runs the fewest ops that any choice below `retained` allows. A token is no
+ * longer good once the op of its base runs: then its op runs too, found by going over the row
+ * again.
  *
- * Cost: O(edges) a turn, times the number of tokens that lose their base, which is nearly always none. */
+ * Cost: O(edges) a turn, times the number of tokens that lose their base, which is nearly always
+ * none. */
 #include "plan/checkmate/optimal_r.h"
 
 #include <string.h>
@@ -43,7 +47,8 @@ static bool run(backing *x, uint32_t turn, uint32_t op)
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) x->wanted[nm->out[k]] = 0;
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
         for (uint32_t j = nm->token_begin[nm->out[k]]; j < nm->token_begin[nm->out[k] + 1]; j++)
-            if (x->wanted[nm->tokens[j]] && !nm->pinned[nm->producer[nm->tokens[j]]]) x->stale[nm->tokens[j]] = lost = true;
+            if (x->wanted[nm->tokens[j]] && !nm->pinned[nm->producer[nm->tokens[j]]])
+                x->stale[nm->tokens[j]] = lost = true;
     for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) x->wanted[nm->in[k]] = 1;
     rm_bit_set(&x->runs, turn, op);
     return lost;
@@ -83,7 +88,8 @@ static remat_status emit(remat_ctx *ctx, const backing *x, rm_codes *out)
     return REMAT_OK;
 }
 
-remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *retained, rm_codes *out)
+remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *retained,
+                          rm_codes *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     backing x = {.nm = nm, .retained = retained};
@@ -96,9 +102,11 @@ remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *re
 
 /* ---- and back ---- */
 
-static remat_status find_retained(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n, rm_bits *retained)
+static remat_status find_retained(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes,
+                                  size_t n, rm_bits *retained)
 {
-    uint32_t *turns, *read_until; /* by step; by storage: the last turn that reads it out of memory, plus one */
+    uint32_t *turns,
+        *read_until; /* by step; by storage: the last turn that reads it out of memory, plus one */
     uint32_t turn = 0;
     TRY(RM_SCRATCH(ctx, turns, n));
     TRY(RM_SCRATCH(ctx, read_until, nm->n_stores));
@@ -109,10 +117,12 @@ static remat_status find_retained(remat_ctx *ctx, const rm_normal *nm, const rm_
     for (uint32_t s = 0; s < nm->n_stores; s++) read_until[s] = nm->is_output[s] ? nm->n_ops : 0;
     for (size_t i = n; i-- > 0;) {
         const rm_code op = codes[i];
-        const uint32_t at =
-            turns[i] < nm->n_ops ? turns[i] : nm->n_ops - 1; /* what runs behind the last turn is part of it */
+        const uint32_t at = turns[i] < nm->n_ops
+                                ? turns[i]
+                                : nm->n_ops - 1; /* what runs behind the last turn is part of it */
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
-            for (uint32_t t = at + 1; t < read_until[nm->out[k]]; t++) rm_bit_set(retained, t, nm->out[k]);
+            for (uint32_t t = at + 1; t < read_until[nm->out[k]]; t++)
+                rm_bit_set(retained, t, nm->out[k]);
             read_until[nm->out[k]] = 0;
         }
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
@@ -121,7 +131,8 @@ static remat_status find_retained(remat_ctx *ctx, const rm_normal *nm, const rm_
     return REMAT_OK;
 }
 
-remat_status rm_retained_of(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n, rm_bits *retained)
+remat_status rm_retained_of(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n,
+                            rm_bits *retained)
 {
     TRY(rm_bits_new(ctx, retained, nm->n_ops, nm->n_stores));
     const rm_mark mark = rm_scratch_mark(ctx);

@@ -5,13 +5,18 @@
 #include "base/bits.h"
 #include "graph/normal.h"
 
-/* Turn t ends with the first run of op t. `retained`, n_ops rows by storage: row t has what may be in memory from turn t - 1 to turn t; row 0 and
- * storages that no earlier turn can have made mean nothing, storages of pinned ops are always there. Sets `out` to the cheapest valid order in which op t's
- * turn reads what is retained and runs again whatever else it needs, or the next turn retains, each op once a turn and in the
- * graph's order. A storage that is retained for nobody is not. Outputs are there at the end. */
-remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *retained, rm_codes *out);
+/* Turn t ends with the first run of op t. `retained`, n_ops rows by storage: row t has what may be
+ * in memory from turn t - 1 to turn t; row 0 and storages that no earlier turn can have made mean
+ * nothing, storages of pinned ops are always there. Sets `out` to the cheapest valid order in which
+ * op t's turn reads what is retained and runs again whatever else it needs, or the next turn
+ * retains, each op once a turn and in the graph's order. A storage that is retained for nobody is
+ * not. Outputs are there at the end. */
+remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *retained,
+                          rm_codes *out);
 
-/* The other way: what an order, of first runs in the graph's order, keeps from turn to turn. `retained` is as above. */
-remat_status rm_retained_of(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n, rm_bits *retained);
+/* The other way: what an order, of first runs in the graph's order, keeps from turn to turn.
+ * `retained` is as above. */
+remat_status rm_retained_of(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes, size_t n,
+                            rm_bits *retained);
 
 #endif

@@ -1,19 +1,23 @@
 /* kernel_copies.c: recomputation between kernels (min-cut paper, section 3.7).
  *
- * Problem: kernel A makes values that kernel B reads, and an op between them keeps the two from being one kernel. Some of these values may be
- * cheaper to compute again inside B than to write and to read.
- * Method: for every touching pair of kernels (A, B), the minimum cut of Algorithms 1 and 2 (saved_cut.c) with the ops of A as V_f and those of B
- * outside. Saving a storage costs B's read of it, and A's write unless somebody else reads it too ("in V_m", says the paper), or it
- * is an output. Where the cut is cheaper than what B reads now, the ops of A behind the cut are copied into B.
+ * Problem: kernel A makes values that kernel B reads, and an op between them keeps the two from
+ * being one kernel. Some of these values may be cheaper to compute again inside B than to write and
+ * to read. Method: for every touching pair of kernels (A, B), the minimum cut of Algorithms 1 and 2
+ * (saved_cut.c) with the ops of A as V_f and those of B outside. Saving a storage costs B's read of
+ * it, and A's write unless somebody else reads it too ("in V_m", says the paper), or it is an
+ * output. Where the cut is cheaper than what B reads now, the ops of A behind the cut are copied
+ * into B.
  *   - Only what B's reads depend on inside A is looked at: a pair costs what its own ops cost.
  *   - An input of A that B reads anyway costs nothing (the paper would charge it again).
  *   - Pinned and random ops are not copied, nor reductions (section 3.4).
  *   - A storage that B also reads through a view from elsewhere stays where it is.
- * Rounds: within one, every B takes from one A, an A gives to many, and readers are counted on the way. Then the graph is written anew, with ops of
- * A that nobody reads any more left out and every op marked with its kernel (`kernel`: else a copy would join its original again), and the
- * traffic is counted again: a round that does not lower it is undone and ends the search. So the result never moves more than the start, and what is
- * said of it is what the counter says of the file that is written.
- * At most as many copies as the graph has ops: memory stays linear. Work is ops and arcs looked at. */
+ * Rounds: within one, every B takes from one A, an A gives to many, and readers are counted on the
+ * way. Then the graph is written anew, with ops of A that nobody reads any more left out and every
+ * op marked with its kernel (`kernel`: else a copy would join its original again), and the traffic
+ * is counted again: a round that does not lower it is undone and ends the search. So the result
+ * never moves more than the start, and what is said of it is what the counter says of the file that
+ * is written. At most as many copies as the graph has ops: memory stays linear. Work is ops and
+ * arcs looked at. */
 #include "plan/cut/kernel_copies.h"
 
 #include "fusion/op_class.h"
@@ -23,9 +27,13 @@
 
 #include <string.h>
 
-enum { ROUND_WORK = 16 }; /* what an op or an input costs in a round besides its flows: looked at, written, counted again */
+enum {
+    ROUND_WORK = 16
+}; /* what an op or an input costs in a round besides its flows: looked at, written, counted again
+    */
 
-/* What is known of one graph; arrays live in scratch. Steps are ops: the schedule is the graph's own order. */
+/* What is known of one graph; arrays live in scratch. Steps are ops: the schedule is the graph's
+ * own order. */
 typedef struct state {
     const remat_graph *g;
     rm_trace trace;
@@ -47,11 +55,14 @@ typedef struct round { /* arrays live in scratch */
     int64_t *price;              /* by root value, of the pair at hand */
     uint32_t b;                  /* the kernel that reads */
     int64_t *reads_now;          /* by root value: bytes that b reads of it, or REMAT_ABSENT */
-    uint32_t *fixed;             /* by root value: 1 + the last kernel that reads it through a view from elsewhere */
-    uint32_t *head, *next;       /* by kernel: the first of b's inputs that it makes; by place in g->in: the next one */
-    uint32_t *reader;            /* by place in g->in: the op */
-    uint8_t *in_cone, *is_saved; /* by op: in the cone, or to be copied; by root value. Both 0 between pairs */
-    uint32_t *cone, *readers;    /* ops: inputs before users; ascending */
+    uint32_t
+        *fixed; /* by root value: 1 + the last kernel that reads it through a view from elsewhere */
+    uint32_t *head, *next; /* by kernel: the first of b's inputs that it makes; by place in g->in:
+                              the next one */
+    uint32_t *reader;      /* by place in g->in: the op */
+    uint8_t *in_cone,
+        *is_saved; /* by op: in the cone, or to be copied; by root value. Both 0 between pairs */
+    uint32_t *cone, *readers; /* ops: inputs before users; ascending */
     uint32_t n_cone, n_pair_readers;
     frame *stack;
     RM_VEC(uint32_t) copies;             /* ops, kernel after kernel */
@@ -73,11 +84,13 @@ static remat_status look_at(remat_ctx *ctx, const remat_graph *g, state *out)
     return rm_kernel_traffic_of(ctx, &out->trace, &out->kernels, &out->traffic);
 }
 
-/* As in the cut between the passes (recompute_rules.c): random ops, reductions; all ops of a kernel are fusible. */
+/* As in the cut between the passes (recompute_rules.c): random ops, reductions; all ops of a kernel
+ * are fusible. */
 static bool must_run_once(const remat_ctx *ctx, const remat_graph *g, uint32_t op)
 {
     const remat_class c = rm_op_class(ctx, g, op);
-    return g->pinned[op] || c == REMAT_CLASS_RANDOM || (c == REMAT_CLASS_FUSIBLE && rm_is_reduction(ctx, g, op));
+    return g->pinned[op] || c == REMAT_CLASS_RANDOM ||
+           (c == REMAT_CLASS_FUSIBLE && rm_is_reduction(ctx, g, op));
 }
 
 static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, round *r)
@@ -122,7 +135,8 @@ static bool is_made_in(const round *r, uint32_t value, uint32_t kernel)
     return r->g->producer[value] != REMAT_NONE && r->s->kernels.of[r->g->producer[value]] == kernel;
 }
 
-/* The ops of kernel a that this op depends on, and itself, behind those that are in the cone already. */
+/* The ops of kernel a that this op depends on, and itself, behind those that are in the cone
+ * already. */
 static void add_to_cone(round *r, uint32_t a, uint32_t wanted)
 {
     const remat_graph *g = r->g;
@@ -157,7 +171,8 @@ static void find_cone(round *r, uint32_t a)
 static void set_prices(round *r)
 {
     const remat_graph *g = r->g;
-    for (uint32_t i = 0; i < r->n_cone; i++) /* as if all storages were inputs of the cone, then those that it makes */
+    for (uint32_t i = 0; i < r->n_cone;
+         i++) /* as if all storages were inputs of the cone, then those that it makes */
         for (uint32_t k = g->in_begin[r->cone[i]]; k < g->in_begin[r->cone[i] + 1]; k++) {
             const uint32_t root = g->root[g->in[k]];
             r->price[root] = r->reads_now[root] == REMAT_ABSENT ? rm_written_bytes(g, root) : 0;
@@ -169,7 +184,9 @@ static void set_prices(round *r)
             const bool reads = r->reads_now[root] != REMAT_ABSENT;
             const bool materialised = r->delivered[root] || r->n_readers[root] > (uint32_t)reads;
             const int64_t bytes = rm_written_bytes(g, root);
-            r->price[root] = r->fixed[root] == r->b + 1 ? 0 : (reads ? r->reads_now[root] : bytes) + (materialised ? 0 : bytes);
+            r->price[root] = r->fixed[root] == r->b + 1 ? 0
+                                                        : (reads ? r->reads_now[root] : bytes) +
+                                                              (materialised ? 0 : bytes);
         }
 }
 
@@ -182,7 +199,8 @@ static int64_t price_now(round *r, uint32_t a)
         if (!r->is_saved[root] && owner != REMAT_NONE && r->in_cone[owner]) sum += r->price[root];
         r->is_saved[root] = 1;
     }
-    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) r->is_saved[r->g->root[r->g->in[k]]] = 0;
+    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k])
+        r->is_saved[r->g->root[r->g->in[k]]] = 0;
     return sum;
 }
 
@@ -223,7 +241,9 @@ static void update_readers(round *r, uint32_t a, const rm_saved *saved)
     }
     for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) {
         const uint32_t root = g->root[g->in[k]];
-        if (!is_made_again(r, g->in[k]) || r->fixed[root] == r->b + 1 || r->reads_now[root] == REMAT_ABSENT) continue;
+        if (!is_made_again(r, g->in[k]) || r->fixed[root] == r->b + 1 ||
+            r->reads_now[root] == REMAT_ABSENT)
+            continue;
         r->n_readers[root]--;
         r->reads_now[root] = REMAT_ABSENT;
     }
@@ -242,7 +262,8 @@ static remat_status cut_pair(round *r, uint32_t a)
                                     .price = r->price};
     const int64_t now = price_now(r, a);
     TRY(rm_saved_cut(&r->space, &problem, &saved));
-    if (saved.capacity == REMAT_ABSENT || saved.capacity >= now || r->n_cone > r->room) return REMAT_OK;
+    if (saved.capacity == REMAT_ABSENT || saved.capacity >= now || r->n_cone > r->room)
+        return REMAT_OK;
     for (uint32_t i = 0; i < saved.n_values; i++) r->is_saved[saved.values[i]] = 1;
     TRY(copy_cone(r, a));
     update_readers(r, a, &saved);
@@ -269,9 +290,11 @@ static void list_reads(round *r, uint32_t b)
     const rm_kernels *all = &r->s->kernels;
     for (uint32_t i = all->begin[b + 1]; i-- > all->begin[b];)
         for (uint32_t op = all->steps[i], k = g->in_begin[op + 1]; k-- > g->in_begin[op];) {
-            const uint32_t value = g->in[k], maker = g->producer[value], owner = g->producer[g->root[value]];
+            const uint32_t value = g->in[k], maker = g->producer[value],
+                           owner = g->producer[g->root[value]];
             if (maker == REMAT_NONE || all->of[maker] == b) continue;
-            if (owner != REMAT_NONE && all->of[owner] != all->of[maker]) r->fixed[g->root[value]] = b + 1;
+            if (owner != REMAT_NONE && all->of[owner] != all->of[maker])
+                r->fixed[g->root[value]] = b + 1;
             if (!all->fused[all->of[maker]]) continue;
             r->next[k] = r->head[all->of[maker]];
             r->head[all->of[maker]] = k;
@@ -287,14 +310,17 @@ static remat_status take_from_one(round *r, uint32_t b)
     r->b = b;
     list_reads(r, b);
     for (uint32_t i = traffic->begin[b]; i < traffic->begin[b + 1]; i++)
-        r->reads_now[rm_instance_root(&r->s->trace, traffic->reads[i].instance)] = traffic->reads[i].bytes;
+        r->reads_now[rm_instance_root(&r->s->trace, traffic->reads[i].instance)] =
+            traffic->reads[i].bytes;
     for (uint32_t i = all->begin[b]; i < all->begin[b + 1]; i++)
         for (uint32_t op = all->steps[i], k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t maker = g->producer[g->in[k]];
             if (maker == REMAT_NONE) continue;
             const uint32_t a = all->of[maker];
-            const bool open = a != b && r->head[a] != REMAT_NONE && r->copies_end[a] == r->copies_begin[a];
-            if (open && r->copies_end[b] == 0 && status == REMAT_OK && !rm_spend(r->ctx, 1)) status = one_pair(r, a);
+            const bool open =
+                a != b && r->head[a] != REMAT_NONE && r->copies_end[a] == r->copies_begin[a];
+            if (open && r->copies_end[b] == 0 && status == REMAT_OK && !rm_spend(r->ctx, 1))
+                status = one_pair(r, a);
             r->head[a] = REMAT_NONE; /* each kernel once */
         }
     for (uint32_t i = traffic->begin[b]; i < traffic->begin[b + 1]; i++)
@@ -304,20 +330,24 @@ static remat_status take_from_one(round *r, uint32_t b)
 
 /* ---- the graph after a round ---- */
 
-/* Copied ops whose results nobody reads any more. A kernel that gives has taken nothing in this round, so its own reads are as they were. */
+/* Copied ops whose results nobody reads any more. A kernel that gives has taken nothing in this
+ * round, so its own reads are as they were. */
 static remat_status find_unread(const round *r, uint8_t *unread)
 {
     const remat_graph *g = r->g;
     const rm_kernels *all = &r->s->kernels;
     uint32_t *uses, *copied_into;
     TRY(RM_SCRATCH(r->ctx, uses, g->n_values));
-    TRY(RM_SCRATCH(r->ctx, copied_into, g->n_ops)); /* by op: 1 + the last kernel seen that has a copy of it */
+    TRY(RM_SCRATCH(r->ctx, copied_into,
+                   g->n_ops)); /* by op: 1 + the last kernel seen that has a copy of it */
     for (uint32_t b = 0; b < all->n; b++) {
-        for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++) copied_into[r->copies.items[i]] = b + 1;
-        const uint32_t n_copies = r->copies_end[b] - r->copies_begin[b], n = n_copies + all->begin[b + 1] - all->begin[b];
+        for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
+            copied_into[r->copies.items[i]] = b + 1;
+        const uint32_t n_copies = r->copies_end[b] - r->copies_begin[b],
+                       n = n_copies + all->begin[b + 1] - all->begin[b];
         for (uint32_t i = 0; i < n; i++) {
-            const uint32_t op =
-                i < n_copies ? r->copies.items[r->copies_begin[b] + i] : all->steps[all->begin[b] + i - n_copies];
+            const uint32_t op = i < n_copies ? r->copies.items[r->copies_begin[b] + i]
+                                             : all->steps[all->begin[b] + i - n_copies];
             for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
                 const uint32_t maker = g->producer[g->in[k]];
                 if (maker == REMAT_NONE || copied_into[maker] != b + 1) uses[g->in[k]]++;
@@ -328,12 +358,14 @@ static remat_status find_unread(const round *r, uint8_t *unread)
         unread[op] = r->copied[op];
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             if (uses[g->out[k]] || g->is_output[g->out[k]]) unread[op] = 0;
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && unread[op]; k++) uses[g->in[k]]--;
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && unread[op]; k++)
+            uses[g->in[k]]--;
     }
     return REMAT_OK;
 }
 
-static remat_status write_kernel(round *r, rm_unroller *u, uint32_t b, const uint8_t *unread, uint32_t *outside)
+static remat_status write_kernel(round *r, rm_unroller *u, uint32_t b, const uint8_t *unread,
+                                 uint32_t *outside)
 {
     const remat_graph *g = r->g;
     const rm_kernels *all = &r->s->kernels;
@@ -341,10 +373,12 @@ static remat_status write_kernel(round *r, rm_unroller *u, uint32_t b, const uin
     for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
         for (uint32_t op = r->copies.items[i], k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             outside[g->out[k]] = u->now[g->out[k]];
-    for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++) TRY(rm_unroll_op(u, r->copies.items[i], phase, b));
+    for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
+        TRY(rm_unroll_op(u, r->copies.items[i], phase, b));
     for (uint32_t i = all->begin[b]; i < all->begin[b + 1]; i++)
         if (!unread[all->steps[i]])
-            TRY(rm_unroll_op(u, all->steps[i], g->phase[all->steps[i]], all->fused[b] ? b : REMAT_NONE));
+            TRY(rm_unroll_op(u, all->steps[i], g->phase[all->steps[i]],
+                             all->fused[b] ? b : REMAT_NONE));
     for (uint32_t i = r->copies_begin[b]; i < r->copies_end[b]; i++)
         for (uint32_t op = r->copies.items[i], k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             u->now[g->out[k]] = outside[g->out[k]];
@@ -360,14 +394,16 @@ static remat_status write_round(round *r, remat_graph **out)
     TRY(RM_SCRATCH(r->ctx, outside, r->g->n_values));
     TRY(find_unread(r, unread));
     remat_status status = rm_unroll_begin(r->ctx, r->g, &u);
-    for (uint32_t b = 0; b < r->s->kernels.n && status == REMAT_OK; b++) status = write_kernel(r, &u, b, unread, outside);
+    for (uint32_t b = 0; b < r->s->kernels.n && status == REMAT_OK; b++)
+        status = write_kernel(r, &u, b, unread, outside);
     if (status == REMAT_OK) status = rm_unroll_end(r->ctx, &u, out);
     remat_builder_free(u.to);
     return status;
 }
 
 /* *out stays NULL if nothing gains. */
-static remat_status one_round(remat_ctx *ctx, const remat_graph *g, size_t *room, remat_fusion *fusion, remat_graph **out)
+static remat_status one_round(remat_ctx *ctx, const remat_graph *g, size_t *room,
+                              remat_fusion *fusion, remat_graph **out)
 {
     state before, after;
     round r;
@@ -382,7 +418,8 @@ static remat_status one_round(remat_ctx *ctx, const remat_graph *g, size_t *room
     RM_VEC_FREE(&ctx->heap, r.copies);
     if (status != REMAT_OK || !next) return status;
     status = look_at(ctx, next, &after);
-    if (status != REMAT_OK || after.traffic.total == REMAT_ABSENT || after.traffic.total >= before.traffic.total)
+    if (status != REMAT_OK || after.traffic.total == REMAT_ABSENT ||
+        after.traffic.total >= before.traffic.total)
         return remat_graph_free(next), status;
     *room = r.room;
     fusion->rounds++;
@@ -401,7 +438,8 @@ static remat_status tell(remat_ctx *ctx, const remat_graph *g, bool fused, remat
         TRY(rm_kernels_of_steps(ctx, &s.trace, &s.kernels));
         TRY(rm_kernel_traffic_of(ctx, &s.trace, &s.kernels, &s.traffic));
     }
-    *out = (remat_traffic){.kernels = s.traffic.kernels, .others = s.traffic.others, .total_bytes = s.traffic.total};
+    *out = (remat_traffic){
+        .kernels = s.traffic.kernels, .others = s.traffic.others, .total_bytes = s.traffic.total};
     for (uint32_t k = 0; k < s.kernels.n; k++) out->n_kernels += s.kernels.fused[k];
     return REMAT_OK;
 }

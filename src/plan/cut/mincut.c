@@ -1,18 +1,23 @@
-/* mincut.c: fusion-aware min-cut checkpointing ("Transcending Runtime-Memory Tradeoffs in Checkpointing by Being Fusion Aware"), with
- * and without a budget, and the two strategies that the paper compares it with: save inputs only, and save the inputs of every layer.
+/* mincut.c: fusion-aware min-cut checkpointing ("Transcending Runtime-Memory Tradeoffs in
+ * Checkpointing by Being Fusion Aware"), with and without a budget, and the two strategies that the
+ * paper compares it with: save inputs only, and save the inputs of every layer.
  *
- * Without a budget this is the paper: the storages whose writing and reading costs least (saved_cut.c, recompute_rules.c), as a schedule
- * (saved_steps.c). It minimises traffic between the passes, not the additive cost that plans report.
+ * Without a budget this is the paper: the storages whose writing and reading costs least
+ * (saved_cut.c, recompute_rules.c), as a schedule (saved_steps.c). It minimises traffic between the
+ * passes, not the additive cost that plans report.
  *
- * The paper has no budget. With one, saving costs bytes, running an op again costs L times its cost, and every ban but those that
- * keep results right becomes that price. For L from high to low the cuts are nested and move away from the backward pass: the cheapest ops run
- * again first, then dearer ones. Each cut becomes schedules with shorter and shorter holds, all are simulated, and the cheapest
- * that fits is taken, or the lowest peak. A cut knows nothing of the memory that running again takes, and where a whole network
- * runs again that is as much as was saved; so the sweep is repeated with the storages of 2, 4, 8, ... evenly spread cut points
- * free, which makes segments. Between the last L that fitted and the first that did not, a bisection looks for more.
+ * The paper has no budget. With one, saving costs bytes, running an op again costs L times its
+ * cost, and every ban but those that keep results right becomes that price. For L from high to low
+ * the cuts are nested and move away from the backward pass: the cheapest ops run again first, then
+ * dearer ones. Each cut becomes schedules with shorter and shorter holds, all are simulated, and
+ * the cheapest that fits is taken, or the lowest peak. A cut knows nothing of the memory that
+ * running again takes, and where a whole network runs again that is as much as was saved; so the
+ * sweep is repeated with the storages of 2, 4, 8, ... evenly spread cut points free, which makes
+ * segments. Between the last L that fitted and the first that did not, a bisection looks for more.
  *
- * Invariant: every saved set is tried once (by a hash of it: a collision costs a candidate, not correctness). Work is steps
- * simulated, values and reads seen, and arcs scanned. One cut is O(flow), one schedule O(ops + edges) but for short holds. */
+ * Invariant: every saved set is tried once (by a hash of it: a collision costs a candidate, not
+ * correctness). Work is steps simulated, values and reads seen, and arcs scanned. One cut is
+ * O(flow), one schedule O(ops + edges) but for short holds. */
 #include <string.h>
 
 #include "graph/cuts.h"
@@ -21,7 +26,11 @@
 #include "plan/cut/saved_cut.h"
 #include "plan/cut/saved_steps.h"
 
-enum { OCTAVES = 12, BISECTIONS = 6, UNIT_BITS = 32 }; /* L: 2^-12 to 2^12 times bytes / cost of all, in units of 2^-32 */
+enum {
+    OCTAVES = 12,
+    BISECTIONS = 6,
+    UNIT_BITS = 32
+}; /* L: 2^-12 to 2^12 times bytes / cost of all, in units of 2^-32 */
 
 typedef struct sweep {
     const rm_problem *p;
@@ -62,7 +71,8 @@ static remat_status try_hold(sweep *s, uint32_t hold, bool *fits)
 
 /* ---- without a budget ---- */
 
-static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again, const uint8_t *banned, bool *found)
+static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again,
+                        const uint8_t *banned, bool *found)
 {
     rm_saved saved;
     const rm_cut_problem problem = {.inside = s->rules.inside,
@@ -82,7 +92,10 @@ static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again
 }
 
 /* The paper's own cut. */
-static remat_status plain(sweep *s, bool *found) { return cut(s, s->rules.weighed, NULL, s->rules.ban, found); }
+static remat_status plain(sweep *s, bool *found)
+{
+    return cut(s, s->rules.weighed, NULL, s->rules.ban, found);
+}
 
 /* ---- with one ---- */
 
@@ -99,14 +112,16 @@ static remat_status price_bytes(sweep *s)
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             if (g->out_source[k] == REMAT_NONE) s->price[g->out[k]] = g->storage[g->out[k]];
     }
-    for (uint32_t i = 0; i < g->n_outputs; i++) s->price[g->root[g->outputs[i]]] = 0; /* there to the end anyway */
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        s->price[g->root[g->outputs[i]]] = 0; /* there to the end anyway */
     for (uint32_t v = 0; v < g->n_values; v++) s->total_bytes += s->price[v];
     return REMAT_OK;
 }
 
-/* Prices of running again at L = level / 2^32; an op of the backward trace runs there for the first time, which is free. A slant
- * makes later ops dearer, up to twice, so that the layers of a network, which are all alike, do not change sides all at once: the
- * first ones do, as their storages stay longest. */
+/* Prices of running again at L = level / 2^32; an op of the backward trace runs there for the first
+ * time, which is free. A slant makes later ops dearer, up to twice, so that the layers of a
+ * network, which are all alike, do not change sides all at once: the first ones do, as their
+ * storages stay longest. */
 static void price_runs(sweep *s, int64_t level)
 {
     for (uint32_t i = 0; i < s->rules.n_inside; i++) {
@@ -153,20 +168,26 @@ static remat_status try_level(sweep *s, int64_t level, bool *fits)
     return found ? try_saved(s, fits) : REMAT_OK;
 }
 
-/* One family of nested cuts: L from high to low, then between the highest that fitted and the one above it. */
+/* One family of nested cuts: L from high to low, then between the highest that fitted and the one
+ * above it. */
 static remat_status try_levels(sweep *s)
 {
-    const rm_uint128 middle = s->total_cost ? ((rm_uint128)s->total_bytes << UNIT_BITS) / (rm_uint128)s->total_cost : 0;
+    const rm_uint128 middle =
+        s->total_cost ? ((rm_uint128)s->total_bytes << UNIT_BITS) / (rm_uint128)s->total_cost : 0;
     int64_t fitting = -1, above = -1, previous = -1;
     bool fits;
     for (int octave = OCTAVES; octave >= -OCTAVES - 1 && s->ctx->stopped == REMAT_DONE; octave--) {
-        rm_uint128 level = octave >= 0 ? middle << octave : octave < -OCTAVES ? 0 : middle >> -octave;
+        rm_uint128 level = octave >= 0         ? middle << octave
+                           : octave < -OCTAVES ? 0
+                                               : middle >> -octave;
         if (level > (rm_uint128)RM_MAX_SUM) level = (rm_uint128)RM_MAX_SUM;
         TRY(try_level(s, (int64_t)level, &fits));
         if (fits && fitting < 0) fitting = (int64_t)level, above = previous;
         previous = (int64_t)level;
     }
-    for (int i = 0; i < BISECTIONS && above - fitting > 1 && fitting >= 0 && s->ctx->stopped == REMAT_DONE; i++) {
+    for (int i = 0;
+         i < BISECTIONS && above - fitting > 1 && fitting >= 0 && s->ctx->stopped == REMAT_DONE;
+         i++) {
         const int64_t half = fitting + (above - fitting) / 2;
         TRY(try_level(s, half, &fits));
         if (fits) fitting = half;
@@ -175,7 +196,8 @@ static remat_status try_levels(sweep *s)
     return REMAT_OK;
 }
 
-/* The storages of about n_segments evenly spread cut points cost nothing to save; `free` remembers what they did cost. */
+/* The storages of about n_segments evenly spread cut points cost nothing to save; `free` remembers
+ * what they did cost. */
 static void swap_prices(sweep *s, const rm_cuts *cuts, uint32_t n_segments, int64_t *free)
 {
     for (uint64_t i = 0; i < cuts->n_cuts; i++) {
@@ -196,14 +218,16 @@ static remat_status try_families(sweep *s)
     TRY(price_bytes(s));
     TRY(rm_cuts_find(s->ctx, s->g, &cuts));
     TRY(RM_SCRATCH(s->ctx, free, s->g->n_values));
-    for (uint32_t n = 1; s->ctx->stopped == REMAT_DONE; n = n < cuts.n_cuts / 2 ? 2 * n : cuts.n_cuts) {
+    for (uint32_t n = 1; s->ctx->stopped == REMAT_DONE;
+         n = n < cuts.n_cuts / 2 ? 2 * n : cuts.n_cuts) {
         if (n > 1) swap_prices(s, &cuts, n, free);
         for (int slant = 0; slant < 2; slant++) {
             s->slanted = slant;
             TRY(try_levels(s));
         }
         if (n > 1) swap_prices(s, &cuts, n, free);
-        rm_report(s->ctx, rm_mincut.entry.name, (int)(1000 * (uint64_t)n / (cuts.n_cuts ? cuts.n_cuts : 1)), s->best->cost,
+        rm_report(s->ctx, rm_mincut.entry.name,
+                  (int)(1000 * (uint64_t)n / (cuts.n_cuts ? cuts.n_cuts : 1)), s->best->cost,
                   s->best->peak_bytes);
         if (n >= cuts.n_cuts) break;
     }
@@ -244,16 +268,28 @@ static remat_status run_saved(const rm_problem *p, rm_incumbent *best, bool laye
     return status;
 }
 
-static remat_status run_save_inputs(const rm_problem *p, rm_incumbent *best) { return run_saved(p, best, false); }
-static remat_status run_save_layers(const rm_problem *p, rm_incumbent *best) { return run_saved(p, best, true); }
+static remat_status run_save_inputs(const rm_problem *p, rm_incumbent *best)
+{
+    return run_saved(p, best, false);
+}
+static remat_status run_save_layers(const rm_problem *p, rm_incumbent *best)
+{
+    return run_saved(p, best, true);
+}
 
 const rm_planner rm_mincut = {
-    {"mincut",
-     "least traffic between the passes, by a minimum cut; ops that fuse run again for nothing (with a budget: a sweep)"},
+    {"mincut", "least traffic between the passes, by a minimum cut; ops that fuse run again for "
+               "nothing (with a budget: a sweep)"},
     INT64_C(100000000),
     run_mincut,
     NULL};
 const rm_planner rm_save_inputs = {
-    {"save-inputs", "only the inputs are saved: the whole forward pass runs again"}, INT64_MAX, run_save_inputs, NULL};
+    {"save-inputs", "only the inputs are saved: the whole forward pass runs again"},
+    INT64_MAX,
+    run_save_inputs,
+    NULL};
 const rm_planner rm_save_layers = {
-    {"save-layers", "the inputs of every layer are saved: each layer runs again"}, INT64_MAX, run_save_layers, NULL};
+    {"save-layers", "the inputs of every layer are saved: each layer runs again"},
+    INT64_MAX,
+    run_save_layers,
+    NULL};

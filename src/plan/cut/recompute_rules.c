@@ -1,17 +1,22 @@
-/* recompute_rules.c: V_f, bans and prices of "Transcending Runtime-Memory Tradeoffs in Checkpointing by Being Fusion Aware", sections 3.1 to 3.4.
+/* recompute_rules.c: V_f, bans and prices of "Transcending Runtime-Memory Tradeoffs in
+ * Checkpointing by Being Fusion Aware", sections 3.1 to 3.4.
  *
- * The tangents are made by the op remat.boundary or, in graphs traced with their loss, by the first backward op that reads what the
- * last forward op made. V_f is all that does not depend on the tangents, so it has ops of the backward phase too (the white nodes of
- * Fig. 2). Banned from running again: pinned and random ops; compute-bound ops; ops not known to be fusible; reductions; and
- * fusible ops that an op outside V_f reads that cannot be fused with them (they would be written in the backward pass anyway: Lemma 3.1).
- * Views never are. Whoever reads a view of a storage counts as a reader of the storage.
- * A storage is materialised if it is an input or an output of the forward pass, if its op is not fusible, or if an op of V_f that is not
- * fusible reads it.
+ * The tangents are made by the op remat.boundary or, in graphs traced with their loss, by the first
+ * backward op that reads what the last forward op made. V_f is all that does not depend on the
+ * tangents, so it has ops of the backward phase too (the white nodes of Fig. 2). Banned from
+ * running again: pinned and random ops; compute-bound ops; ops not known to be fusible; reductions;
+ * and fusible ops that an op outside V_f reads that cannot be fused with them (they would be
+ * written in the backward pass anyway: Lemma 3.1). Views never are. Whoever reads a view of a
+ * storage counts as a reader of the storage. A storage is materialised if it is an input or an
+ * output of the forward pass, if its op is not fusible, or if an op of V_f that is not fusible
+ * reads it.
  *
- * Departures. Algorithm 2 forgets the outputs; the text of 3.3 has them. "All users" there means users in V_f: those outside decide bans.
- * A reduction is told by its number of elements where shapes are known (a comparison's mask is smaller than its input, too, but is no
- * reduction), else by bytes; against its largest input. The re-weighting of 3.4 has no formula and voids Theorem 3.6; ties are broken by taking
- * the cut nearest the backward pass, and a weight by distance is an option. O(ops + edges). */
+ * Departures. Algorithm 2 forgets the outputs; the text of 3.3 has them. "All users" there means
+ * users in V_f: those outside decide bans. A reduction is told by its number of elements where
+ * shapes are known (a comparison's mask is smaller than its input, too, but is no reduction), else
+ * by bytes; against its largest input. The re-weighting of 3.4 has no formula and voids
+ * Theorem 3.6; ties are broken by taking the cut nearest the backward pass, and a weight by
+ * distance is an option. O(ops + edges). */
 #include "plan/cut/recompute_rules.h"
 
 #include "fusion/op_class.h"
@@ -32,8 +37,11 @@ static remat_status find_boundary(finder *f)
     bool found;
     f->x.boundary = rm_boundary_op(f->g, &found);
     if (f->x.boundary == REMAT_NONE)
-        return rm_fail(f->ctx, REMAT_E_APPLIES, "the graph has no forward and backward phases and no remat.boundary");
-    return found ? REMAT_OK : rm_fail(f->ctx, REMAT_E_APPLIES, "no backward op reads what the last forward op makes");
+        return rm_fail(f->ctx, REMAT_E_APPLIES,
+                       "the graph has no forward and backward phases and no remat.boundary");
+    return found ? REMAT_OK
+                 : rm_fail(f->ctx, REMAT_E_APPLIES,
+                           "no backward op reads what the last forward op makes");
 }
 
 /* Everything that does not depend on the boundary. */
@@ -79,13 +87,16 @@ static int64_t largest(const remat_graph *g, const uint32_t *values, uint32_t n,
 bool rm_is_reduction(const remat_ctx *ctx, const remat_graph *g, uint32_t op)
 {
     const uint32_t *in = g->in + g->in_begin[op], *out = g->out + g->out_begin[op];
-    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op], n_out = g->out_begin[op + 1] - g->out_begin[op];
+    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op],
+                   n_out = g->out_begin[op + 1] - g->out_begin[op];
     bool by_elements = true;
     for (uint32_t i = 0; i < n_in; i++) by_elements = by_elements && has_shape(g, in[i]);
     for (uint32_t i = 0; i < n_out; i++) by_elements = by_elements && has_shape(g, out[i]);
     int64_t limit;
-    const int64_t before = largest(g, in, n_in, by_elements), after = largest(g, out, n_out, by_elements);
-    return before > 0 && !rm_mul_overflows(after, ctx->options.reduction_factor, &limit) && limit <= before;
+    const int64_t before = largest(g, in, n_in, by_elements),
+                  after = largest(g, out, n_out, by_elements);
+    return before > 0 && !rm_mul_overflows(after, ctx->options.reduction_factor, &limit) &&
+           limit <= before;
 }
 
 static void find_bans(finder *f)
@@ -100,7 +111,8 @@ static void find_bans(finder *f)
         const uint32_t op = f->x.inside[i];
         uint8_t *ban = &f->x.ban[op];
         *ban = g->pinned[op] ? REMAT_BAN_PINNED : by_class[f->x.op_class[op]];
-        if (*ban == REMAT_BAN_NONE && f->x.op_class[op] == REMAT_CLASS_FUSIBLE && rm_is_reduction(f->ctx, g, op))
+        if (*ban == REMAT_BAN_NONE && f->x.op_class[op] == REMAT_CLASS_FUSIBLE &&
+            rm_is_reduction(f->ctx, g, op))
             *ban = REMAT_BAN_REDUCTION;
     }
     for (uint32_t i = 0; i < f->x.n_outside; i++) {
@@ -118,7 +130,8 @@ static void find_bans(finder *f)
 
 static void read_to_memory(finder *f, uint32_t op)
 {
-    for (uint32_t k = f->g->in_begin[op]; k < f->g->in_begin[op + 1]; k++) f->x.materialised[f->g->root[f->g->in[k]]] = 1;
+    for (uint32_t k = f->g->in_begin[op]; k < f->g->in_begin[op + 1]; k++)
+        f->x.materialised[f->g->root[f->g->in[k]]] = 1;
 }
 
 static void find_materialised(finder *f)
@@ -126,12 +139,14 @@ static void find_materialised(finder *f)
     const remat_graph *g = f->g;
     for (uint32_t v = 0; v < g->n_values; v++) {
         const uint32_t maker = g->producer[g->root[v]];
-        if (maker == REMAT_NONE || !f->x.in_forward[maker] || !rm_is_fusible_class(f->x.op_class[maker]))
+        if (maker == REMAT_NONE || !f->x.in_forward[maker] ||
+            !rm_is_fusible_class(f->x.op_class[maker]))
             f->x.materialised[g->root[v]] = 1;
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         const uint32_t maker = g->producer[g->outputs[i]];
-        if (maker != REMAT_NONE && f->x.in_forward[maker]) f->x.materialised[g->root[g->outputs[i]]] = 1;
+        if (maker != REMAT_NONE && f->x.in_forward[maker])
+            f->x.materialised[g->root[g->outputs[i]]] = 1;
     }
     for (uint32_t i = 0; i < f->x.n_inside; i++)
         if (!rm_is_fusible_class(f->x.op_class[f->x.inside[i]])) read_to_memory(f, f->x.inside[i]);
@@ -161,7 +176,8 @@ static int64_t reweighted(int64_t bytes, int64_t permille, uint32_t distance)
 {
     for (uint32_t i = 0; i < distance; i++) {
         const rm_uint128 more = (rm_uint128)bytes * (rm_uint128)(1000 + permille) / 1000;
-        if (more >= (rm_uint128)RM_MAX_SUM) return RM_MAX_SUM; /* the flow says that this is too much */
+        if (more >= (rm_uint128)RM_MAX_SUM)
+            return RM_MAX_SUM; /* the flow says that this is too much */
         bytes = (int64_t)more;
     }
     return bytes;
@@ -173,12 +189,14 @@ static remat_status find_prices(finder *f)
     const int64_t permille = f->ctx->options.reweight;
     uint32_t *distance = NULL;
     for (uint32_t v = 0; v < g->n_values; v++)
-        if (rm_owns_storage(g, v)) f->x.price[v] = f->x.materialised[v] ? g->storage[v] : 2 * g->storage[v];
+        if (rm_owns_storage(g, v))
+            f->x.price[v] = f->x.materialised[v] ? g->storage[v] : 2 * g->storage[v];
     f->x.weighed = f->x.price;
     if (permille == 0) return REMAT_OK;
     TRY(find_distances(f, &distance));
     TRY(RM_SCRATCH(f->ctx, f->x.weighed, g->n_values));
-    for (uint32_t v = 0; v < g->n_values; v++) f->x.weighed[v] = reweighted(f->x.price[v], permille, distance[v]);
+    for (uint32_t v = 0; v < g->n_values; v++)
+        f->x.weighed[v] = reweighted(f->x.price[v], permille, distance[v]);
     return REMAT_OK;
 }
 

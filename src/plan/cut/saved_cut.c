@@ -1,22 +1,30 @@
-/* saved_cut.c: the network of Algorithms 1 and 2 of "Transcending Runtime-Memory Tradeoffs in Checkpointing by Being Fusion Aware",
- * and its minimum cut.
+/* saved_cut.c: the network of Algorithms 1 and 2 of "Transcending Runtime-Memory Tradeoffs in
+ * Checkpointing by Being Fusion Aware", and its minimum cut.
  *
- * The paper has nodes with an in-vertex and an out-vertex: in on the sink's side means "is run again", out on the sink's side "is there
- * for the outside". Here an op is an in-vertex and a storage an out-vertex, because ops have several outputs and values share storages:
- *   op -> storage it makes       the price of saving it: cut when the storage is wanted and the op is not run again
+ * The paper has nodes with an in-vertex and an out-vertex: in on the sink's side means "is run
+ * again", out on the sink's side "is there for the outside". Here an op is an in-vertex and a
+ * storage an out-vertex, because ops have several outputs and values share storages: op -> storage
+ * it makes       the price of saving it: cut when the storage is wanted and the op is not run again
  *   storage -> op that reads it  infinite: whoever is run again needs its inputs
- *   source -> op                 the price of running it again (nothing in the paper; the budgeted sweep uses it)
- * The network is built contracted: banned ops and the makers of inputs are the source, storages that the outside reads are the sink.
- * Views cost nothing and need no vertex: whoever reads a view reads its storage, so one storage is paid for once. That is right as
- * long as a view can be had again from its storage alone; where its op reads other storages, makes some, or is banned, the maker of
- * its storage is taken as banned: the storage is then there as it was, and the view with it.
- * Invariant: between calls all marks of the space are clear. O(edges of the ops given) and one maximum flow. */
+ *   source -> op                 the price of running it again (nothing in the paper; the budgeted
+ * sweep uses it) The network is built contracted: banned ops and the makers of inputs are the
+ * source, storages that the outside reads are the sink. Views cost nothing and need no vertex:
+ * whoever reads a view reads its storage, so one storage is paid for once. That is right as long as
+ * a view can be had again from its storage alone; where its op reads other storages, makes some, or
+ * is banned, the maker of its storage is taken as banned: the storage is then there as it was, and
+ * the view with it. Invariant: between calls all marks of the space are clear. O(edges of the ops
+ * given) and one maximum flow. */
 #include "plan/cut/saved_cut.h"
 
 #include "algo/maxflow.h"
 
-enum { INSIDE = 1, OUTSIDE = 2, RUNS_ONCE = 4 };           /* bits of part */
-enum { UNSEEN = 0, SOURCE = 1, SINK = 2, FIRST_FREE = 3 }; /* vertices; the flow network counts from 0 */
+enum { INSIDE = 1, OUTSIDE = 2, RUNS_ONCE = 4 }; /* bits of part */
+enum {
+    UNSEEN = 0,
+    SOURCE = 1,
+    SINK = 2,
+    FIRST_FREE = 3
+}; /* vertices; the flow network counts from 0 */
 
 typedef struct network {
     const remat_graph *g;
@@ -28,7 +36,10 @@ typedef struct network {
     size_t n_edges;
 } network;
 
-static bool is_inside(const network *w, uint32_t op) { return op != REMAT_NONE && w->x->part[op] & INSIDE; }
+static bool is_inside(const network *w, uint32_t op)
+{
+    return op != REMAT_NONE && w->x->part[op] & INSIDE;
+}
 
 /* Can the alias outputs of this op be had again from their storage alone? */
 static bool is_plain_view(const network *w, uint32_t op, uint32_t root)
@@ -49,7 +60,8 @@ static void mark_parts(network *w)
         w->x->part[op] = w->p->banned[op] ? INSIDE | RUNS_ONCE : INSIDE;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
             const uint32_t root = g->root[g->out[k]], maker = g->producer[root];
-            if (maker != op && is_inside(w, maker) && !is_plain_view(w, op, root)) w->x->part[maker] |= RUNS_ONCE;
+            if (maker != op && is_inside(w, maker) && !is_plain_view(w, op, root))
+                w->x->part[maker] |= RUNS_ONCE;
         }
     }
 }
@@ -74,14 +86,17 @@ static void find_storages(network *w)
     const remat_graph *g = w->g;
     for (uint32_t i = 0; i < w->p->n_inside; i++) {
         const uint32_t op = w->p->inside[i];
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) see_storage(w, g->root[g->in[k]]);
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) see_storage(w, g->root[g->out[k]]);
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            see_storage(w, g->root[g->in[k]]);
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            see_storage(w, g->root[g->out[k]]);
     }
     for (uint32_t i = 0; i < w->p->n_outside; i++) {
         const uint32_t op = w->p->outside[i];
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t value = g->in[k], root = g->root[value];
-            const bool is_ours = is_inside(w, g->producer[value]) || !is_inside(w, g->producer[root]);
+            const bool is_ours =
+                is_inside(w, g->producer[value]) || !is_inside(w, g->producer[root]);
             if (w->x->vertex[root] != UNSEEN && is_ours) w->x->vertex[root] = SINK;
         }
     }
@@ -99,7 +114,8 @@ static void add_op(network *w, uint32_t op)
     const uint32_t vertex = w->x->part[op] & RUNS_ONCE ? (uint32_t)SOURCE : ++w->n_vertices;
     w->x->op_vertex[op] = vertex;
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-        if (g->out_source[k] == REMAT_NONE) add_edge(w, vertex, w->x->vertex[g->out[k]], w->p->price[g->out[k]]);
+        if (g->out_source[k] == REMAT_NONE)
+            add_edge(w, vertex, w->x->vertex[g->out[k]], w->p->price[g->out[k]]);
     if (vertex == SOURCE) return;
     if (w->p->run_again) add_edge(w, SOURCE, vertex, w->p->run_again[op]);
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
@@ -110,7 +126,8 @@ static void add_inputs(network *w)
 {
     for (uint32_t i = 0; i < w->n_storages; i++) {
         const uint32_t root = w->storages[i];
-        if (!is_inside(w, w->g->producer[root])) add_edge(w, SOURCE, w->x->vertex[root], w->p->price[root]);
+        if (!is_inside(w, w->g->producer[root]))
+            add_edge(w, SOURCE, w->x->vertex[root], w->p->price[root]);
     }
 }
 
@@ -121,7 +138,8 @@ static remat_status make_room(network *w)
     size_t n_storages = 0;
     for (uint32_t i = 0; i < w->p->n_inside; i++) {
         const uint32_t op = w->p->inside[i];
-        n_storages += (size_t)(g->in_begin[op + 1] - g->in_begin[op]) + (g->out_begin[op + 1] - g->out_begin[op]);
+        n_storages += (size_t)(g->in_begin[op + 1] - g->in_begin[op]) +
+                      (g->out_begin[op + 1] - g->out_begin[op]);
     }
     TRY(RM_SCRATCH(w->x->ctx, w->storages, n_storages));
     return RM_SCRATCH(w->x->ctx, w->edges, 2 * n_storages + w->p->n_inside);
@@ -133,7 +151,8 @@ static void collect(const network *w, const uint8_t *source_side, rm_saved *out)
     for (uint32_t i = 0; i < w->n_storages; i++) {
         const uint32_t root = w->storages[i], maker = w->g->producer[root];
         if (source_side[w->x->vertex[root] - 1]) continue;
-        if (!is_inside(w, maker) || source_side[w->x->op_vertex[maker] - 1]) out->values[out->n_values++] = root;
+        if (!is_inside(w, maker) || source_side[w->x->op_vertex[maker] - 1])
+            out->values[out->n_values++] = root;
     }
 }
 
@@ -149,7 +168,8 @@ static remat_status solve(network *w, rm_saved *out)
     const rm_flow_network flow = {w->n_vertices, SOURCE - 1, SINK - 1, w->edges, w->n_edges};
     const remat_status status = rm_maxflow(ctx, &flow, RM_LATEST_CUT, &out->capacity, source_side);
     if (status == REMAT_E_INPUT)
-        return rm_fail(ctx, REMAT_E_APPLIES, "the sizes are too large for a minimum cut: they pass 2^62");
+        return rm_fail(ctx, REMAT_E_APPLIES,
+                       "the sizes are too large for a minimum cut: they pass 2^62");
     if (status == REMAT_OK && out->capacity != REMAT_ABSENT) collect(w, source_side, out);
     return status;
 }

@@ -1,12 +1,14 @@
 /* saved_steps.c: the two programs that a saved set determines (mincut, 3.2), as one schedule.
  *
- * The forward pass runs as it stands. An op of V_f that was traced in the backward pass moves into the forward pass if what it makes is
- * saved, right behind what it reads, so that larger inputs can go; pinned ops keep their order. The backward pass runs as it stands, too, and
- * before each of its ops whatever it asks for and is not saved runs again, by demand; ops of V_f that only the backward pass asks for
- * run there alone. A saved storage is there with all its views.
+ * The forward pass runs as it stands. An op of V_f that was traced in the backward pass moves into
+ * the forward pass if what it makes is saved, right behind what it reads, so that larger inputs can
+ * go; pinned ops keep their order. The backward pass runs as it stands, too, and before each of its
+ * ops whatever it asks for and is not saved runs again, by demand; ops of V_f that only the
+ * backward pass asks for run there alone. A saved storage is there with all its views.
  *
- * Any set gives a valid schedule: a value that nobody runs again is read as it is. Pinned ops never run again.
- * Cost: O(ops + edges) for RM_HOLD_ALL; else that times the number of runs, which is limited to MOST_RUNS a graph op. */
+ * Any set gives a valid schedule: a value that nobody runs again is read as it is. Pinned ops never
+ * run again. Cost: O(ops + edges) for RM_HOLD_ALL; else that times the number of runs, which is
+ * limited to MOST_RUNS a graph op. */
 #include "plan/cut/saved_steps.h"
 
 #include <string.h>
@@ -36,12 +38,13 @@ static bool is_late(const expander *x, uint32_t op)
     return x->g->phase[op] == REMAT_BACKWARD || op > x->rules->boundary;
 }
 
-/* Reads of this value by the backward pass mean that its op runs again: it is of V_f, and its storage is not saved. */
+/* Reads of this value by the backward pass mean that its op runs again: it is of V_f, and its
+ * storage is not saved. */
 static bool comes_again(const expander *x, uint32_t value)
 {
     const uint32_t maker = x->g->producer[value];
-    return maker != REMAT_NONE && x->rules->in_forward[maker] && !x->g->pinned[maker] && !x->saved[x->g->root[value]] &&
-           !rm_is_resident(x->g, value);
+    return maker != REMAT_NONE && x->rules->in_forward[maker] && !x->g->pinned[maker] &&
+           !x->saved[x->g->root[value]] && !rm_is_resident(x->g, value);
 }
 
 /* From last to first, so that all readers of a value are known before its op. */
@@ -54,7 +57,8 @@ static void find_demand(expander *x)
             x->again[op] |= (x->wanted[g->out[k]] & BACKWARD) != 0;
             x->early[op] |= (x->wanted[g->out[k]] & FORWARD) != 0;
         }
-        if (op == x->rules->boundary || (inside && (!is_late(x, op) || !x->again[op]))) x->early[op] = 1;
+        if (op == x->rules->boundary || (inside && (!is_late(x, op) || !x->again[op])))
+            x->early[op] = 1;
         const bool backward = !x->early[op] || x->again[op];
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const bool again = comes_again(x, g->in[k]);
@@ -72,7 +76,8 @@ static uint32_t place(const expander *x, const uint32_t *places, uint32_t op, ui
     uint32_t latest = REMAT_NONE;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
         const uint32_t maker = g->producer[g->in[k]];
-        if (maker != REMAT_NONE && (latest == REMAT_NONE || places[maker] > latest)) latest = places[maker];
+        if (maker != REMAT_NONE && (latest == REMAT_NONE || places[maker] > latest))
+            latest = places[maker];
     }
     if (latest == REMAT_NONE) latest = x->rules->boundary ? x->rules->boundary - 1 : 0;
     return g->pinned[op] && last_pinned > latest ? last_pinned : latest;
@@ -96,7 +101,8 @@ static remat_status order_first_runs(expander *x)
 
 static bool is_due(const expander *x, uint32_t op)
 {
-    return x->again[op] && (x->asked[op] == 0 || (x->asked[op] != x->now && x->now - x->asked[op] > x->hold));
+    return x->again[op] &&
+           (x->asked[op] == 0 || (x->asked[op] != x->now && x->now - x->asked[op] > x->hold));
 }
 
 static uint32_t due_maker(void *user, uint32_t value)
@@ -121,7 +127,8 @@ static remat_status expand(expander *x)
     for (uint32_t i = 0; i < g->n_ops; i++) {
         const uint32_t op = x->order[i];
         if (x->early[op]) TRY(rm_schedule_run(x->ctx, x->out, op));
-        if (!x->early[op] && !x->again[op]) { /* those that come again wait until they are asked for */
+        if (!x->early[op] &&
+            !x->again[op]) { /* those that come again wait until they are asked for */
             x->now++;
             TRY(rm_demand_run(&x->demand, op));
         }
@@ -132,12 +139,13 @@ static remat_status expand(expander *x)
     return REMAT_OK;
 }
 
-remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *rules, const uint8_t *saved, uint32_t hold,
-                            rm_schedule *out)
+remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *rules,
+                            const uint8_t *saved, uint32_t hold, rm_schedule *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     expander x = {.ctx = ctx, .g = g, .rules = rules, .saved = saved, .hold = hold, .out = out};
-    x.demand = (rm_demand){.in_begin = g->in_begin, .in = g->in, .ask = due_maker, .run = run_op, .user = &x};
+    x.demand = (rm_demand){
+        .in_begin = g->in_begin, .in = g->in, .ask = due_maker, .run = run_op, .user = &x};
     remat_status status = RM_SCRATCH(ctx, x.again, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.early, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.wanted, g->n_values);
@@ -153,7 +161,8 @@ remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recom
 
 /* ---- and back ---- */
 
-static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *rules, const remat_step *steps,
+static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g,
+                                   const rm_recompute_rules *rules, const remat_step *steps,
                                    size_t n_steps, int64_t *out)
 {
     uint8_t *counts;   /* by root value: made or read by V_f, and not counted yet */
@@ -163,8 +172,10 @@ static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g, const r
     TRY(RM_SCRATCH(ctx, crossing, g->n_values));
     for (uint32_t i = 0; i < rules->n_inside; i++) {
         const uint32_t op = rules->inside[i];
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) counts[g->root[g->in[k]]] = 1;
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) counts[g->root[g->out[k]]] = 1;
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            counts[g->root[g->in[k]]] = 1;
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            counts[g->root[g->out[k]]] = 1;
     }
     *out = 0;
     for (size_t t = 0; t < n_steps; t++) {
@@ -175,17 +186,20 @@ static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g, const r
             const uint32_t root = g->root[g->in[k]];
             if (!counts[root] || !(crossing[g->in[k]] || rm_is_resident(g, root))) continue;
             counts[root] = 0;
-            if (rm_add_overflows(*out, rules->price[root], out)) return rm_fail(ctx, REMAT_E_APPLIES, "prices pass 2^62");
+            if (rm_add_overflows(*out, rules->price[root], out))
+                return rm_fail(ctx, REMAT_E_APPLIES, "prices pass 2^62");
         }
         crossed = crossed || op == rules->boundary;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             crossing[g->out[k]] =
-                op != rules->boundary && (g->out_source[k] == REMAT_NONE ? !crossed : crossing[g->out_source[k]]);
+                op != rules->boundary &&
+                (g->out_source[k] == REMAT_NONE ? !crossed : crossing[g->out_source[k]]);
     }
     return REMAT_OK;
 }
 
-remat_status rm_crossing_price(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *rules, const remat_step *steps,
+remat_status rm_crossing_price(remat_ctx *ctx, const remat_graph *g,
+                               const rm_recompute_rules *rules, const remat_step *steps,
                                size_t n_steps, int64_t *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);

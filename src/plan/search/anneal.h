@@ -6,8 +6,10 @@
 
 enum { RM_ANNEAL_SECOND = 3000000 }; /* edits in about a second */
 
-/* Searches, within the context's limits, for the cheapest order over `nm` within p's budget, from keep-all and from `seed`, which is of no
- * interest unless it is longer. `found`: the best, or empty. */
-remat_status rm_anneal(const rm_problem *p, const rm_normal *nm, const rm_codes *seed, rm_codes *found);
+/* Searches, within the context's limits, for the cheapest order over `nm` within p's budget, from
+ * keep-all and from `seed`, which is of no interest unless it is longer. `found`: the best, or
+ * empty. */
+remat_status rm_anneal(const rm_problem *p, const rm_normal *nm, const rm_codes *seed,
+                       rm_codes *found);
 
 #endif

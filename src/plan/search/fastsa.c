@@ -1,28 +1,34 @@
-/* fastsa.c: simulated annealing over sequences (FastSA: "A fast heuristic to optimize time-space tradeoff for large
- * models", sections 2, B, C and D.4).
+/* fastsa.c: simulated annealing over sequences (FastSA: "A fast heuristic to optimize time-space
+ * tradeoff for large models", sections 2, B, C and D.4).
  *
- * The state is a sequence of steps in a row of slots (sim/sequence.h). One mutation adds a random op at a random place where its
- * inputs have been made, removes a random step, slides a random step between its inputs and its readers (the paper's rotate), or,
- * with offload on, flips whether a value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C (^8
- * with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth no more than a percent of cost, and
- * small budgets are not met. Equation (1), footnote 2's strict objective and memory alone are there too. A mutation is kept by
- * Metropolis' rule at a temperature that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
+ * The state is a sequence of steps in a row of slots (sim/sequence.h). One mutation adds a random
+ * op at a random place where its inputs have been made, removes a random step, slides a random step
+ * between its inputs and its readers (the paper's rotate), or, with offload on, flips whether a
+ * value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C
+ * (^8 with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth
+ * no more than a percent of cost, and small budgets are not met. Equation (1), footnote 2's strict
+ * objective and memory alone are there too. A mutation is kept by Metropolis' rule at a temperature
+ * that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
  *
- * A walker that has not met the budget half way goes by what is over the budget alone until it has, summed over blocks of slots,
- * and adds whole recomputations (plan/search/moves.c): no single op leads out of a state where several large values must go at once.
+ * A walker that has not met the budget half way goes by what is over the budget alone until it has,
+ * summed over blocks of slots, and adds whole recomputations (plan/search/moves.c): no single op
+ * leads out of a state where several large values must go at once.
  *
- * Walkers: even ones anneal over groups (plan/search/node_groups.c) until the budget is met, then over the ops they are made of; odd ones over
- * ops from the start. Each has its own seed and its own share of the work, so the answer does not depend on the number of
- * threads. Every walker gives its best state: the cheapest within the budget, else the one of lowest peak; it is polished (plan/search/polish.c),
- * expanded into steps and measured exactly. With offload on, recomputation alone and offload alone come first, and then both
- * together from the better of the two.
+ * Walkers: even ones anneal over groups (plan/search/node_groups.c) until the budget is met, then
+ * over the ops they are made of; odd ones over ops from the start. Each has its own seed and its
+ * own share of the work, so the answer does not depend on the number of threads. Every walker gives
+ * its best state: the cheapest within the budget, else the one of lowest peak; it is polished
+ * (plan/search/polish.c), expanded into steps and measured exactly. With offload on, recomputation
+ * alone and offload alone come first, and then both together from the better of the two.
  *
- * Departures. Times are drawn from the slots where a mutation can be valid instead of from all slots, which only leaves out
- * refusals. There are 3 slots per step, spread again evenly 64 times a run, instead of 2^20: memory stays small and in cache.
- * The acceptance test draws its random number first: a mutation whose cost alone is too much is refused before memory is
- * looked at. Second legs start at the first leg's last planned temperature, as the paper; what it leaves open is settled as
- * follows: add, remove and rotate are equally likely (flip-fetch joins as a fourth). Every other pair of walkers starts five
- * times as hot, and memory alone fifty times: where the order is free, 0.1 % of the objective is too cold.
+ * Departures. Times are drawn from the slots where a mutation can be valid instead of from all
+ * slots, which only leaves out refusals. There are 3 slots per step, spread again evenly 64 times a
+ * run, instead of 2^20: memory stays small and in cache. The acceptance test draws its random
+ * number first: a mutation whose cost alone is too much is refused before memory is looked at.
+ * Second legs start at the first leg's last planned temperature, as the paper; what it leaves open
+ * is settled as follows: add, remove and rotate are equally likely (flip-fetch joins as a fourth).
+ * Every other pair of walkers starts five times as hot, and memory alone fifty times: where the
+ * order is free, 0.1 % of the objective is too cold.
  *
  * Work is counted in mutations proposed. Memory: O(slots + events). */
 #include "base/threads.h"
@@ -35,7 +41,14 @@
 #include "plan/search/search.h"
 #include "plan/search/soft_peak.h"
 
-enum { BATCH = 1024, RESPACINGS = 64, SPREAD = 3, EXPONENTIALS = 1024, MAX_WALKERS = 64, LONGEST = 32 };
+enum {
+    BATCH = 1024,
+    RESPACINGS = 64,
+    SPREAD = 3,
+    EXPONENTIALS = 1024,
+    MAX_WALKERS = 64,
+    LONGEST = 32
+};
 #define LN_10000 9.210340371976182
 #define FIRST_LEG (20.0 / 22) /* of a walker's share: D.4's 20 and 2 million */
 
@@ -43,9 +56,15 @@ enum { BATCH = 1024, RESPACINGS = 64, SPREAD = 3, EXPONENTIALS = 1024, MAX_WALKE
 typedef struct moves {
     uint32_t first, n;
 } moves;
-static const moves recompute = {0, 3}, order_only = {2, 1}, offload_only = {2, 2}, recompute_and_offload = {0, 4};
+static const moves recompute = {0, 3}, order_only = {2, 1}, offload_only = {2, 2},
+                   recompute_and_offload = {0, 4};
 
-typedef enum objective { POWER, TIMES_COST, STRICT, MEMORY } objective; /* the first three as the option counts them */
+typedef enum objective {
+    POWER,
+    TIMES_COST,
+    STRICT,
+    MEMORY
+} objective; /* the first three as the option counts them */
 
 /* What all walkers share. */
 typedef struct setting {
@@ -55,8 +74,9 @@ typedef struct setting {
     int64_t *transfer; /* by storage; NULL: no offload */
     objective objective;
     moves allowed;
-    const rm_schedule *from[2]; /* plans that even and odd walkers start from, without grouping; NULL: keep-all */
-    int64_t work, time_ns;      /* of a walker; time: INT64_MAX: no limit */
+    const rm_schedule
+        *from[2]; /* plans that even and odd walkers start from, without grouping; NULL: keep-all */
+    int64_t work, time_ns; /* of a walker; time: INT64_MAX: no limit */
     int64_t begun_ns;
     _Atomic int64_t *tally;          /* mutations of all walkers, for progress: all that changes */
     float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
@@ -67,20 +87,24 @@ typedef struct walker {
     rm_search search;
     int64_t spent, elapsed_ns;
     remat_stopped stopped;
-    double end;        /* the share of work and time at which the leg ends */
-    bool warm;         /* starts five times as hot */
-    bool until_met;    /* the leg also ends once the budget is met */
-    bool desperate;    /* half the leg is over and the budget is not met: what is over it is all that counts until it is */
-    bool reports;      /* it is in the calling thread */
-    rm_soft_peak soft; /* if asked for */
-    double weight;     /* the objective of the state */
+    double end;     /* the share of work and time at which the leg ends */
+    bool warm;      /* starts five times as hot */
+    bool until_met; /* the leg also ends once the budget is met */
+    bool desperate; /* half the leg is over and the budget is not met: what is over it is all that
+                       counts until it is */
+    bool reports;   /* it is in the calling thread */
+    rm_soft_peak soft;       /* if asked for */
+    double weight;           /* the objective of the state */
     double first_heat, heat; /* temperature */
 } walker;
 
 /* ---- the objective ---- */
 
 /* A peak below it is as good as it. */
-static int64_t floor_bytes(const setting *set) { return set->objective == MEMORY ? 0 : set->p->budget_bytes; }
+static int64_t floor_bytes(const setting *set)
+{
+    return set->objective == MEMORY ? 0 : set->p->budget_bytes;
+}
 
 /* Footnote 2: L(Elu(L^-1(M))) * C^0.6, L linear with L(0) = budget and L(-100) = 0. */
 double rm_fastsa_strict(double budget, double memory, double cost)
@@ -95,10 +119,13 @@ static double weigh(const walker *x, double memory, int64_t cost)
     const objective by = x->desperate ? MEMORY : set->objective;
     const double budget = (double)set->p->budget_bytes, c = (double)(cost > 0 ? cost : 1);
     const double over = memory > budget ? memory / budget : 1;
-    if (by == POWER) return budget * c * over * over * over * over * (set->transfer ? over * over * over * over : 1);
+    if (by == POWER)
+        return budget * c * over * over * over * over *
+               (set->transfer ? over * over * over * over : 1);
     if (by == TIMES_COST) return budget * over * c;
     if (by == STRICT) return rm_fastsa_strict(budget, memory, c);
-    return memory * (1 + 1e-6 * c / (double)(set->p->graph->total_cost + 1)); /* among equals the cheaper */
+    return memory *
+           (1 + 1e-6 * c / (double)(set->p->graph->total_cost + 1)); /* among equals the cheaper */
 }
 
 /* ---- one mutation ---- */
@@ -124,7 +151,8 @@ static void decide(walker *c, float exponential)
     rm_seq *q = &c->search.q;
     const double limit = c->weight + c->heat * (double)exponential;
     const bool by_peak = !c->soft.sums && !c->desperate;
-    if (by_peak && weigh(c, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
+    if (by_peak &&
+        weigh(c, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
         rm_seq_undo(q);
         return;
     }
@@ -146,7 +174,8 @@ static bool propose_add(rm_search *s)
     return slot != RM_EMPTY && rm_seq_insert(&s->q, slot, op);
 }
 
-/* A fetch right before a step that reads the value: there is one, it goes; there is none, it comes. */
+/* A fetch right before a step that reads the value: there is one, it goes; there is none, it comes.
+ */
 static bool propose_flip(rm_search *s)
 {
     rm_seq *q = &s->q;
@@ -167,9 +196,11 @@ static void mutate(walker *c)
 {
     rm_search *s = &c->search;
     const uint64_t bits = rm_random_next(&s->random);
-    const uint32_t kind = c->set->allowed.first + ((uint32_t)(bits & 0xffff) * c->set->allowed.n >> 16);
+    const uint32_t kind =
+        c->set->allowed.first + ((uint32_t)(bits & 0xffff) * c->set->allowed.n >> 16);
     bool made;
-    if (kind == 0 && c->desperate) made = rm_move_recompute(s, c->set->p->budget_bytes - s->q.nm->resident_bytes) > 0;
+    if (kind == 0 && c->desperate)
+        made = rm_move_recompute(s, c->set->p->budget_bytes - s->q.nm->resident_bytes) > 0;
     else if (kind == 0) made = propose_add(s);
     else if (kind == 1) made = rm_seq_remove(&s->q, rm_search_full_slot(s));
     else if (kind == 2) made = rm_search_slide(s);
@@ -186,7 +217,8 @@ static double share_used(walker *c, int64_t begun_ns)
     double used = (double)c->spent / (double)set->work;
     if (used >= 1) c->stopped = REMAT_WORK;
     if (set->time_ns != INT64_MAX) {
-        const double by_time = (double)(c->elapsed_ns + rm_clock_ns() - begun_ns) / (double)set->time_ns;
+        const double by_time =
+            (double)(c->elapsed_ns + rm_clock_ns() - begun_ns) / (double)set->time_ns;
         if (by_time >= 1) c->stopped = REMAT_TIME;
         if (by_time > used) used = by_time;
     }
@@ -201,7 +233,9 @@ static void take_stock(walker *c)
 {
     rm_seq *q = &c->search.q;
     if (c->soft.sums) rm_soft_peak_load(&c->soft, q);
-    const double memory = c->desperate ? excess(c) : c->soft.sums ? rm_soft_peak_now(&c->soft, q) : (double)rm_seq_peak_kept(q);
+    const double memory = c->desperate   ? excess(c)
+                          : c->soft.sums ? rm_soft_peak_now(&c->soft, q)
+                                         : (double)rm_seq_peak_kept(q);
     c->weight = weigh(c, memory, q->cost);
 }
 
@@ -223,7 +257,8 @@ static void report(walker *c, int64_t mutations)
     const int64_t before = atomic_fetch_add_explicit(set->tally, mutations, memory_order_relaxed);
     if (!c->reports || c->spent % (256 * BATCH)) return;
     ctx->work = before + mutations;
-    rm_report(ctx, set->name, rm_permille_used(ctx, set->begun_ns), c->search.best_cost, c->search.best_peak);
+    rm_report(ctx, set->name, rm_permille_used(ctx, set->begun_ns), c->search.best_cost,
+              c->search.best_peak);
 }
 
 /* From where the walker stands to the end of the leg. */
@@ -245,7 +280,8 @@ static void anneal(walker *c)
         c->spent += batch;
         used = share_used(c, begun_ns);
         const bool met = c->search.best_peak <= set->p->budget_bytes;
-        if (c->desperate ? met : !met && set->objective != MEMORY && 2 * used > begin + c->end) set_desperate(c, !c->desperate);
+        if (c->desperate ? met : !met && set->objective != MEMORY && 2 * used > begin + c->end)
+            set_desperate(c, !c->desperate);
         report(c, batch);
     }
     c->elapsed_ns += rm_clock_ns() - begun_ns;
@@ -262,7 +298,8 @@ static void anneal_all(walker *walkers, uint32_t n_walkers, uint32_t n_threads)
     rm_threads_run(n_threads, n_walkers, anneal_one, walkers);
 }
 
-static remat_status begin_leg(remat_ctx *ctx, walker *c, const rm_normal *nm, const rm_codes *start, double share)
+static remat_status begin_leg(remat_ctx *ctx, walker *c, const rm_normal *nm, const rm_codes *start,
+                              double share)
 {
     c->search.floor_bytes = floor_bytes(c->set);
     TRY(rm_search_begin(ctx, &c->search, nm, c->set->transfer, start, SPREAD));
@@ -273,7 +310,8 @@ static remat_status begin_leg(remat_ctx *ctx, walker *c, const rm_normal *nm, co
     if (ctx->options.soft_peak) TRY(rm_soft_peak_new(ctx, &c->search.q, &c->soft));
     c->end = share;
     take_stock(c);
-    if (c->first_heat == 0) c->first_heat = (c->set->objective == MEMORY ? 0.05 : c->warm ? 5e-3 : 1e-3) * c->weight;
+    if (c->first_heat == 0)
+        c->first_heat = (c->set->objective == MEMORY ? 0.05 : c->warm ? 5e-3 : 1e-3) * c->weight;
     return REMAT_OK;
 }
 
@@ -293,11 +331,14 @@ static remat_status make_setting(const rm_problem *p, moves allowed, setting *se
     TRY(rm_group_nodes(ctx, &set->nm, o->group != 2, &set->groups));
     if (allowed.first + allowed.n == 4) {
         TRY(RM_SCRATCH(ctx, set->transfer, set->nm.n_stores));
-        for (uint32_t s = 0; s < set->nm.n_stores; s++) TRY(rm_transfer_cost(ctx, set->nm.bytes[s], &set->transfer[s]));
+        for (uint32_t s = 0; s < set->nm.n_stores; s++)
+            TRY(rm_transfer_cost(ctx, set->nm.bytes[s], &set->transfer[s]));
     }
     set->allowed = allowed;
-    set->objective = p->budget_bytes == REMAT_BUDGET_MIN || allowed.n == 1 ? MEMORY : (objective)o->objective;
-    for (int i = 0; i < EXPONENTIALS; i++) set->exponential[i] = (float)-rm_log((i + 0.5) / EXPONENTIALS);
+    set->objective =
+        p->budget_bytes == REMAT_BUDGET_MIN || allowed.n == 1 ? MEMORY : (objective)o->objective;
+    for (int i = 0; i < EXPONENTIALS; i++)
+        set->exponential[i] = (float)-rm_log((i + 0.5) / EXPONENTIALS);
     return REMAT_OK;
 }
 
@@ -307,12 +348,14 @@ static bool can_group(const setting *set)
     int64_t cost = 0;
     for (uint32_t op = 0; op < set->groups.n_ops; op++)
         if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost > RM_MAX_SUM) return false;
-    return o->group && !set->from[0] && set->allowed.first == 0 && set->groups.n_ops < set->nm.n_ops &&
+    return o->group && !set->from[0] && set->allowed.first == 0 &&
+           set->groups.n_ops < set->nm.n_ops &&
            set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
 }
 
 /* The first leg: walkers 0, 2, ... over groups. Their ops are left in starts[i]. */
-static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_codes *starts, rm_incumbent *best)
+static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_codes *starts,
+                                  rm_incumbent *best)
 {
     remat_ctx *ctx = set->p->ctx;
     rm_codes codes = {0};
@@ -328,7 +371,9 @@ static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_
     for (uint32_t i = 0; i < n_grouped; i++) {
         walker *c = &grouped[i];
         starts[2 * i].n = 0;
-        if (status == REMAT_OK) status = rm_ungroup_nodes(ctx, &set->groups, c->search.best, c->search.n_best, &starts[2 * i]);
+        if (status == REMAT_OK)
+            status = rm_ungroup_nodes(ctx, &set->groups, c->search.best, c->search.n_best,
+                                      &starts[2 * i]);
         if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[2 * i], best);
         end_leg(&ctx->heap, c);
         walkers[2 * i].spent = c->spent;
@@ -341,16 +386,19 @@ static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_
 }
 
 /* The second leg of grouped walkers, and the only one of the others. */
-static remat_status anneal_ops(setting *set, walker *walkers, uint32_t n, rm_codes *starts, rm_incumbent *best)
+static remat_status anneal_ops(setting *set, walker *walkers, uint32_t n, rm_codes *starts,
+                               rm_incumbent *best)
 {
     remat_ctx *ctx = set->p->ctx;
     remat_status status = REMAT_OK;
-    for (uint32_t i = 0; i < n && status == REMAT_OK; i++) status = begin_leg(ctx, &walkers[i], &set->nm, &starts[i], 1);
+    for (uint32_t i = 0; i < n && status == REMAT_OK; i++)
+        status = begin_leg(ctx, &walkers[i], &set->nm, &starts[i], 1);
     if (status == REMAT_OK) anneal_all(walkers, n, (uint32_t)ctx->options.threads);
     for (uint32_t i = 0; i < n; i++) {
         if (status == REMAT_OK && walkers[i].search.q.ranges) {
             status = rm_search_best(ctx, &walkers[i].search, &starts[i]);
-            if (status == REMAT_OK) status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
+            if (status == REMAT_OK)
+                status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
             if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[i], best);
         }
         if (ctx->stopped == REMAT_DONE) ctx->stopped = walkers[i].stopped;
@@ -359,7 +407,8 @@ static remat_status anneal_ops(setting *set, walker *walkers, uint32_t n, rm_cod
     return status;
 }
 
-static remat_status anneal_walkers(setting *set, walker *walkers, uint32_t n, rm_codes *starts, rm_incumbent *best)
+static remat_status anneal_walkers(setting *set, walker *walkers, uint32_t n, rm_codes *starts,
+                                   rm_incumbent *best)
 {
     remat_ctx *ctx = set->p->ctx;
     if (set->nm.n_ops == 0) return REMAT_OK; /* nothing but views */
@@ -373,7 +422,8 @@ static remat_status anneal_walkers(setting *set, walker *walkers, uint32_t n, rm
 /* Small graphs are annealed soon: there, more starts find more. */
 static uint32_t count_walkers(const setting *set)
 {
-    const uint32_t asked = (uint32_t)set->p->ctx->options.walkers, by_size = 2 * (1500 / (set->nm.n_ops + 1));
+    const uint32_t asked = (uint32_t)set->p->ctx->options.walkers,
+                   by_size = 2 * (1500 / (set->nm.n_ops + 1));
     return asked ? asked : by_size < 2 ? 2 : by_size > 8 ? 8 : by_size;
 }
 
@@ -385,17 +435,20 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
     TRY(make_setting(p, allowed, &set));
     const uint32_t n = count_walkers(&set);
     const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
-    const double work = (double)ctx->work_limit * share / n, left_ns = (double)(ctx->deadline_ns - rm_clock_ns()) * share / n;
+    const double work = (double)ctx->work_limit * share / n,
+                 left_ns = (double)(ctx->deadline_ns - rm_clock_ns()) * share / n;
     set.work = work < 1 ? 1 : work > 9e18 ? INT64_MAX : (int64_t)work;
-    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX : left_ns < 1 ? 1 : (int64_t)left_ns * n_threads;
+    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX
+                  : left_ns < 1                 ? 1
+                                                : (int64_t)left_ns * n_threads;
     _Atomic int64_t tally = ctx->work;
     set.tally = &tally;
     walker walkers[MAX_WALKERS];
     rm_codes starts[MAX_WALKERS] = {0};
     for (uint32_t i = 0; i < n; i++)
         walkers[i] = (walker){.set = &set,
-                            .warm = i / 2 % 2 == 1 && !set.from[0],
-                            .search.random = {(uint64_t)ctx->options.seed * MAX_WALKERS + i}};
+                              .warm = i / 2 % 2 == 1 && !set.from[0],
+                              .search.random = {(uint64_t)ctx->options.seed * MAX_WALKERS + i}};
     const remat_status status = anneal_walkers(&set, walkers, n, starts, best);
     ctx->work = tally;
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
@@ -403,8 +456,9 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
     return status;
 }
 
-/* Recomputation and offload: each may be better alone; then together, from the best of the two and from recomputation alone, which may miss
- * the budget by little where offload meets it at a high price. Shares are of what is left of the time, but of all work. */
+/* Recomputation and offload: each may be better alone; then together, from the best of the two and
+ * from recomputation alone, which may miss the budget by little where offload meets it at a high
+ * price. Shares are of what is left of the time, but of all work. */
 static remat_status run_both(const rm_problem *p, rm_incumbent *best, const char *name)
 {
     remat_ctx *ctx = p->ctx;
@@ -416,28 +470,37 @@ static remat_status run_both(const rm_problem *p, rm_incumbent *best, const char
     if (status == REMAT_OK) status = rm_offer(p, best, &alone.steps);
     if (status == REMAT_OK) status = run_part(afresh, best, offload_only, timed ? 0.3 : 0.15);
     if (status == REMAT_OK)
-        status = run_part((setting){.p = p, .name = name, .begun_ns = afresh.begun_ns, .from = {&alone.steps, &best->steps}},
+        status = run_part((setting){.p = p,
+                                    .name = name,
+                                    .begun_ns = afresh.begun_ns,
+                                    .from = {&alone.steps, &best->steps}},
                           best, recompute_and_offload, timed ? 1 : 0.35);
     RM_VEC_FREE(&ctx->heap, alone.steps);
     return status;
 }
 
-static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const char *name, moves allowed)
+static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const char *name,
+                              moves allowed)
 {
     rm_need need;
     TRY(rm_need_find(p->ctx, p->graph, &need));
     TRY(rm_keep_all.run(p, best));
-    const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN || (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
+    const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN ||
+                        (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
     if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
         return REMAT_OK; /* nothing to gain, or to be found */
-    return allowed.n < 4 ? run_part((setting){.p = p, .name = name, .begun_ns = rm_clock_ns()}, best, allowed, 1)
+    return allowed.n < 4 ? run_part((setting){.p = p, .name = name, .begun_ns = rm_clock_ns()},
+                                    best, allowed, 1)
                          : run_both(p, best, name);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     const rm_options *o = &p->ctx->options;
-    return run_moves(p, best, "fastsa", o->order_only ? order_only : o->offload ? recompute_and_offload : recompute);
+    return run_moves(p, best, "fastsa",
+                     o->order_only ? order_only
+                     : o->offload  ? recompute_and_offload
+                                   : recompute);
 }
 
 static remat_status run_order(const rm_problem *p, rm_incumbent *best)
@@ -447,7 +510,8 @@ static remat_status run_order(const rm_problem *p, rm_incumbent *best)
 
 static remat_status run_offload(const rm_problem *p, rm_incumbent *best)
 {
-    if (!p->ctx->options.offload) return rm_fail(p->ctx, REMAT_E_APPLIES, "it needs --offload RATE");
+    if (!p->ctx->options.offload)
+        return rm_fail(p->ctx, REMAT_E_APPLIES, "it needs --offload RATE");
     return run_moves(p, best, "fastsa-offload", offload_only);
 }
 
@@ -457,7 +521,8 @@ static remat_status run_group(const rm_problem *p, rm_incumbent *best)
     rm_codes groups = {0}, codes = {0};
     TRY(make_setting(p, recompute, &set));
     remat_status status = rm_codes_keep_all(p->ctx, &set.groups, &groups);
-    if (status == REMAT_OK) status = rm_ungroup_nodes(p->ctx, &set.groups, groups.items, groups.n, &codes);
+    if (status == REMAT_OK)
+        status = rm_ungroup_nodes(p->ctx, &set.groups, groups.items, groups.n, &codes);
     if (status == REMAT_OK) status = rm_offer_codes(p, &set.nm, &codes, best);
     RM_VEC_FREE(&p->ctx->heap, groups);
     RM_VEC_FREE(&p->ctx->heap, codes);
@@ -470,11 +535,15 @@ const rm_planner rm_fastsa_group = {
     .default_work = INT64_MAX,
     .run = run_group};
 const rm_planner rm_fastsa = {
-    .entry = {"fastsa", "simulated annealing over sequences, with grouping; --offload: and fetches (FastSA)"},
+    .entry = {"fastsa",
+              "simulated annealing over sequences, with grouping; --offload: and fetches (FastSA)"},
     .default_work = A_SECOND,
     .run = run};
 const rm_planner rm_fastsa_order = {
-    .entry = {"fastsa-order", "annealing of the order alone: nothing runs twice"}, .default_work = A_SECOND, .run = run_order};
-const rm_planner rm_fastsa_offload = {.entry = {"fastsa-offload", "annealing of offloads instead of recomputation"},
-                                      .default_work = A_SECOND,
-                                      .run = run_offload};
+    .entry = {"fastsa-order", "annealing of the order alone: nothing runs twice"},
+    .default_work = A_SECOND,
+    .run = run_order};
+const rm_planner rm_fastsa_offload = {
+    .entry = {"fastsa-offload", "annealing of offloads instead of recomputation"},
+    .default_work = A_SECOND,
+    .run = run_offload};

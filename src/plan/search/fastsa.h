@@ -3,6 +3,6 @@
 #define RM_FASTSA_H
 
 double rm_fastsa_strict(double budget, double memory, double cost); /* footnote 2 */
-double rm_fastsa_heat(double first, double share);                  /* D.4: the temperature after a share of a leg */
+double rm_fastsa_heat(double first, double share); /* D.4: the temperature after a share of a leg */
 
 #endif

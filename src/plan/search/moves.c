@@ -1,11 +1,13 @@
-/* moves.c: recomputing a value together with what that needs, forgetting a recomputation together with what only it needed, and
- * moving a step together with what only it reads.
+/* moves.c: recomputing a value together with what that needs, forgetting a recomputation together
+ * with what only it needed, and moving a step together with what only it reads.
  *
- * Single ops, as FastSA moves them, reach small budgets only through states that are worse in both memory and cost: running an op
- * again keeps its inputs longer. So a value that spans a crowded place is made anew right before it is read next, and those
- * of the inputs that would have to be held for that are made anew too, at random and recursively. The way back: a second run is taken
- * out, and with it, again recursively, what nobody reads any more. Order has the same trouble: a step that goes later holds its
- * inputs longer, so those that only it reads go with it, recursively. O(ops of the move) edits. */
+ * Single ops, as FastSA moves them, reach small budgets only through states that are worse in both
+ * memory and cost: running an op again keeps its inputs longer. So a value that spans a crowded
+ * place is made anew right before it is read next, and those of the inputs that would have to be
+ * held for that are made anew too, at random and recursively. The way back: a second run is taken
+ * out, and with it, again recursively, what nobody reads any more. Order has the same trouble: a
+ * step that goes later holds its inputs longer, so those that only it reads go with it,
+ * recursively. O(ops of the move) edits. */
 #include "plan/search/moves.h"
 
 enum {
@@ -46,14 +48,16 @@ static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t 
     uint32_t stack[MOST_OPS + 1], n_stack = 0, n_edits = 1;
     const uint32_t first = slot_before(q, from, to);
     if (!insert(q, first, nm->producer[store])) return 0;
-    const uint32_t chance = (uint32_t)rm_random_next(&s->random), most = 1 + (1u << rm_random_below(&s->random, 8));
+    const uint32_t chance = (uint32_t)rm_random_next(&s->random),
+                   most = 1 + (1u << rm_random_below(&s->random, 8));
     stack[n_stack++] = first;
     while (n_stack && n_edits < most) {
         const uint32_t slot = stack[--n_stack], op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
             uint32_t before;
             if (rm_is_free(nm, nm->in[k])) continue;
-            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before)) continue; /* it is in memory anyway */
+            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before))
+                continue; /* it is in memory anyway */
             if ((uint32_t)rm_random_next(&s->random) > chance) continue;
             const uint32_t again = slot_before(q, before, slot);
             if (!insert(q, again, nm->producer[nm->in[k]])) continue;
@@ -81,7 +85,9 @@ uint32_t rm_move_recompute(rm_search *s, int64_t limit)
     for (int i = 0; i < TRIES; i++) {
         const uint32_t store = rm_random_below(&s->random, nm->n_stores);
         uint32_t to;
-        if (nm->bytes[store] == 0 || nm->pinned[nm->producer[store]] || !rm_seq_spans(&s->q, store, slot, &to)) continue;
+        if (nm->bytes[store] == 0 || nm->pinned[nm->producer[store]] ||
+            !rm_seq_spans(&s->q, store, slot, &to))
+            continue;
         return recompute(s, store, slot, to);
     }
     return 0;
@@ -127,7 +133,8 @@ uint32_t rm_move_forget(rm_search *s)
             if (n_stack == 0) return n_edits;
             slot = stack[--n_stack];
             op = q->at[slot];
-        } while (op == RM_EMPTY || rm_is_fetch(nm, op) || q->runs[op] <= 1 || !is_unread(q, slot) || !rm_seq_remove(q, slot));
+        } while (op == RM_EMPTY || rm_is_fetch(nm, op) || q->runs[op] <= 1 || !is_unread(q, slot) ||
+                 !rm_seq_remove(q, slot));
     }
 }
 
@@ -172,8 +179,11 @@ uint32_t rm_move_carry(rm_search *s)
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
             uint32_t made;
             if (rm_is_free(nm, nm->in[k])) continue;
-            if (!rm_seq_is_last_read(q, nm->in[k], slot, &made) || q->at[made] != nm->producer[nm->in[k]]) continue;
-            const uint32_t ceiling = rm_seq_ceiling(q, made), place = slot_before(q, made, slot < ceiling ? slot : ceiling);
+            if (!rm_seq_is_last_read(q, nm->in[k], slot, &made) ||
+                q->at[made] != nm->producer[nm->in[k]])
+                continue;
+            const uint32_t ceiling = rm_seq_ceiling(q, made),
+                           place = slot_before(q, made, slot < ceiling ? slot : ceiling);
             if (!slide(q, made, place)) continue;
             stack[n_stack++] = place;
             n_edits++;

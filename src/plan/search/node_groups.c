@@ -1,19 +1,23 @@
-/* node_groups.c: node grouping ("A fast heuristic to optimize time-space tradeoff for large models" [FastSA], section 2.2.2 and C.1,
- * Algorithm 1).
+/* node_groups.c: node grouping ("A fast heuristic to optimize time-space tradeoff for large models"
+ * [FastSA], section 2.2.2 and C.1, Algorithm 1).
  *
- * An op whose inputs are no larger than its outputs is not worth keeping the outputs of: it is fused into each op that reads them,
- * which then recomputes it from the inputs. In the order of the graph: the group of an op is the op itself and the groups of all
- * fused ops that it reads, one after the other; it reads what they read from outside. Grouping alone is a strategy
- * (fastsa-group), and the first stage of fastsa anneals over groups, because a move that recomputes a whole chain is one move there.
+ * An op whose inputs are no larger than its outputs is not worth keeping the outputs of: it is
+ * fused into each op that reads them, which then recomputes it from the inputs. In the order of the
+ * graph: the group of an op is the op itself and the groups of all fused ops that it reads, one
+ * after the other; it reads what they read from outside. Grouping alone is a strategy
+ * (fastsa-group), and the first stage of fastsa anneals over groups, because a move that recomputes
+ * a whole chain is one move there.
  *
- * A group needs memory inside: its workspace is what its inner values and workspaces take beyond all its outputs (B.1). The
- * model counts inputs, outputs and workspace of a step together, so this is never less than what the group's ops need when run
- * one by one, and at times more: plans are measured after ungrouping.
+ * A group needs memory inside: its workspace is what its inner values and workspaces take beyond
+ * all its outputs (B.1). The model counts inputs, outputs and workspace of a step together, so this
+ * is never less than what the group's ops need when run one by one, and at times more: plans are
+ * measured after ungrouping.
  *
- * Departures. Algorithm 1 also fuses an op when some reader reads only part of its outputs, or when it makes a graph output:
- * the resulting sequence is invalid. Here every reader must read all of its outputs, none is a graph output, and the op
- * is not pinned (nor has to do with views that stay). An op that is reached twice runs twice, so groups can grow without limit:
- * a group of more than MAX_GROUP ops is not fused on, and past MAX_MEMBERS in all nothing is. O(members). */
+ * Departures. Algorithm 1 also fuses an op when some reader reads only part of its outputs, or when
+ * it makes a graph output: the resulting sequence is invalid. Here every reader must read all of
+ * its outputs, none is a graph output, and the op is not pinned (nor has to do with views that
+ * stay). An op that is reached twice runs twice, so groups can grow without limit: a group of more
+ * than MAX_GROUP ops is not fused on, and past MAX_MEMBERS in all nothing is. O(members). */
 #include "plan/search/node_groups.h"
 
 #include <stdlib.h>
@@ -31,9 +35,9 @@ typedef struct grouping {
     const rm_normal *nm;
     list members, reads, residents; /* of all ops, fused or not */
     span *member_of, *read_of, *resident_of;
-    uint64_t n_promised;   /* members that fused ops will have in their readers */
-    uint8_t *fused;        /* by op */
-    uint32_t *stamp;       /* by storage, then by root value: the last op that listed it, plus one */
+    uint64_t n_promised; /* members that fused ops will have in their readers */
+    uint8_t *fused;      /* by op */
+    uint32_t *stamp;     /* by storage, then by root value: the last op that listed it, plus one */
     uint32_t *last_reader; /* by fused op: the last op whose group took it in, plus one */
     uint8_t *needed;       /* by storage: scratch of inner_bytes */
 } grouping;
@@ -47,7 +51,8 @@ static remat_status add_once(grouping *x, list *to, uint32_t *stamps, uint32_t i
 
 static remat_status add_span(grouping *x, list *to, uint32_t *stamps, span from, uint32_t stamp)
 {
-    for (uint32_t k = from.begin; k < from.end; k++) TRY(add_once(x, to, stamps, to->items[k], stamp));
+    for (uint32_t k = from.begin; k < from.end; k++)
+        TRY(add_once(x, to, stamps, to->items[k], stamp));
     return REMAT_OK;
 }
 
@@ -62,9 +67,11 @@ static span close_span(list *l, uint32_t begin)
 static remat_status collect(grouping *x, uint32_t op)
 {
     const rm_normal *nm = x->nm;
-    const uint32_t m = (uint32_t)x->members.n, r = (uint32_t)x->reads.n, c = (uint32_t)x->residents.n, stamp = op + 1;
+    const uint32_t m = (uint32_t)x->members.n, r = (uint32_t)x->reads.n,
+                   c = (uint32_t)x->residents.n, stamp = op + 1;
     uint32_t *const store_stamp = x->stamp, *const value_stamp = store_stamp + nm->n_stores;
-    for (uint32_t k = nm->in_begin[op + 1]; k-- > nm->in_begin[op];) { /* Algorithm 1 puts what is fused later in front */
+    for (uint32_t k = nm->in_begin[op + 1];
+         k-- > nm->in_begin[op];) { /* Algorithm 1 puts what is fused later in front */
         const uint32_t from = nm->producer[nm->in[k]];
         if (!x->fused[from]) {
             TRY(add_once(x, &x->reads, store_stamp, nm->in[k], stamp));
@@ -89,13 +96,15 @@ static remat_status collect(grouping *x, uint32_t op)
 /* Do all who read one output read all of them? */
 static bool is_read_whole(const rm_normal *nm, uint32_t op)
 {
-    const uint32_t first = nm->out[nm->out_begin[op]], n = nm->reader_begin[first + 1] - nm->reader_begin[first];
+    const uint32_t first = nm->out[nm->out_begin[op]],
+                   n = nm->reader_begin[first + 1] - nm->reader_begin[first];
     if (n == 0) return false;
     for (uint32_t k = nm->out_begin[op] + 1; k < nm->out_begin[op + 1]; k++) {
         const uint32_t s = nm->out[k];
         if (nm->reader_begin[s + 1] - nm->reader_begin[s] != n) return false;
         for (uint32_t i = 0; i < n; i++)
-            if (nm->readers[nm->reader_begin[s] + i] != nm->readers[nm->reader_begin[first] + i]) return false;
+            if (nm->readers[nm->reader_begin[s] + i] != nm->readers[nm->reader_begin[first] + i])
+                return false;
     }
     return true;
 }
@@ -108,7 +117,8 @@ static bool may_fuse(const grouping *x, uint32_t op)
         return false;
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
         const uint32_t s = nm->out[k], v = nm->value[s];
-        if (nm->is_output[s] || nm->g->root[v] != v || nm->token_begin[s] != nm->token_begin[s + 1]) return false;
+        if (nm->is_output[s] || nm->g->root[v] != v || nm->token_begin[s] != nm->token_begin[s + 1])
+            return false;
     }
     return is_read_whole(nm, op);
 }
@@ -129,21 +139,24 @@ static bool is_worth_fusing(const grouping *x, uint32_t op, bool count_resident)
 {
     const rm_normal *nm = x->nm;
     int64_t in = 0, out = 0;
-    for (uint32_t k = x->read_of[op].begin; k < x->read_of[op].end; k++) in += nm->bytes[x->reads.items[k]];
+    for (uint32_t k = x->read_of[op].begin; k < x->read_of[op].end; k++)
+        in += nm->bytes[x->reads.items[k]];
     for (uint32_t k = x->resident_of[op].begin; k < x->resident_of[op].end && count_resident; k++)
         in += nm->g->storage[x->residents.items[k]];
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) out += nm->bytes[nm->out[k]];
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        out += nm->bytes[nm->out[k]];
     return in <= out;
 }
 
-/* What the group needs beyond its inputs and outputs. Backwards: an inner value is in memory from the member that makes it to the last
- * member that reads that instance. */
+/* What the group needs beyond its inputs and outputs. Backwards: an inner value is in memory from
+ * the member that makes it to the last member that reads that instance. */
 static int64_t inner_bytes(grouping *x, uint32_t last_op)
 {
     const rm_normal *nm = x->nm;
     const span s = x->member_of[last_op];
     int64_t live = 0, most = 0, outputs = 0;
-    for (uint32_t k = nm->out_begin[last_op]; k < nm->out_begin[last_op + 1]; k++) outputs += nm->bytes[nm->out[k]];
+    for (uint32_t k = nm->out_begin[last_op]; k < nm->out_begin[last_op + 1]; k++)
+        outputs += nm->bytes[nm->out[k]];
     for (uint32_t i = s.end; i-- > s.begin;) {
         const uint32_t op = x->members.items[i];
         int64_t now = live + nm->workspace[op];
@@ -208,9 +221,10 @@ static remat_status emit(grouping *x, rm_normal *out)
         const uint32_t i = out->n_ops++;
         const span s = x->member_of[op];
         out->in_begin[i + 1] = copy_span(out->in, out->in_begin[i], x->reads.items, x->read_of[op]);
-        out->member_begin[i + 1] = copy_span(out->members, out->member_begin[i], x->members.items, s);
-        out->out_begin[i + 1] =
-            copy_span(out->out, out->out_begin[i], nm->out, (span){nm->out_begin[op], nm->out_begin[op + 1]});
+        out->member_begin[i + 1] =
+            copy_span(out->members, out->member_begin[i], x->members.items, s);
+        out->out_begin[i + 1] = copy_span(out->out, out->out_begin[i], nm->out,
+                                          (span){nm->out_begin[op], nm->out_begin[op + 1]});
         for (uint32_t k = s.begin; k < s.end; k++) out->cost[i] += nm->cost[x->members.items[k]];
         out->workspace[i] = inner_bytes(x, op);
         out->pinned[i] = nm->pinned[op];
@@ -228,7 +242,8 @@ static remat_status group(grouping *x, bool count_resident, rm_normal *out)
     return emit(x, out);
 }
 
-remat_status rm_group_nodes(remat_ctx *ctx, const rm_normal *nm, bool count_resident, rm_normal *out)
+remat_status rm_group_nodes(remat_ctx *ctx, const rm_normal *nm, bool count_resident,
+                            rm_normal *out)
 {
     grouping x = {.ctx = ctx, .nm = nm};
     *out = (rm_normal){.g = nm->g,
@@ -245,7 +260,8 @@ remat_status rm_group_nodes(remat_ctx *ctx, const rm_normal *nm, bool count_resi
     return status;
 }
 
-remat_status rm_ungroup_nodes(remat_ctx *ctx, const rm_normal *groups, const rm_code *codes, size_t n, rm_codes *out)
+remat_status rm_ungroup_nodes(remat_ctx *ctx, const rm_normal *groups, const rm_code *codes,
+                              size_t n, rm_codes *out)
 {
     uint32_t n_ops = 0; /* of the graph that was grouped: fetches are numbered behind them */
     for (uint32_t k = 0; k < groups->member_begin[groups->n_ops]; k++)

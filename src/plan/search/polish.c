@@ -1,15 +1,19 @@
-/* polish.c: removes the steps that can go without raising the peak above the limit, and slides re-runs towards their readers, which
- * frees memory in between and lets more steps go.
+/* polish.c: removes the steps that can go without raising the peak above the limit, and slides
+ * re-runs towards their readers, which frees memory in between and lets more steps go.
  *
- * Passes from the last step to the first, until one changes nothing (at most PASSES): a step is removed if its readers find another
- * instance; otherwise, if its op runs elsewhere too, it slides to just before the first step that reads it, where the peak
- * allows it. Deterministic; O(passes * steps * slots / 64). */
+ * Passes from the last step to the first, until one changes nothing (at most PASSES): a step is
+ * removed if its readers find another instance; otherwise, if its op runs elsewhere too, it slides
+ * to just before the first step that reads it, where the peak allows it. Deterministic; O(passes *
+ * steps * slots / 64). */
 #include "plan/search/polish.h"
 
 enum { PASSES = 8, SPREAD = 4 };
 
 /* A work limit is for searches, and this ends a round of one. */
-static bool is_late(const remat_ctx *ctx, uint32_t slot) { return slot % 256 == 0 && rm_is_late(ctx); }
+static bool is_late(const remat_ctx *ctx, uint32_t slot)
+{
+    return slot % 256 == 0 && rm_is_late(ctx);
+}
 
 static bool fits(rm_seq *q, int64_t limit)
 {
@@ -64,7 +68,8 @@ void rm_polish_on(remat_ctx *ctx, rm_seq *q, int64_t limit, rm_codes *codes)
     codes->n = rm_seq_codes(q, codes->items); /* never longer than it was */
 }
 
-remat_status rm_polish(remat_ctx *ctx, const rm_normal *nm, const int64_t *transfer, int64_t limit, rm_codes *codes)
+remat_status rm_polish(remat_ctx *ctx, const rm_normal *nm, const int64_t *transfer, int64_t limit,
+                       rm_codes *codes)
 {
     rm_seq q;
     TRY(rm_seq_new(ctx, nm, (uint32_t)(SPREAD * codes->n) + 1, &q));

@@ -1,9 +1,10 @@
 /* search.c: the state of a search and its best one.
  *
- * A descent meets a new best state every few moves, so noting one must cost nothing. A row of slots holds an older state, and a
- * journal the edits kept since; noting the best state marks a place in the journal. When the journal is full, the row takes in
- * what leads to the best state. If what is left is still long, the search is far from its best state, and the journal is given
- * up; the next best state is then copied whole. Every edit is written once and applied once: O(1) per edit. */
+ * A descent meets a new best state every few moves, so noting one must cost nothing. A row of slots
+ * holds an older state, and a journal the edits kept since; noting the best state marks a place in
+ * the journal. When the journal is full, the row takes in what leads to the best state. If what is
+ * left is still long, the search is far from its best state, and the journal is given up; the next
+ * best state is then copied whole. Every edit is written once and applied once: O(1) per edit. */
 #include "plan/search/search.h"
 
 #include <string.h>
@@ -55,10 +56,11 @@ static void note(rm_search *s, int64_t peak)
     s->n_to_best = s->n_journal;
 }
 
-remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm, const int64_t *transfer, const rm_codes *start,
-                             uint32_t spread)
+remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm,
+                             const int64_t *transfer, const rm_codes *start, uint32_t spread)
 {
-    const uint64_t steps = start->n > nm->n_ops ? start->n : nm->n_ops, n_slots = spread * steps + 64;
+    const uint64_t steps = start->n > nm->n_ops ? start->n : nm->n_ops,
+                   n_slots = spread * steps + 64;
     if (n_slots > INT32_MAX / 2) return REMAT_OK;
     TRY(RM_SCRATCH(ctx, s->best, n_slots));
     TRY(RM_SCRATCH(ctx, s->spare, n_slots));
@@ -114,7 +116,8 @@ void rm_search_load(rm_search *s, const rm_code *codes, size_t n)
     rm_search_save(s);
     if (!rm_seq_load(&s->q, codes, n)) return;
     give_up_journal(s);
-    if (rm_search_is_better(s, rm_seq_peak_kept(&s->q), s->q.cost)) note(s, rm_seq_peak_kept(&s->q));
+    if (rm_search_is_better(s, rm_seq_peak_kept(&s->q), s->q.cost))
+        note(s, rm_seq_peak_kept(&s->q));
 }
 
 void rm_search_respace(rm_search *s)
@@ -138,7 +141,8 @@ uint32_t rm_search_empty_slot(rm_search *s, uint32_t first, uint32_t end)
 bool rm_search_slide(rm_search *s)
 {
     const uint32_t from = rm_search_full_slot(s);
-    const uint32_t floor = rm_is_fetch(s->q.nm, s->q.at[from]) ? 0 : rm_seq_floor(&s->q, s->q.at[from]);
+    const uint32_t floor =
+        rm_is_fetch(s->q.nm, s->q.at[from]) ? 0 : rm_seq_floor(&s->q, s->q.at[from]);
     const uint32_t to = rm_search_empty_slot(s, floor, rm_seq_ceiling(&s->q, from));
     return to != RM_EMPTY && rm_seq_slide(&s->q, from, to);
 }

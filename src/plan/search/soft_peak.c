@@ -1,10 +1,12 @@
-/* soft_peak.c: FastSA's log-add-exp variant (C.2): where several peaks are nearly equal, lowering the second highest does not change the
- * maximum, but it does change log(sum of exp(memory)), so annealing feels it.
+/* soft_peak.c: FastSA's log-add-exp variant (C.2): where several peaks are nearly equal, lowering
+ * the second highest does not change the maximum, but it does change log(sum of exp(memory)), so
+ * annealing feels it.
  *
- * Sizes are scaled so that the largest storage is 10, the base is 2, and empty slots do not count, as the paper does. One number
- * per block of 64 slots: a range that covers a block adds to it, a range that ends inside makes it anew from its steps.
- * O(64 (ends of ranges) + slots / 64) exponentials a move: some ten times slower than the plain peak. Doubles only weigh:
- * whether a plan fits is decided by the integer peak. */
+ * Sizes are scaled so that the largest storage is 10, the base is 2, and empty slots do not count,
+ * as the paper does. One number per block of 64 slots: a range that covers a block adds to it, a
+ * range that ends inside makes it anew from its steps. O(64 (ends of ranges) + slots / 64)
+ * exponentials a move: some ten times slower than the plain peak. Doubles only weigh: whether a
+ * plan fits is decided by the integer peak. */
 #include "plan/search/soft_peak.h"
 
 #include <string.h>
@@ -17,7 +19,8 @@ static const double nothing = -1e300; /* log 0 */
 remat_status rm_soft_peak_new(remat_ctx *ctx, const rm_seq *q, rm_soft_peak *out)
 {
     int64_t largest = 1;
-    for (uint32_t s = 0; s < q->nm->n_stores; s++) largest = q->nm->bytes[s] > largest ? q->nm->bytes[s] : largest;
+    for (uint32_t s = 0; s < q->nm->n_stores; s++)
+        largest = q->nm->bytes[s] > largest ? q->nm->bytes[s] : largest;
     out->n_blocks = q->memory.n_blocks;
     out->scale = 10 * 0.6931471805599453 / (double)largest;
     out->kept = rm_alloc(ctx, 2 * (size_t)out->n_blocks * sizeof *out->kept);
