@@ -24,6 +24,7 @@
 #define ENDLESS INT64_MAX
 
 enum { AT_ZERO, AT_SIZE, IN_TREE };
+enum { LOOK = 1 << 18 }; /* operations between looks at the clock */
 
 typedef struct node {
     int64_t potential;
@@ -327,7 +328,8 @@ remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *ro
                       .n_intervals = n_intervals,
                       .room = room,
                       .intervals = intervals,
-                      .work = INT64_MAX};
+                      .work = INT64_MAX,
+                      .ctx = ctx};
     tree *t;
     TRY(RM_SCRATCH(ctx, t, 1));
     *t = (tree){.n_rows = n_rows, .n_arcs = n_rows + n_intervals, .block = 50};
@@ -380,7 +382,13 @@ void rm_path_flow_solve(rm_path_flow *f)
     tree *t = f->tree;
     if (f->n_rows) price_tree(f);
     uint32_t arc;
-    while ((arc = find_entering(f)) != NOBODY && f->work > 0) pivot(f, arc);
+    int64_t next_look = f->work - LOOK;
+    while ((arc = find_entering(f)) != NOBODY && f->work > 0) {
+        pivot(f, arc);
+        if (f->work >= next_look) continue;
+        if (rm_is_late(f->ctx)) break;
+        next_look = f->work - LOOK;
+    }
     f->optimal = arc == NOBODY;
     for (uint32_t g = 0; g < f->n_intervals; g++) f->taken[g] = t->flow[f->n_rows + g];
     for (uint32_t row = 0; row < f->n_rows; row++) {

@@ -19,8 +19,9 @@ typedef struct rm_path_flow { /* arrays live in scratch */
         *intervals; /* sizes and rows must stay as they are; profits may change between solves */
     int64_t *taken; /* by interval: 0 .. size */
     int64_t *price; /* by row, >= 0: the dual solution */
-    int64_t work;   /* steps that are left: solves count it down, and stop when it is spent */
-    bool optimal;   /* else they stopped early: taken and price are good, not best */
+    int64_t work;   /* operations that are left: solves count it down, and stop when it is spent */
+    const remat_ctx *ctx; /* they stop too when it is late */
+    bool optimal;         /* else they stopped early: taken and price are good, not best */
     struct rm_tree *tree;
 } rm_path_flow;
 

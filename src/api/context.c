@@ -15,8 +15,7 @@ remat_ctx *remat_ctx_new(const remat_alloc *hooks)
     const remat_alloc heap = hooks ? *hooks : rm_libc_heap;
     remat_ctx *ctx = rm_resize(&heap, NULL, 0, sizeof *ctx);
     if (!ctx) return NULL;
-    *ctx = (remat_ctx){.heap = heap};
-    ctx->deadline_ns = INT64_MAX;
+    *ctx = (remat_ctx){.heap = heap, .own_heap = heap};
     rm_options_reset(&ctx->options);
     atomic_init(&ctx->stop, false);
     return ctx;

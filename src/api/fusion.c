@@ -4,8 +4,6 @@
 #include "plan/cut/kernel_copies.h"
 #include "verify/verify.h"
 
-enum { FUSE_WORK = 40000000 }; /* arcs of flow networks: about a second */
-
 /* Of any schedule that somebody gives us. */
 static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                            size_t n_steps, rm_unroll_kind kind, remat_graph **out)
@@ -46,10 +44,10 @@ remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_st
                         size_t n_steps, remat_fusion *fusion, remat_graph **out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    rm_limits_begin(ctx, FUSE_WORK);
+    rm_limits_begin(ctx, RM_SECOND);
     const remat_status status = fuse(ctx, graph, steps, n_steps, fusion, out);
     rm_scratch_release(ctx, mark);
-    atomic_store_explicit(&ctx->stop, false, memory_order_relaxed); /* a stop ends one call */
+    rm_limits_end(ctx);
     return status;
 }
 

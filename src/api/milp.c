@@ -114,7 +114,7 @@ remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t b
     if (budget_bytes < REMAT_BUDGET_NONE)
         return rm_fail(ctx, REMAT_E_USAGE, "a solution's budget is a number of bytes");
     const rm_mark mark = rm_scratch_mark(ctx);
-    rm_limits_begin(ctx, INT64_MAX);
+    rm_limits_begin(ctx, RM_NO_LIMIT);
     rm_input_name(ctx, strcmp(source, "-") == 0 ? "standard input" : source);
     const remat_status status = plan_of(&p, source, &bytes, &codes, &best, out);
     rm_input_name(ctx, NULL);
@@ -122,5 +122,6 @@ remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t b
     RM_VEC_FREE(&ctx->heap, codes);
     RM_VEC_FREE(&ctx->heap, best.steps);
     rm_scratch_release(ctx, mark);
+    rm_limits_end(ctx);
     return status;
 }

@@ -16,8 +16,8 @@ remat_status remat_network_solve(remat_ctx *ctx, const remat_network *network, i
                                  uint8_t *source_side)
 {
     rm_input_name(ctx, NULL);
-    rm_limits_begin(ctx, INT64_MAX);
+    rm_limits_begin(ctx, RM_NO_LIMIT);
     const remat_status status = rm_maxflow(ctx, &network->flow, RM_LATEST_CUT, value, source_side);
-    atomic_store_explicit(&ctx->stop, false, memory_order_relaxed); /* a stop ends one call */
+    rm_limits_end(ctx);
     return status;
 }

@@ -103,10 +103,10 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
                        .traffic_bytes = REMAT_ABSENT,
                        .cut_capacity = REMAT_ABSENT,
                        .seed = ctx->options.seed,
-                       .work = ctx->work,
+                       .work = rm_work_units(ctx),
                        .steps = (uint32_t)r->steps.n,
                        .ops = c->n_stages + 1,
-                       .stopped = ctx->stopped,
+                       .stopped = rm_stopped(ctx),
                        .kind = REMAT_KIND_CHAIN};
     s.need_bytes = rm_chain_need(c, &s.need_op);
     s.within_budget = budget < 0 || r->peak_bytes <= budget;
@@ -197,7 +197,7 @@ remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const c
     RM_VEC_FREE(&ctx->heap, x.base.steps);
     RM_VEC_FREE(&ctx->heap, x.least.steps);
     rm_scratch_release(ctx, mark);
-    atomic_store_explicit(&ctx->stop, false, memory_order_relaxed);
+    rm_limits_end(ctx);
     return status;
 }
 

@@ -15,6 +15,12 @@
 
 #include <inttypes.h>
 
+enum {
+    WORK_AN_EDGE = 1000,     /* of large graphs, where nothing else is said */
+    BOUND_NS_AN_EDGE = 2000, /* what the bound takes */
+    LAST_NS = 100000000      /* for the bound, whatever the limits: most take a few milliseconds */
+};
+
 /* Bytes that the forward part leaves for the backward part: made before it begins, read after. */
 static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                                 size_t n_steps, int64_t *out)
@@ -136,11 +142,11 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
                        .need_bytes = need.bytes,
                        .bound_cost = g->total_cost,
                        .seed = ctx->options.seed,
-                       .work = ctx->work,
+                       .work = rm_work_units(ctx),
                        .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
                        .steps = (uint32_t)best->steps.n,
                        .ops = g->n_ops,
-                       .stopped = ctx->stopped,
+                       .stopped = best->stopped,
                        .kind = REMAT_KIND_GRAPH,
                        .bandwidth = ctx->options.bandwidth};
     s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
@@ -182,6 +188,41 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
     return status;
 }
 
+/* Large graphs get as much as it takes to look at each op some times. */
+static int64_t default_work(const rm_planner *planner, const remat_graph *g)
+{
+    const int64_t by_size = WORK_AN_EDGE * ((int64_t)g->n_ops + g->n_in);
+    return planner->default_work > by_size ? planner->default_work : by_size;
+}
+
+/* The plan's bound comes at the end. What it takes is known by the size of the graph. */
+static int64_t time_for_bound(const rm_problem *p)
+{
+    const int64_t left_ns = rm_time_left(p->ctx),
+                  ns = BOUND_NS_AN_EDGE * ((int64_t)p->graph->n_ops + p->graph->n_in);
+    return ns < left_ns / 4 ? ns : left_ns / 4;
+}
+
+/* The strategy; and keep-all, where there would be no plan. */
+static remat_status run(const rm_problem *p, const rm_planner *planner, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_need need;
+    rm_limit_push_time(ctx, time_for_bound(p));
+    const remat_status status = planner->run(p, best);
+    best->stopped = rm_stopped(ctx);
+    rm_limit_pop(ctx);
+    if (status == REMAT_E_APPLIES && p->budget_bytes >= 0) {
+        TRY(rm_need_find(ctx, p->graph, &need)); /* a proof goes before a strategy's excuse */
+        if (p->budget_bytes >= need.bytes) return status;
+    } else if (status != REMAT_OK) {
+        return status;
+    }
+    if (!best->any) TRY(rm_keep_all.run(p, best));
+    return best->any ? REMAT_OK
+                     : rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
+}
+
 static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,
                          const char *strategy, int64_t budget_bytes, remat_plan **out)
 {
@@ -192,22 +233,15 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     const rm_mark mark = rm_scratch_mark(ctx);
     const rm_problem p = {ctx, graph, budget_bytes};
     rm_incumbent best = {.any = false};
-    rm_limits_begin(ctx, planner->default_work);
+    rm_limits_begin(ctx, default_work(planner, graph));
     ctx->bound_cost = graph->total_cost; /* until something better is known */
     remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;
-    if (status == REMAT_OK) status = planner->run(&p, &best);
-    rm_need need;
-    if (status == REMAT_E_APPLIES && budget_bytes >= 0 &&
-        rm_need_find(ctx, graph, &need) == REMAT_OK && budget_bytes < need.bytes)
-        status = rm_keep_all.run(
-            &p, &best); /* a proof that nothing fits goes before a strategy's excuse */
-    if (status == REMAT_OK && !best.any) status = rm_keep_all.run(&p, &best);
-    if (status == REMAT_OK && !best.any)
-        status = rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
+    if (status == REMAT_OK) status = run(&p, planner, &best);
+    rm_limits_extend(ctx, LAST_NS);
     if (status == REMAT_OK) status = rm_plan_finish(&p, planner, &best, out);
     RM_VEC_FREE(&ctx->heap, best.steps);
     rm_scratch_release(ctx, mark);
-    atomic_store_explicit(&ctx->stop, false, memory_order_relaxed); /* a stop ends one call */
+    rm_limits_end(ctx);
     return status;
 }
 

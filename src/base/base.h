@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/limits.h"
 #include "base/options.h"
 #include "remat.h"
 
@@ -49,7 +50,8 @@ typedef struct rm_class_rule { /* remat_ctx_class; the newest that speaks for an
 } rm_class_rule;
 
 struct remat_ctx {
-    remat_alloc heap;
+    remat_alloc heap;     /* for all that is made and freed in one call: counts while one runs */
+    remat_alloc own_heap; /* the caller's hooks: for what outlives the call */
     rm_arena scratch;
     rm_arena settings; /* what lives as long as the context */
     const rm_class_rule *class_rules;
@@ -60,10 +62,8 @@ struct remat_ctx {
     void *progress_user;
     void (*on_warning)(void *user, const char *line);
     void *warning_user;
-    int64_t work, work_limit; /* spent and allowed in the current call */
-    int64_t deadline_ns;      /* of the current call; INT64_MAX: none */
-    int64_t bound_cost;       /* of the current call, for progress; REMAT_ABSENT: not known */
-    remat_stopped stopped;    /* why the current call was cut short */
+    rm_limits limits;   /* of the current call */
+    int64_t bound_cost; /* of the current call, for progress; REMAT_ABSENT: not known */
     atomic_bool stop;
 };
 
@@ -94,16 +94,6 @@ void rm_warn(remat_ctx *ctx, const char *format, ...) RM_PRINTF(2, 3);
 void rm_clean_text(
     char *text); /* what a terminal would obey becomes '?': messages quote bytes of files */
 void rm_input_name(remat_ctx *ctx, const char *name); /* NULL or "": no file */
-
-/* ---- limits (limits.c) ---- */
-void rm_limits_begin(remat_ctx *ctx, int64_t default_work);
-bool rm_spend(remat_ctx *ctx,
-              int64_t work); /* true: stop now and keep the incumbent; ctx->stopped says why */
-bool rm_is_late(const remat_ctx *ctx); /* by the clock or a signal, whatever the work */
-void rm_report(remat_ctx *ctx, const char *strategy, int permille, int64_t cost,
-               int64_t peak_bytes);
-int rm_permille_used(const remat_ctx *ctx, int64_t since_ns); /* of the time, or else of the work */
-int64_t rm_clock_ns(void);
 
 static inline int64_t rm_common_divisor(int64_t a, int64_t b) /* the greatest; of 0 and b: b */
 {

@@ -58,7 +58,12 @@ remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, 
     return status;
 }
 
-remat_status rm_no_memory(remat_ctx *ctx) { return rm_fail(ctx, REMAT_E_MEMORY, "out of memory"); }
+remat_status rm_no_memory(remat_ctx *ctx)
+{
+    if (!ctx->limits.memory_refused) return rm_fail(ctx, REMAT_E_MEMORY, "out of memory");
+    return rm_fail(ctx, REMAT_E_MEMORY, "planning takes more than the %lld bytes of memory_bytes",
+                   (long long)ctx->options.memory_bytes);
+}
 
 void rm_warn(remat_ctx *ctx, const char *format, ...)
 {

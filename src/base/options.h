@@ -11,8 +11,6 @@
         "offload and fetch: bytes per 1e9 cost units (per second where costs are ns); 0: free")    \
     OPT(bound_rules, 15, 0, 15,                                                                    \
         "what strengthens bounds: 1 single readers + 2 fan-out + 4 regions + 8 side outputs")      \
-    OPT(walkers, 0, 0, 32,                                                                         \
-        "fastsa: independent runs that share the work; 0: by the size of the graph")               \
     OPT(checkmate_entries, 4000000, 1, 2000000000,                                                 \
         "checkmate, checkmate-lp: the largest program that is tried")                              \
     OPT(checkmate_order, 0, 0, 1,                                                                  \
@@ -26,14 +24,14 @@
     OPT(max_input_bytes, INT64_C(1) << 30, 1, INT64_MAX, "largest file read, after decompression") \
     OPT(max_slots, 20000, 1, 10000000,                                                             \
         "rotor-float with slots=0: the most slots it may take to be exact")                        \
+    OPT(memory_bytes, INT64_C(1) << 32, 1 << 20, INT64_MAX,                                        \
+        "the most memory that planning may take")                                                  \
     OPT(mip_gap, 0, 0, 1000000, "checkmate: stop within that many millionths of the optimum")      \
     OPT(objective, 0, 0, 2,                                                                        \
         "fastsa: 0: max(budget, peak)^4 * cost; the paper's 1: with power 1, 2: strict")           \
     OPT(offload, 0, 0, 1, "fastsa: values may be offloaded and fetched, at the given bandwidth")   \
     OPT(order_only, 0, 0, 1,                                                                       \
         "fastsa: nothing is recomputed, only the order changes; the lowest peak wins")             \
-    OPT(proof_bytes, INT64_C(1) << 31, 1 << 20, INT64_MAX,                                         \
-        "exact: the most memory that the search for a proof may take")                             \
     OPT(reduction_factor, 4, 1, INT64_MAX,                                                         \
         "mincut: an op whose output is that many times smaller than its input never runs again")   \
     OPT(reweight, 0, 0, 1000,                                                                      \
@@ -46,7 +44,10 @@
     OPT(threads, 1, 1, 64,                                                                         \
         "fastsa, auto, checkmate: the plan of the first two does not depend on it")                \
     OPT(time_ms, 0, 0, INT64_MAX / 1000000, "wall clock limit of a planner; 0: none")              \
-    OPT(work, 0, 0, INT64_MAX, "work limit of a planner in its own unit; 0: about a second's worth")
+    OPT(walkers, 0, 0, 32,                                                                         \
+        "fastsa: independent runs that share the work; 0: by the size of the graph")               \
+    OPT(work, 0, 0, INT64_MAX,                                                                     \
+        "work limit of a planner, four million units a second or so; 0: a second's worth")
 
 typedef struct rm_options {
 #define OPT(name, initial, low, high, help) int64_t name;

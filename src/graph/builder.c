@@ -16,7 +16,7 @@ remat_builder *remat_builder_new(remat_ctx *ctx, const char *name)
     remat_builder *b = rm_alloc(ctx, sizeof *b);
     if (!b) return NULL;
     b->ctx = ctx;
-    b->heap = ctx->heap;
+    b->heap = ctx->own_heap;
     if (RM_PUSH(ctx, b->text, '\0') != REMAT_OK) rm_builder_fail(b, REMAT_E_MEMORY);
     b->name = rm_builder_text(b, name);
     return b;
@@ -475,7 +475,7 @@ static remat_status freeze(remat_builder *b, remat_graph **out)
     TRY(check_ops(b, root, storages, producer, source));
 
     remat_graph head = {
-        .heap = ctx->heap,
+        .heap = ctx->own_heap,
         .n_ops = (uint32_t)b->ops.n,
         .n_values = (uint32_t)b->values.n,
         .n_outputs = (uint32_t)b->outputs.n,

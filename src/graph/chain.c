@@ -63,7 +63,7 @@ remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_s
     const size_t size = sizeof *head + n * sizeof *stages + text_size;
     remat_chain *c = rm_alloc(ctx, size);
     if (!c) return REMAT_E_MEMORY;
-    *c = (remat_chain){.heap = ctx->heap, .block_size = size, .n_stages = head->n_stages};
+    *c = (remat_chain){.heap = ctx->own_heap, .block_size = size, .n_stages = head->n_stages};
     memcpy(c->stages, stages, n * sizeof *stages);
     c->stages[0] =
         (remat_stage){.a = stages[0].a, .delta = stages[0].delta}; /* an input has nothing else */

@@ -20,7 +20,7 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
                         from->n_heirs * sizeof *from->heirs + bytes;
     remat_plan *plan = rm_alloc(ctx, size);
     if (!plan) return REMAT_E_MEMORY;
-    plan->heap = ctx->heap;
+    plan->heap = ctx->own_heap;
     plan->block_size = size;
     plan->graph_ops = plan->graph_values = REMAT_NONE;
     plan->n_steps = n_steps;

@@ -140,7 +140,7 @@ remat_status rm_input_new(remat_ctx *ctx, const char *name, remat_input **out)
 {
     remat_input *input = rm_alloc(ctx, sizeof *input);
     if (!input) return REMAT_E_MEMORY;
-    input->heap = ctx->heap;
+    input->heap = ctx->own_heap;
     snprintf(input->name, sizeof input->name, "%s", name ? name : "");
     *out = input;
     return REMAT_OK;

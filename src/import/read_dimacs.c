@@ -157,7 +157,7 @@ static remat_status freeze(reader *r, remat_network **out)
     if (!network) return REMAT_E_MEMORY;
     rm_flow_edge *edges = (rm_flow_edge *)(void *)(network + 1);
     if (r->edges.n) memcpy(edges, r->edges.items, r->edges.n * sizeof *edges);
-    network->heap = r->ctx->heap;
+    network->heap = r->ctx->own_heap;
     network->block_size = size;
     network->flow =
         (rm_flow_network){(uint32_t)r->n_vertices, r->source, r->sink, edges, r->edges.n};

@@ -172,7 +172,7 @@ static remat_status lower(lowering *x, remat_program **out)
         return rm_no_memory(x->ctx);
     remat_program *program = x->program = rm_alloc(x->ctx, size);
     if (!program) return REMAT_E_MEMORY;
-    program->heap = x->ctx->heap;
+    program->heap = x->ctx->own_heap;
     program->block_size = size;
     program->n_steps = x->n_steps;
     program->begin = (size_t *)(program + 1);

@@ -223,12 +223,10 @@ static remat_status run(const calls *c, remat_ctx *ctx, void *h, const rm_model 
              .c = c,
              .how = how,
              .bound = -INFINITY,
-             .weight = 1 + (int64_t)m->n_done / 1000,
+             .weight = RM_WORK_UNIT * (1 + (int64_t)m->n_done / 1000),
              .status = REMAT_OK};
-    const double seconds = ctx->deadline_ns == INT64_MAX
-                               ? INFINITY
-                               : (double)(ctx->deadline_ns - rm_clock_ns()) * 1e-9;
-    set_options(c, h, how, seconds > 0 ? seconds : 0);
+    const int64_t left_ns = rm_time_left(ctx);
+    set_options(c, h, how, left_ns == RM_NO_LIMIT ? INFINITY : (double)left_ns * 1e-9);
     TRY(pass(c, ctx, h, m, how->relax));
     if (how->start) c->set_solution(h, how->start, NULL, NULL, NULL);
     if (c->set_callback(h, on_callback, &j) == ERROR)
@@ -236,8 +234,8 @@ static remat_status run(const calls *c, remat_ctx *ctx, void *h, const rm_model 
     for (size_t i = 0; i < RM_LEN(types); i++) c->start_callback(h, types[i]);
     const int32_t answer = c->run(h);
     TRY(j.status);
-    rm_spend(ctx, 0); /* why it came back */
-    if (answer == ERROR && c->status(h) != STATUS_MEMORY && ctx->stopped == REMAT_DONE)
+    const bool is_over = rm_is_over(ctx);
+    if (answer == ERROR && c->status(h) != STATUS_MEMORY && !is_over)
         return rm_fail(ctx, REMAT_E_MEMORY,
                        "HiGHS gave up: out of memory, or the program is too hard for its numbers");
     return take(c, ctx, h, &j, out);

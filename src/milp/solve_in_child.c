@@ -28,7 +28,7 @@
 
 #include "milp/backend.h"
 
-enum { TICK_MS = 20, LETTER_NS = 50000000, GRACE_NS = 300000000, LAST_SIGNAL = 31 };
+enum { TICK_MS = 20, LETTER_NS = 50000000, GRACE_NS = 200000000, LAST_SIGNAL = 31 };
 
 typedef struct letter {
     int64_t work;
@@ -75,7 +75,7 @@ static remat_status on_progress(void *user, const double *x, double bound)
     s->written_ns = now;
     letter l;
     memset(&l, 0, sizeof l); /* all that is written is known, padding too */
-    l.work = s->ctx.work;
+    l.work = s->ctx.limits.work;
     l.bound = bound;
     l.has_x = x != NULL;
     send_letter(s, &l, x);
@@ -102,10 +102,9 @@ static _Noreturn void be_the_child(const rm_backend *backend, const remat_ctx *c
 {
     come_loose(caller);
     sender s = {.ctx = {.heap = rm_libc_heap,
+                        .own_heap = rm_libc_heap,
                         .options = ctx->options,
-                        .work = ctx->work,
-                        .work_limit = ctx->work_limit,
-                        .deadline_ns = ctx->deadline_ns,
+                        .limits = ctx->limits,
                         .bound_cost = REMAT_ABSENT},
                 .fd = fd,
                 .n_columns = m->columns.n,
@@ -118,7 +117,7 @@ static _Noreturn void be_the_child(const rm_backend *backend, const remat_ctx *c
     memset(&end, 0, sizeof end);
     end.status = backend->solve(backend, &s.ctx, m, &mine, &solved);
     end.last = true;
-    end.work = s.ctx.work;
+    end.work = s.ctx.limits.work;
     end.bound = solved.bound;
     end.objective = solved.objective;
     end.outcome = solved.outcome;
@@ -136,6 +135,7 @@ typedef struct listener {
     pid_t child;
     int fd;
     bool dead, killed;
+    int64_t late_ns;     /* when it was seen that time is up; 0: not yet */
     size_t x_size, have; /* bytes: of the columns, and of the letter that is coming in */
     letter *inbox;       /* and its x behind it */
     double bound;
@@ -163,7 +163,7 @@ static remat_status take_letters(listener *l, const letter **end)
 {
     while (!*end && take_bytes(l)) {
         const letter *now = l->inbox;
-        if (now->work > l->ctx->work) l->ctx->work = now->work;
+        if (now->work > l->ctx->limits.work) l->ctx->limits.work = now->work;
         if (now->bound > l->bound) l->bound = now->bound;
         if (now->last) *end = now;
         else l->have = 0;
@@ -174,11 +174,14 @@ static remat_status take_letters(listener *l, const letter **end)
     return REMAT_OK;
 }
 
-static bool is_overdue(remat_ctx *ctx)
+/* Time is up, and the child has had its grace; or there is Ctrl-C. */
+static bool is_overdue(listener *l)
 {
-    rm_spend(ctx, 0);
-    return ctx->stopped == REMAT_SIGNAL ||
-           (ctx->deadline_ns != INT64_MAX && rm_clock_ns() - GRACE_NS > ctx->deadline_ns);
+    if (!rm_is_late(l->ctx)) return false;
+    const int64_t now_ns = rm_clock_ns();
+    if (l->late_ns == 0) l->late_ns = now_ns;
+    return atomic_load_explicit(&l->ctx->stop, memory_order_relaxed) ||
+           now_ns - l->late_ns > GRACE_NS;
 }
 
 static remat_status hear(listener *l, const letter **end)
@@ -191,7 +194,7 @@ static remat_status hear(listener *l, const letter **end)
         TRY(take_letters(l, end));
         if (*end || l->dead) break;
         TRY(l->how->on_progress(l->how->user, NULL, l->bound));
-        if (is_overdue(l->ctx)) break;
+        if (is_overdue(l)) break;
     }
     return REMAT_OK;
 }
@@ -226,7 +229,7 @@ static remat_status follow(listener *l, rm_solved *out)
     TRY(status);
     TRY(take_letters(l, &end)); /* what it sent before it was killed */
     TRY(finish(l, end, out));
-    rm_spend(l->ctx, 0); /* why it came back */
+    rm_is_over(l->ctx); /* a limit that was reached is noted */
     return REMAT_OK;
 }
 

@@ -25,4 +25,4 @@ static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *result
 }
 
 const rm_planner rm_keep_all = {
-    {"keep-all", "nothing recomputed: the graph's own order"}, INT64_MAX, run, run_chain};
+    {"keep-all", "nothing recomputed: the graph's own order"}, RM_NO_LIMIT, run, run_chain};

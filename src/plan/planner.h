@@ -6,6 +6,8 @@
 #include "graph/chain.h"
 #include "graph/normal.h"
 
+typedef struct rm_planner rm_planner;
+
 typedef struct rm_problem {
     remat_ctx *ctx;
     const remat_graph *graph;
@@ -21,6 +23,7 @@ typedef struct rm_incumbent {
     bool any;
     int64_t proved; /* for the steps' order of first runs: no plan within the budget costs less; 0:
                        nobody says so */
+    remat_stopped stopped;      /* why the planner ended: for whoever runs it */
     int64_t offered_peak_bytes; /* of the last candidate; INT64_MAX if it is none: past 2^62 */
     struct { /* what the planner has proved, if scope is not NULL: nothing of that scope costs less
               */
@@ -35,6 +38,11 @@ remat_status rm_offer(const rm_problem *p, rm_incumbent *best,
 remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_codes *codes,
                             rm_incumbent *best);
 bool rm_fits(const rm_problem *p, int64_t peak_bytes);
+
+/* Another planner, with a share of what is left of the limits. One that does not apply, or that
+ * would take more memory than there may be, is passed over: REMAT_OK. */
+remat_status rm_try_planner(const rm_problem *p, const rm_planner *planner, double share,
+                            rm_incumbent *best);
 
 /* Chains. One call answers for several budgets, so that a curve costs one table. */
 typedef struct rm_chain_problem {
@@ -60,15 +68,15 @@ typedef struct rm_chain_result { /* by budget */
 remat_status rm_chain_offer(const rm_chain_problem *p, rm_chain_result *results,
                             const rm_schedule *candidate);
 
-typedef struct rm_planner {
-    remat_entry entry; /* name and help */
-    int64_t default_work;
+struct rm_planner {
+    remat_entry entry;    /* name and help */
+    int64_t default_work; /* operations (base/limits.h), where neither work nor time is asked for */
     /* Only ever improve what is there. REMAT_E_APPLIES, with the reason, where there is nothing to
      * say about this graph or chain. */
     remat_status (*run)(const rm_problem *p, rm_incumbent *best);
     remat_status (*run_chain)(const rm_chain_problem *p,
                               rm_chain_result *results); /* NULL: graphs only */
-} rm_planner;
+};
 
 const rm_planner *rm_planner_find(remat_ctx *ctx,
                                   const char *name); /* NULL: unknown, and the error is set */
@@ -84,8 +92,8 @@ remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind,
  * forwarded twice. checkpoint[l - 1]: is a^l one? */
 remat_status rm_chain_segments(remat_ctx *ctx, const remat_chain *c, const uint8_t *checkpoint,
                                rm_schedule *out);
-/* Where some budget has nothing that fits: everything computed again from the input for every
- * stage. */
+/* Where some budget has nothing that fits: checkpoints at halves of halves and, if there is time,
+ * everything computed again from the input for every stage. */
 remat_status rm_chain_offer_least(const rm_chain_problem *p, rm_chain_result *results);
 /* A graph strategy that is a chain strategy: extract the chain, solve it for a sweep of budgets,
  * expand each candidate into ops, offer all. */

@@ -81,9 +81,23 @@ remat_status rm_offer(const rm_problem *p, rm_incumbent *best, const rm_schedule
 remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_codes *codes,
                             rm_incumbent *best)
 {
+    best->offered_peak_bytes = INT64_MAX;
+    if (codes->n == 0 && nm->n_ops) return REMAT_OK; /* none was found in time */
     rm_schedule steps = {0};
     remat_status status = rm_normal_expand(p->ctx, nm, codes->items, codes->n, &steps);
     if (status == REMAT_OK) status = rm_offer(p, best, &steps);
     RM_VEC_FREE(&p->ctx->heap, steps);
     return status;
+}
+
+remat_status rm_try_planner(const rm_problem *p, const rm_planner *planner, double share,
+                            rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_limit_push(ctx, share, planner->default_work);
+    const remat_status status = planner->run(p, best);
+    rm_limit_pop(ctx);
+    rm_scratch_release(ctx, mark);
+    return status == REMAT_E_APPLIES || rm_is_too_much_memory(ctx, status) ? REMAT_OK : status;
 }

@@ -25,6 +25,10 @@
 
 #include "sim/events.h"
 
+/* What is counted as work: finding an event, weighing it and, if the move is kept, writing it; the
+ * two blocks at the ends of a range. */
+enum { WORK_A_EVENT = 8, WORK_A_RANGE = 16, BLOCKS_A_WORK = 8 };
+
 /* ---- lists ---- */
 
 static bool make_room(rm_seq *q, uint32_t store)
@@ -46,6 +50,7 @@ static bool make_room(rm_seq *q, uint32_t store)
 static void put(rm_seq *q, uint32_t store, uint32_t i, uint32_t event)
 {
     rm_events *e = &q->events[store];
+    q->work += e->n - i;
     uint32_t *list = q->pool + e->begin;
     for (uint32_t k = e->n++; k > i; k--) list[k] = list[k - 1];
     list[i] = event;
@@ -56,6 +61,7 @@ static void take(rm_seq *q, uint32_t store, uint32_t i)
     rm_events *e = &q->events[store];
     uint32_t *list = q->pool + e->begin;
     e->n--;
+    q->work += e->n - i;
     for (uint32_t k = i; k < e->n; k++) list[k] = list[k + 1];
 }
 
@@ -63,6 +69,7 @@ static void take(rm_seq *q, uint32_t store, uint32_t i)
 static void shift(rm_seq *q, uint32_t store, uint32_t i, uint32_t j, uint32_t event)
 {
     uint32_t *list = q->pool + q->events[store].begin;
+    q->work += i < j ? j - i : i - j;
     for (; i + 1 < j; i++) list[i] = list[i + 1];
     for (; i > j; i--) list[i] = list[i - 1];
     list[i] = event;
@@ -176,13 +183,6 @@ static bool drop_make(rm_seq *q, uint32_t store, uint32_t slot)
 
 /* ---- edits: first what they mean, the lists later ---- */
 
-static size_t n_events(const rm_normal *nm, rm_code code)
-{
-    if (rm_is_fetch(nm, code)) return 1;
-    return (nm->in_begin[code + 1] - nm->in_begin[code]) +
-           (nm->out_begin[code + 1] - nm->out_begin[code]);
-}
-
 static void count_fetch(rm_seq *q, uint32_t store, bool insert)
 {
     const int before = q->fetches[store] > 0;
@@ -290,6 +290,7 @@ static void take_back(rm_seq *q)
 
 static bool begin_edit(rm_seq *q, size_t events)
 {
+    q->work += WORK_A_EVENT * (int64_t)events;
     if (q->n_settled < q->n_edits) rm_seq_settle(q);
     if (RM_LIKELY(q->n_edits + 2 <= q->max_edits && q->n_ranges + events + 2 <= q->max_ranges))
         return true;
@@ -336,7 +337,7 @@ static bool weigh_remove(rm_seq *q, uint32_t slot, rm_code code)
 bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code)
 {
     if (!rm_is_fetch(q->nm, code) && q->nm->pinned[code]) return false;
-    if (!begin_edit(q, n_events(q->nm, code))) return false;
+    if (!begin_edit(q, rm_code_events(q->nm, code))) return false;
     const size_t n_ranges = q->n_ranges;
     if (!weigh_insert(q, slot, code)) return q->n_ranges = n_ranges, false;
     record(q, RM_EMPTY, slot, code);
@@ -348,7 +349,7 @@ bool rm_seq_remove(rm_seq *q, uint32_t slot)
     if (!begin_edit(q, 0)) return false;
     const rm_code code = q->at[slot];
     if (!rm_is_fetch(q->nm, code) && q->runs[code] == 1) return false;
-    if (!begin_edit(q, n_events(q->nm, code))) return false;
+    if (!begin_edit(q, rm_code_events(q->nm, code))) return false;
     const size_t n_ranges = q->n_ranges;
     if (!weigh_remove(q, slot, code)) return q->n_ranges = n_ranges, false;
     record(q, slot, RM_EMPTY, code);
@@ -452,7 +453,7 @@ bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to)
     if (!begin_edit(q, 0)) return false;
     const rm_code code = q->at[from];
     const size_t n_ranges = q->n_ranges;
-    if (!begin_edit(q, 2 * n_events(nm, code) + 2)) return false;
+    if (!begin_edit(q, 2 * rm_code_events(nm, code) + 2)) return false;
     if (!rm_is_fetch(nm, code) && nm->pinned[code] && !may_stand(q, code, to)) return false;
     if (rm_is_fetch(nm, code) || has_token(q, code)) return slide_slowly(q, from, to, code);
     if (!weigh_slide(q, from, to, code)) return q->n_ranges = n_ranges, false;
@@ -462,9 +463,18 @@ bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to)
 
 /* ---- moves ---- */
 
+/* Of ranges that are looked at or taken in. */
+static void count_ranges(rm_seq *q, size_t from)
+{
+    for (size_t i = from; i < q->n_ranges; i++)
+        q->work += WORK_A_RANGE +
+                   (q->ranges[i].last - q->ranges[i].first) / (BLOCKS_A_WORK * RM_PROFILE_BLOCK);
+}
+
 void rm_seq_flush(rm_seq *q)
 {
     rm_seq_settle(q);
+    count_ranges(q, q->n_flushed);
     rm_profile_add(&q->memory, q->ranges + q->n_flushed, q->n_ranges - q->n_flushed);
     q->n_flushed = q->n_ranges;
 }
@@ -472,15 +482,20 @@ void rm_seq_flush(rm_seq *q)
 int64_t rm_seq_peak(rm_seq *q)
 {
     if (q->n_ranges - q->n_flushed > RM_PROFILE_LOOK) rm_seq_flush(q);
+    count_ranges(q, q->n_flushed);
+    q->work += q->memory.n_blocks / BLOCKS_A_WORK;
     return q->nm->resident_bytes +
            rm_profile_look(&q->memory, q->ranges + q->n_flushed, q->n_ranges - q->n_flushed);
 }
 
 int64_t rm_seq_excess(rm_seq *q, int64_t limit, int64_t before)
 {
-    if (q->n_flushed == 0 && q->n_ranges <= RM_PROFILE_LOOK)
+    if (q->n_flushed == 0 && q->n_ranges <= RM_PROFILE_LOOK) {
+        count_ranges(q, 0);
         return before + rm_profile_look_excess(&q->memory, q->ranges, q->n_ranges, limit);
+    }
     rm_seq_flush(q);
+    q->work += q->memory.n_blocks / BLOCKS_A_WORK;
     return rm_profile_excess(&q->memory, limit);
 }
 
@@ -499,7 +514,11 @@ void rm_seq_keep(rm_seq *q)
 void rm_seq_undo(rm_seq *q)
 {
     while (q->n_edits) take_back(q);
-    if (q->n_flushed) rm_profile_undo(&q->memory, q->ranges, q->n_flushed);
+    if (q->n_flushed) {
+        q->n_ranges = q->n_flushed;
+        count_ranges(q, 0);
+        rm_profile_undo(&q->memory, q->ranges, q->n_flushed);
+    }
     q->n_ranges = q->n_flushed = 0;
 }
 
@@ -529,6 +548,7 @@ static bool lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
         if (used > q->pool_size) return false;
     }
     q->pool_used = (uint32_t)used;
+    q->work += WORK_A_EVENT * (int64_t)used + q->n_slots / BLOCKS_A_WORK;
     return true;
 }
 
@@ -630,7 +650,7 @@ remat_status rm_seq_new(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots, r
     rm_seq q = {.heap = ctx->heap, .nm = nm, .n_slots = n_slots, .max_edits = 4096};
     size_t most = 0;
     for (uint32_t op = 0; op < nm->n_ops; op++)
-        most = n_events(nm, op) > most ? n_events(nm, op) : most;
+        most = rm_code_events(nm, op) > most ? rm_code_events(nm, op) : most;
     const uint64_t events = (uint64_t)nm->in_begin[nm->n_ops] + nm->out_begin[nm->n_ops];
     const uint64_t pool =
         8 * (uint64_t)nm->n_stores + events + events * (n_slots / (nm->n_ops + 1)) + 64;

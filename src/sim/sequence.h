@@ -48,6 +48,8 @@ typedef struct rm_seq {
     rm_edit *edits;   /* of this move */
     size_t n_ranges, n_flushed, n_edits, n_settled, max_ranges,
         max_edits; /* settled: in the lists */
+    int64_t work;  /* elementary operations so far (base/limits.h): events looked at and moved,
+                      blocks  of memory touched; whoever owns the sequence accounts for them */
     bool crowded; /* an edit was refused for lack of room: rm_seq_load what it holds to make some */
 } rm_seq;
 
@@ -96,6 +98,14 @@ bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_
 /* The slot that made the newest instance before `slot`, if nobody reads that at all; else RM_EMPTY.
  */
 uint32_t rm_seq_unread_make(const rm_seq *q, uint32_t store, uint32_t slot);
+
+/* How many storages a step touches: what looking at it costs. */
+static inline size_t rm_code_events(const rm_normal *nm, rm_code code)
+{
+    if (rm_is_fetch(nm, code)) return 1;
+    return (nm->in_begin[code + 1] - nm->in_begin[code]) +
+           (nm->out_begin[code + 1] - nm->out_begin[code]);
+}
 
 static inline int64_t rm_seq_peak_kept(const rm_seq *q)
 {

@@ -1,8 +1,9 @@
 /* verify_chain.c: the independent judge of chain schedules: the operations of Rotor's Table 1,
  * played on a set of stored items.
  *
- * After every operation the stored bytes are added up anew from the set, so nothing here depends on
- * bookkeeping that could drift: O(steps * stages). Rules that the table leaves open, as
+ * The stored bytes are a running sum that only store() changes, together with the set; each time
+ * that as many operations have been played as there are stages, they are added up anew from the
+ * set, and must agree: O(steps + stages). Rules that the table leaves open, as
  * docs/model.md fixes them: a stored abar^(l-1) serves as a^(l-1) and stays; a plain a^(l-1) goes
  * with Fnone l and B l; Fnone l is not allowed while abar^l is stored; making an item that is
  * stored already needs room for both for that moment. */
@@ -13,9 +14,16 @@
 typedef struct shelf { /* by stage 0 .. L + 1: what is stored */
     const remat_chain *c;
     bool *a, *abar, *delta, *keep, *seen; /* seen: the stage has had its first forward */
+    int64_t bytes;                        /* of all that is stored */
 } shelf;
 
-static int64_t stored(const shelf *x)
+static void store(shelf *x, bool *row, uint32_t l, int64_t size, bool stored)
+{
+    if (row[l] != stored) x->bytes += stored ? size : -size;
+    row[l] = stored;
+}
+
+static int64_t add_up(const shelf *x)
 {
     int64_t bytes = 0; /* a chain's sizes add up to less than 2^62 */
     for (uint32_t l = 0; l <= x->c->n_stages + 1; l++) {
@@ -29,7 +37,7 @@ static int64_t stored(const shelf *x)
 /* Is there something to compute stage l from? */
 static bool has_input(const shelf *x, uint32_t l) { return x->a[l - 1] || x->abar[l - 1]; }
 
-static bool forward(const shelf *x, uint32_t step, remat_step_kind kind, uint32_t l, int64_t *needs,
+static bool forward(shelf *x, uint32_t step, remat_step_kind kind, uint32_t l, int64_t *needs,
                     remat_verdict *v)
 {
     const remat_stage *s = &x->c->stages[l];
@@ -38,18 +46,19 @@ static bool forward(const shelf *x, uint32_t step, remat_step_kind kind, uint32_
                         l - 1);
     if (kind == REMAT_F_NONE && x->abar[l])
         return rm_blame(v, step, "Fnone %" PRIu32 " while abar^%" PRIu32 " is stored", l, l);
-    *needs =
-        stored(x) + s->of + (kind == REMAT_F_ALL ? s->abar : s->a) + (x->seen[l] ? 0 : s->keep);
+    *needs = x->bytes + s->of + (kind == REMAT_F_ALL ? s->abar : s->a) + (x->seen[l] ? 0 : s->keep);
     v->cost += s->tf;
-    if (!x->seen[l]) x->seen[l] = x->keep[l] = true;
-    (kind == REMAT_F_ALL ? x->abar : x->a)[l] = true;
-    if (kind == REMAT_F_NONE) x->a[l - 1] = false;
+    if (!x->seen[l]) store(x, x->keep, l, s->keep, true);
+    x->seen[l] = true;
+    if (kind == REMAT_F_ALL) store(x, x->abar, l, s->abar, true);
+    else store(x, x->a, l, s->a, true);
+    if (kind == REMAT_F_NONE) store(x, x->a, l - 1, x->c->stages[l - 1].a, false);
     return true;
 }
 
-static bool backward(const shelf *x, uint32_t step, uint32_t l, int64_t *needs, remat_verdict *v)
+static bool backward(shelf *x, uint32_t step, uint32_t l, int64_t *needs, remat_verdict *v)
 {
-    const remat_stage *s = &x->c->stages[l];
+    const remat_stage *s = &x->c->stages[l], *before = s - 1;
     if (!x->delta[l])
         return rm_blame(v, step, "B %" PRIu32 " needs delta^%" PRIu32 ", which is not stored", l,
                         l);
@@ -58,19 +67,25 @@ static bool backward(const shelf *x, uint32_t step, uint32_t l, int64_t *needs, 
     if (!has_input(x, l))
         return rm_blame(v, step, "B %" PRIu32 " needs a^%" PRIu32 ", which is not stored", l,
                         l - 1);
-    *needs = stored(x) + s->ob + x->c->stages[l - 1].delta;
+    *needs = x->bytes + s->ob + before->delta;
     v->cost += s->tb;
-    x->delta[l] = x->abar[l] = x->keep[l] = x->a[l - 1] = false;
-    x->delta[l - 1] = true;
+    store(x, x->delta, l, s->delta, false);
+    store(x, x->abar, l, s->abar, false);
+    store(x, x->keep, l, s->keep, false);
+    store(x, x->a, l - 1, before->a, false);
+    store(x, x->delta, l - 1, before->delta, true);
     return true;
 }
 
-static bool play(const shelf *x, const remat_step *steps, size_t n_steps, remat_verdict *v)
+static bool play(shelf *x, const remat_step *steps, size_t n_steps, remat_verdict *v)
 {
     const uint32_t last = x->c->n_stages + 1;
-    x->a[0] = x->delta[last] = true;
-    v->peak_bytes = stored(x);
+    store(x, x->a, 0, x->c->stages[0].a, true);
+    store(x, x->delta, last, x->c->stages[last].delta, true);
+    v->peak_bytes = x->bytes;
     for (uint32_t t = 0; t < n_steps; t++) {
+        if (t % (last + 1) == 0 && add_up(x) != x->bytes)
+            return rm_blame(v, t, "the verifier's own sums disagree: please report it");
         const remat_step_kind kind = (remat_step_kind)steps[t].kind;
         const uint32_t l = steps[t].index;
         int64_t needs = 0;
@@ -87,6 +102,8 @@ static bool play(const shelf *x, const remat_step *steps, size_t n_steps, remat_
         v->peak_step = t;
         v->peak_op = l;
     }
+    if (add_up(x) != x->bytes)
+        return rm_blame(v, REMAT_NONE, "the verifier's own sums disagree: please report it");
     return x->delta[0] || rm_blame(v, REMAT_NONE, "the schedule ends without delta^0");
 }
 

@@ -162,6 +162,7 @@ static rm_proved prove(bed *b, int64_t below, int64_t work, rm_codes *found)
     const rm_proof_goal goal = {b->budget, b->order, below, 0, "exact"};
     CHECK(rm_prove(b->ctx, &b->nm, &goal, found, &proved) == REMAT_OK, "%s",
           remat_ctx_error(b->ctx));
+    rm_limits_end(b->ctx);
     if (found->n) check_found(b, found, proved.cost);
     CHECK((found->n > 0) == (proved.cost != INT64_MAX), "%zu steps, cost %" PRId64, found->n,
           proved.cost);

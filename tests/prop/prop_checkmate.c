@@ -241,7 +241,6 @@ int main(int argc, char **argv)
         printf("no solver: %s\n", backend.path);
         return 1;
     }
-    rm_limits_begin(ctx, INT64_MAX);
     for (int64_t i = 0; i < graphs; i++, case_seed++) one_graph(ctx, &backend);
     rm_backend_close(ctx, &backend);
     remat_ctx_free(ctx);

@@ -349,6 +349,7 @@ static void judge(remat_ctx *ctx, naive *x)
                                     .banned = joint.ban,
                                     .price = joint.price};
     CHECK(rm_saved_cut(&space, &problem, &saved) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    rm_limits_end(ctx);
     unsigned set = 0;
     for (uint32_t i = 0; i < saved.n_values; i++) {
         CHECK(x->index[saved.values[i]] >= 0 && !(set >> x->index[saved.values[i]] & 1), "value %u",

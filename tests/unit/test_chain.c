@@ -339,18 +339,42 @@ static void too_many_slots(void **state)
     remat_plan_free(plan), plan = NULL;
     OK(ctx, remat_ctx_set(ctx, "max_slots", 20000));
     remat_chain_free(chain);
-    chain = long_chain(400); /* tables past 8 GB are refused, not tried */
+}
+
+static void note_warning(void *user, const char *line)
+{
+    if (strstr(line, "slots")) ++*(int *)user;
+}
+
+/* Tables past the limit of memory are not tried: with fewer slots, and a word about it; where that
+ * would say nothing, they are refused. */
+static void tables_past_memory(void **state)
+{
+    (void)state;
+    remat_chain *chain = long_chain(400);
+    remat_plan *plan = NULL;
+    int warnings = 0;
+    remat_ctx_on_warning(ctx, note_warning, &warnings);
+    OK(ctx, remat_ctx_set(ctx, "memory_bytes", 64 << 20));
     OK(ctx, remat_ctx_set(ctx, "slots", 1000000));
-    for (int i = 0; i < 3; i++) {
-        FAILS(ctx, REMAT_E_APPLIES,
-              remat_chain_plan(ctx, chain,
-                               i == 0   ? "rotor"
-                               : i == 1 ? "rotor-float"
-                                        : "revolve",
-                               50000000, &plan));
-        assert_non_null(strstr(remat_ctx_error(ctx), "slots"));
-    }
+    OK(ctx, remat_chain_plan(ctx, chain, "rotor", 50000000, &plan));
+    remat_plan_free(plan), plan = NULL;
+    OK(ctx, remat_chain_plan(ctx, chain, "revolve", 50000000, &plan));
+    remat_plan_free(plan), plan = NULL;
+    assert_int_equal(warnings, 2);
+    FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, "rotor-float", 50000000, &plan));
+    OK(ctx, remat_ctx_set(ctx, "memory_bytes", 4 << 20));
+    FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, "rotor", 50000000, &plan));
+    assert_non_null(strstr(remat_ctx_error(ctx), "memory_bytes"));
+    OK(ctx, remat_ctx_set(ctx, "slots", 0));
+    FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, "rotor", 50000000, &plan));
+    assert_non_null(strstr(remat_ctx_error(ctx), "memory_bytes"));
+    OK(ctx, remat_chain_plan(ctx, chain, "auto", 50000000, &plan)); /* which does without */
+    remat_plan_free(plan);
     remat_chain_free(chain);
+    remat_ctx_on_warning(ctx, NULL, NULL);
+    OK(ctx, remat_ctx_set(ctx, "memory_bytes", INT64_C(1) << 32));
+    OK(ctx, remat_ctx_set(ctx, "slots", 500));
 }
 
 static void stop_at_once(void *user, const remat_progress *progress)
@@ -457,6 +481,7 @@ int main(void)
         cmocka_unit_test(infeasible_and_least),
         cmocka_unit_test(one_table_for_many_budgets),
         cmocka_unit_test(too_many_slots),
+        cmocka_unit_test(tables_past_memory),
         cmocka_unit_test(limits_in_a_table),
         cmocka_unit_test(a_curve),
     };

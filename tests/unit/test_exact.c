@@ -85,7 +85,7 @@ static void by_memory(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph;
-    OK(ctx, remat_ctx_set(ctx, "proof_bytes", 1 << 20));
+    OK(ctx, remat_ctx_set(ctx, "memory_bytes", 1 << 20));
     remat_plan *plan = plan_of_60(ctx, &graph);
     assert_int_equal(remat_plan_summary(plan)->outcome, REMAT_FEASIBLE);
     assert_int_equal(remat_plan_summary(plan)->bound_cost, 176);
@@ -141,7 +141,7 @@ static void by_tables(void **state)
     remat_plan *plan = NULL;
     (void)state;
     remat_graph *graph = crowd(ctx, N);
-    OK(ctx, remat_ctx_set(ctx, "proof_bytes", 1 << 20));
+    OK(ctx, remat_ctx_set(ctx, "memory_bytes", 8 << 20));
     OK(ctx, remat_plan_make(ctx, graph, "exact", N + 500, &plan));
     assert_int_equal(remat_plan_summary(plan)->cost, 2 * N + 4);
     assert_true(m.most < (8 << 20)); /* N * N entries would be 18 MB */

@@ -46,7 +46,7 @@ static unsigned as_set(const uint8_t *source_side, uint32_t n)
 static void equals_all_cuts(void **state)
 {
     remat_ctx *ctx = *state;
-    rm_limits_begin(ctx, INT64_MAX);
+    rm_limits_begin(ctx, RM_NO_LIMIT);
     int finite = 0, several = 0;
     for (uint32_t seed = 0; seed < CASES; seed++) {
         random_source r = {seed};
@@ -83,12 +83,13 @@ static void equals_all_cuts(void **state)
     }
     assert_in_range(finite, CASES / 2, CASES - 1);
     assert_in_range(several, CASES / 4, CASES - 1);
+    rm_limits_end(ctx);
 }
 
 static void large_capacities(void **state)
 {
     remat_ctx *ctx = *state;
-    rm_limits_begin(ctx, INT64_MAX);
+    rm_limits_begin(ctx, RM_NO_LIMIT);
     rm_flow_edge edges[] = {
         {0, 1, (INT64_C(1) << 61)}, {1, 2, RM_FLOW_INFINITE}, {0, 2, (INT64_C(1) << 61) - 1}};
     const rm_flow_network w = {3, 0, 2, edges, LENGTH(edges)};
@@ -101,6 +102,7 @@ static void large_capacities(void **state)
     edges[2].capacity = RM_FLOW_INFINITE;
     OK(ctx, rm_maxflow(ctx, &w, RM_LATEST_CUT, &value, side));
     assert_true(value == RM_FLOW_INFINITE);
+    rm_limits_end(ctx);
 }
 
 static void can_be_stopped(void **state)
@@ -113,6 +115,7 @@ static void can_be_stopped(void **state)
     rm_limits_begin(ctx, 1);
     OK(ctx, rm_maxflow(ctx, &w, RM_LATEST_CUT, &value, side));
     assert_int_equal(value, REMAT_ABSENT);
+    rm_limits_end(ctx);
 }
 
 /* A chain of many vertices, each with a little from the source, or for the sink, of its own: as
@@ -142,6 +145,7 @@ static void chains_are_not_quadratic(void **state)
                 rm_limits_begin(ctx, 100 * (int64_t)(4 * N + N));
                 OK(ctx, rm_maxflow(ctx, &w, (rm_flow_side)which, &value, side));
                 assert_int_equal(value, N);
+                rm_limits_end(ctx);
             }
         }
 }

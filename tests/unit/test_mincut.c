@@ -44,6 +44,7 @@ static void cut_between(remat_ctx *ctx, const remat_graph *g, const uint8_t *ban
                                                .banned = banned,
                                                .price = price},
                              saved));
+    rm_limits_end(ctx);
 }
 
 static void figure_4_recomputes_b_and_c(void **state)

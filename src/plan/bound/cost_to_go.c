@@ -17,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHARGES_SEEN = 24 }; /* of one op: with more of them nothing is added on top */
+enum {
+    MOST_CHARGES_SEEN = 24, /* of one op: with more of them nothing is added on top */
+    ENTRY_WORK = 8,         /* operations for an entry of the tables, sorting included */
+    QUESTION_WORK = 16      /* operations for every question */
+};
 
 static rm_uint128 magnitude(int64_t x) { return (rm_uint128)x; }
 
@@ -144,15 +148,20 @@ static remat_status list_wanted(remat_ctx *ctx, uint32_t *last, rm_cost_to_go *f
 
 /* Of current and wanted, whose places are counted in 32 bits. A storage is wanted where it has a
  * gap, and also where it has none: what a pinned op made. */
-static bool tables_fit(rm_cost_to_go *f, uint32_t *last, int64_t most_bytes)
+static bool tables_fit(remat_ctx *ctx, rm_cost_to_go *f, uint32_t *last, int64_t most_bytes)
 {
     const rm_order_bound *b = &f->bound;
     int64_t n_current = 0;
     walk_wanted(f, last, MEASURE);
     for (uint32_t i = 0; i < b->n_gaps; i++) n_current += b->gaps[i].to - b->start[i];
-    return n_current < UINT32_MAX && f->n_wanted < UINT32_MAX &&
-           n_current * (int64_t)sizeof *f->current + f->n_wanted * (int64_t)sizeof *f->wanted <=
-               most_bytes;
+    const int64_t work = ENTRY_WORK * (n_current + f->n_wanted);
+    const bool fit =
+        n_current < UINT32_MAX && f->n_wanted < UINT32_MAX &&
+        n_current * (int64_t)sizeof *f->current + f->n_wanted * (int64_t)sizeof *f->wanted <=
+            most_bytes &&
+        rm_can_afford(ctx, (double)work);
+    if (fit) rm_spend(ctx, work);
+    return fit;
 }
 
 remat_status rm_cost_to_go_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
@@ -164,7 +173,7 @@ remat_status rm_cost_to_go_new(remat_ctx *ctx, const rm_normal *nm, int64_t budg
                                             .charges = true};
     TRY(rm_order_bound_find(ctx, nm, budget_bytes, order, &options, &f.bound));
     TRY(RM_SCRATCH(ctx, last, nm->n_stores));
-    if (f.bound.feasible && tables_fit(&f, last, most_bytes)) {
+    if (f.bound.feasible && tables_fit(ctx, &f, last, most_bytes)) {
         TRY(RM_SCRATCH(ctx, f.position, nm->n_ops));
         for (uint32_t t = 0; t < nm->n_ops; t++) f.position[f.bound.order[t]] = t;
         TRY(list_base(ctx, budget_bytes, &f));
@@ -201,6 +210,7 @@ static bool force_all(rm_cost_to_go *f, uint32_t t, const uint64_t *there)
         if (!force(f, f->wanted[i].store, f->wanted[i].deadline)) return false;
         for (; next < f->n_forced; next++) {
             const uint32_t op = f->forced[next];
+            f->work += nm->in_begin[op + 1] - nm->in_begin[op];
             for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
                 if (!rm_has_bit(there, nm->in[k]) && !force(f, nm->in[k], f->deadline[op]))
                     return false;
@@ -217,6 +227,7 @@ static int64_t pay(rm_cost_to_go *f, uint32_t t, uint32_t op)
     const uint32_t first = b->charge_begin[op], end = b->charge_begin[op + 1],
                    deadline = f->deadline[op];
     int64_t most = 0;
+    f->work += (int64_t)(end - first) * (end - first <= MOST_CHARGES_SEEN ? end - first : 1);
     for (uint32_t i = first; i < end; i++) {
         const rm_charge *c = &b->charges[i];
         const uint32_t from = b->start[c->gap] + 1, to = b->gaps[c->gap].to;
@@ -247,6 +258,8 @@ int64_t rm_cost_to_go_from(rm_cost_to_go *f, uint32_t t, const uint64_t *there)
         memset(f->gap_stamp, 0, f->bound.n_gaps * sizeof *f->gap_stamp);
         f->stamp = 1;
     }
+    f->work += QUESTION_WORK + f->wanted_begin[t + 1] - f->wanted_begin[t] +
+               f->current_begin[t + 1] - f->current_begin[t];
     if (!force_all(f, t, there)) return RM_NO_WAY_ON;
     for (uint32_t i = 0; i < f->n_forced; i++) cost += pay(f, t, f->forced[i]);
     for (uint32_t i = f->current_begin[t]; i < f->current_begin[t + 1]; i++) {

@@ -29,6 +29,7 @@ typedef struct rm_cost_to_go { /* arrays live in scratch */
     uint32_t *wanted_begin, *current_begin;
     rm_wanted *wanted;       /* by t, then deadline */
     rm_current_gap *current; /* by t */
+    int64_t work;            /* operations of all questions so far (base/limits.h) */
     /* one question: */
     uint32_t stamp, n_forced;
     uint32_t *forced_stamp, *forced; /* by op; the ops that must run again */
@@ -38,8 +39,8 @@ typedef struct rm_cost_to_go { /* arrays live in scratch */
     int64_t *forced_part; /* by gap: what forced re-runs pay of it */
 } rm_cost_to_go;
 
-/* bound.feasible says whether there is anything to find; if not, or if the tables would take more
- * than `most_bytes`, the rest is not there, and base is NULL. */
+/* bound.feasible says whether there is anything to find. If not, or if the tables would take more
+ * than `most_bytes` or than the limits allow, the rest is not there, and base is NULL. */
 remat_status rm_cost_to_go_new(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
                                const uint32_t *order, int64_t most_bytes, rm_cost_to_go *out);
 /* In cost units / bound.unit. there: one bit a storage. */

@@ -27,7 +27,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHARGES = 8, PASSES = 3, ROUNDS = 3, MOST_WORK = 50000000 };
+enum {
+    MOST_CHARGES = 8,     /* times ops, gaps and edges, or no rules are used */
+    PASSES = 3,           /* with stand-ins, after one without */
+    ROUNDS = 3,           /* of weights and prices in a pass */
+    MOST_WORK = 50000000, /* of all flows together */
+    ALWAYS = 4000000,     /* operations that are done even if it is late: a hundredth of a second */
+    WORK_A_GAP = 16       /* what a round does for each gap and charge, besides the flow */
+};
 #define MOST_WEIGHT ((int64_t)1 << 61)
 
 typedef struct solver {
@@ -35,7 +42,8 @@ typedef struct solver {
     const rm_normal *nm;
     const rm_order_bound_options *options;
     rm_gaps gs;
-    int64_t budget_bytes, total_cost, unit, scale, work;
+    int64_t budget_bytes, total_cost, unit, scale;
+    int64_t work, spent; /* operations: left for flows; done in all */
     uint32_t *row; /* by position: how many rows come before it; only positions that may be short of
                       room are rows */
     uint32_t n_rows;
@@ -373,13 +381,25 @@ static bool sum_prices(solver *s, const int64_t *price)
     return true;
 }
 
+/* No further rounds; those that there were stand. Small graphs get all of them, so that there is a
+ * plan however little time. */
+static bool is_late(const solver *s) { return s->spent > ALWAYS && rm_is_late(s->ctx); }
+
+static void spend(solver *s, int64_t operations)
+{
+    s->spent += operations;
+    rm_spend(s->ctx, operations);
+}
+
 static void solve_round(solver *s)
 {
     set_profits(s);
     const int64_t allowed = s->work / 2;
     s->flow.work = allowed;
     rm_path_flow_solve(&s->flow);
-    s->work -= allowed - (s->flow.work > 0 ? s->flow.work : 0);
+    const int64_t spent = allowed - (s->flow.work > 0 ? s->flow.work : 0);
+    s->work -= spent;
+    spend(s, spent + WORK_A_GAP * (int64_t)(s->gs.n_gaps + s->charges.n));
     if (!sum_prices(s, s->flow.price))
         memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
     keep_if_best(s, give(s));
@@ -397,7 +417,7 @@ static remat_status solve_rounds(solver *s, unsigned rules, const int64_t *worth
     if (s->scale == 0) choose_scale(s);
     set_profits(s);
     TRY(rm_path_flow_new(s->ctx, s->n_rows, s->room, s->n_intervals, s->intervals, &s->flow));
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS && !is_late(s); round++) {
         if (round) weigh_again(s);
         solve_round(s);
     }
@@ -422,7 +442,7 @@ static remat_status solve_all(solver *s)
     TRY(RM_SCRATCH(s->ctx, worth, s->nm->n_stores));
     const unsigned rules = s->options->transfer ? 0 : s->options->rules;
     TRY(solve_rounds(s, 0, worth));
-    for (int pass = 0; pass < PASSES && rules; pass++) {
+    for (int pass = 0; pass < PASSES && rules && !is_late(s); pass++) {
         find_worth(s, worth);
         TRY(solve_rounds(s, rules, worth));
     }
@@ -546,7 +566,6 @@ remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t bu
                                  rm_order_bound *out)
 {
     solver s = {.work = MOST_WORK,
-
                 .ctx = ctx,
                 .nm = nm,
                 .options = options,
@@ -566,7 +585,8 @@ remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t bu
     if (!out->feasible) return REMAT_OK;
     TRY(find_rows(&s));
     TRY(allocate(&s));
-    remat_status status = s.n_rows ? solve_all(&s) : REMAT_OK;
+    spend(&s, WORK_A_GAP * (int64_t)(nm->in_begin[nm->n_ops] + nm->n_ops + s.gs.n_gaps));
+    remat_status status = s.n_rows && !is_late(&s) ? solve_all(&s) : REMAT_OK;
     if (status == REMAT_OK) status = write_certificate(&s);
     if (status == REMAT_OK && options->charges) status = write_charges(&s);
     RM_VEC_FREE(&ctx->heap, s.charges);

@@ -12,19 +12,20 @@
  * holds more is never worse. Where a step does not fit, every smallest set of storages that makes
  * it fit is tried. What can serve nobody any more is not part of a state.
  *
- * Cost: exponential; the number of states is limited by the option proof_bytes. Work is counted in
- * questions to cost_to_go.c, by their size. Deterministic. */
+ * Cost: exponential; the number of states is limited by the option memory_bytes. Work is what
+ * questions to cost_to_go.c cost, and what is looked through to ask them. Deterministic. */
 #include "plan/bound/prove.h"
 
 #include "plan/bound/cost_to_go.h"
 #include "plan/bound/gaps.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-    CHUNK = 1 << 10,
-    HEAD = 3 /* words of a state before its set */,
-    LOOK = 1 << 14 /* work between looks at the limits */
+    CHUNK = 1 << 10, /* states that are allocated at a time */
+    HEAD = 3,        /* words of a state before its set */
+    LOOK = 1 << 18   /* operations between looks at the limits */
 };
 #define NO_STATE UINT32_MAX
 
@@ -61,14 +62,15 @@ typedef struct prover {
     RM_VEC(open_state) open;
     int64_t bytes, most_bytes;
     bool full;
-    int64_t work, bound, began_ns; /* work not yet counted; no plan costs less */
-    bool stopped;                  /* a limit is reached */
+    int64_t work, counted; /* operations, besides those of to_go; how many the context knows of */
+    int64_t bound;         /* no plan costs less */
+    bool stopped;          /* a limit is reached */
     /* one expansion: */
     uint64_t *from, *part, *child; /* sets */
     uint32_t from_state, from_t, to_t, op;
     int64_t from_cost;
-    uint32_t *candidates;
-    int64_t *suffix_bytes; /* by candidate: of it and all after it */
+    uint32_t *candidates, *dropped; /* storages that may go; which of them are gone, by index */
+    int64_t *suffix_bytes;          /* by candidate: of it and all after it */
     uint32_t n_candidates;
     uint64_t *goal_set; /* outputs and flags */
     uint32_t goal;      /* state */
@@ -179,10 +181,6 @@ static int64_t round_up(const prover *p, int64_t cost, int64_t rest)
 /* No plan through the state costs less. */
 static int64_t bound_of(prover *p, uint32_t t, const uint64_t *set, int64_t cost)
 {
-    const rm_cost_to_go *f = &p->to_go;
-    p->work += 1 + (f->wanted_begin[t + 1] - f->wanted_begin[t] + f->current_begin[t + 1] -
-                    f->current_begin[t]) /
-                       64;
     const int64_t rest = rm_cost_to_go_from(&p->to_go, t, set);
     return rest == RM_NO_WAY_ON ? RM_MAX_SUM : round_up(p, cost, rest);
 }
@@ -249,31 +247,40 @@ static remat_status arrive(prover *p)
 static bool is_time(prover *p)
 {
     remat_ctx *ctx = p->ctx;
-    if (p->full) return true;
-    if (p->stopped || (p->work < LOOK && p->work < ctx->work_limit - ctx->work)) return p->stopped;
+    if (p->full || p->stopped) return true;
+    const int64_t work = p->work + p->to_go.work - p->counted;
+    if (work < LOOK && work < rm_work_left(ctx)) return false;
     const int64_t cost = p->below == RM_MAX_SUM ? REMAT_ABSENT : p->below;
     ctx->bound_cost = p->bound;
-    rm_report(ctx, p->asked->strategy, rm_permille_used(ctx, p->began_ns), cost,
-              p->asked->peak_bytes);
-    p->stopped = rm_spend(ctx, p->work);
-    p->work = 0;
+    rm_report(ctx, p->asked->strategy, -1, cost, p->asked->peak_bytes);
+    p->stopped = rm_spend(ctx, work);
+    p->counted += work;
     return p->stopped;
 }
 
-/* Every smallest set of candidates, from the i-th on, that frees `excess` bytes: largest first, so
- * the last one is the least of its set. */
-static remat_status drop(prover *p, uint32_t i, int64_t excess)
+/* Every smallest set of candidates that frees `excess` bytes: they go largest first, so the last
+ * one is the least of its set. Depth first, with a stack of our own: sets may be large. */
+static remat_status drop(prover *p, int64_t excess)
 {
-    if (excess <= 0) return arrive(p);
-    for (; i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p); i++) {
-        const uint32_t s = p->candidates[i];
-        rm_drop_bit(p->part, s);
-        const remat_status status =
-            is_hopeful(p) ? drop(p, i + 1, excess - p->nm->bytes[s]) : REMAT_OK;
-        rm_add_bit(p->part, s);
-        TRY(status);
+    uint32_t depth = 0, i = 0;
+    for (;;) {
+        bool deeper = false;
+        if (excess <= 0) {
+            TRY(arrive(p));
+        } else if (i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p)) {
+            rm_drop_bit(p->part, p->candidates[i]);
+            excess -= p->nm->bytes[p->candidates[i]];
+            p->dropped[depth++] = i;
+            deeper = is_hopeful(p);
+        }
+        if (!deeper) {
+            if (depth == 0) return REMAT_OK;
+            i = p->dropped[--depth];
+            rm_add_bit(p->part, p->candidates[i]);
+            excess += p->nm->bytes[p->candidates[i]];
+        }
+        i++;
     }
-    return REMAT_OK;
 }
 
 static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t bytes_there)
@@ -297,7 +304,7 @@ static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t 
     p->suffix_bytes[p->n_candidates] = 0;
     for (uint32_t i = p->n_candidates; i-- > 0;)
         p->suffix_bytes[i] = p->suffix_bytes[i + 1] + nm->bytes[p->candidates[i]];
-    return drop(p, 0, excess);
+    return drop(p, excess);
 }
 
 static remat_status expand(prover *p)
@@ -305,6 +312,7 @@ static remat_status expand(prover *p)
     const rm_normal *nm = p->nm;
     const rm_order_bound *b = &p->to_go.bound;
     int64_t bytes = nm->resident_bytes;
+    p->work += nm->n_stores + (int64_t)nm->n_ops * p->n_words;
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (rm_has_bit(p->from, s)) bytes += nm->bytes[s];
     const uint64_t *useful = p->useful + (size_t)p->from_t * p->n_words;
@@ -330,7 +338,6 @@ static remat_status expand(prover *p)
 static remat_status search(prover *p, rm_proved *out)
 {
     const uint32_t t = pass_free_views(p, 0);
-    p->began_ns = rm_clock_ns();
     p->bound = bound_of(p, t, p->from, 0);
     if (p->bound < p->below) {
         TRY(new_state(p, find_place(p, t, p->from), t, p->from));
@@ -350,7 +357,7 @@ static remat_status search(prover *p, rm_proved *out)
         TRY(expand(p));
         if (p->full || p->stopped) break;
     }
-    p->ctx->work += p->work;
+    rm_spend(p->ctx, p->work + p->to_go.work - p->counted);
     out->full = p->full;
     out->bound = (p->full || p->stopped) && p->bound < p->below ? p->bound : p->below;
     return REMAT_OK;
@@ -368,7 +375,8 @@ static remat_status find_reruns(prover *p)
     TRY(rm_bits_new(p->ctx, &p->may_rerun, n, (size_t)n + 1));
     TRY(RM_SCRATCH(p->ctx, p->last_rerun, n));
     TRY(RM_SCRATCH(p->ctx, paid, (size_t)n + 2));
-    for (uint32_t op = 0; op < n; op++) {
+    for (uint32_t op = 0; op < n && !is_time(p); op++) {
+        p->work += n + b->charge_begin[op + 1] - b->charge_begin[op];
         memset(paid, 0, ((size_t)n + 2) * sizeof *paid);
         for (uint32_t i = b->charge_begin[op]; i < b->charge_begin[op + 1]; i++) {
             const uint32_t gap = b->charges[i].gap;
@@ -397,6 +405,7 @@ static void find_useful(prover *p, uint32_t t)
 {
     const rm_normal *nm = p->nm;
     uint64_t *useful = p->useful + (size_t)t * p->n_words;
+    p->work += nm->n_ops + nm->in_begin[nm->n_ops] + nm->out_begin[nm->n_ops];
     memcpy(useful, p->goal_set, p->n_words * sizeof *useful);
     for (uint32_t i = nm->n_ops; i-- > 0;) {
         const uint32_t op = p->to_go.bound.order[i];
@@ -442,6 +451,30 @@ static remat_status find_free_views(prover *p)
     return REMAT_OK;
 }
 
+typedef struct sized {
+    int64_t bytes;
+    uint32_t store;
+} sized;
+
+static int largest_first(const void *left, const void *right)
+{
+    const sized *a = left, *b = right;
+    if (a->bytes != b->bytes) return a->bytes < b->bytes ? 1 : -1;
+    return (a->store > b->store) - (a->store < b->store);
+}
+
+static remat_status sort_by_size(prover *p)
+{
+    const rm_normal *nm = p->nm;
+    sized *all;
+    TRY(RM_SCRATCH(p->ctx, all, nm->n_stores));
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->bytes[s] > 0) all[p->n_by_size++] = (sized){nm->bytes[s], s};
+    if (p->n_by_size) qsort(all, p->n_by_size, sizeof *all, largest_first);
+    for (uint32_t i = 0; i < p->n_by_size; i++) p->by_size[i] = all[i].store;
+    return REMAT_OK;
+}
+
 static remat_status list_sets(prover *p)
 {
     remat_ctx *ctx = p->ctx;
@@ -457,6 +490,7 @@ static remat_status list_sets(prover *p)
     TRY(RM_SCRATCH(ctx, p->child, words));
     TRY(RM_SCRATCH(ctx, p->by_size, nm->n_stores));
     TRY(RM_SCRATCH(ctx, p->candidates, nm->n_stores));
+    TRY(RM_SCRATCH(ctx, p->dropped, nm->n_stores));
     TRY(RM_SCRATCH(ctx, p->suffix_bytes, (size_t)nm->n_stores + 1));
     for (uint32_t op = 0; op < n; op++) {
         set_bits(p->in + op * words, nm->in, nm->in_begin[op], nm->in_begin[op + 1]);
@@ -475,15 +509,8 @@ static remat_status list_sets(prover *p)
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (nm->is_output[s]) set_bits(p->goal_set, &s, 0, 1);
     TRY(find_reruns(p));
-    for (uint32_t t = 0; t <= n; t++) find_useful(p, t);
-    for (uint32_t s = 0; s < nm->n_stores; s++) {
-        if (nm->bytes[s] == 0) continue;
-        uint32_t at = p->n_by_size++;
-        for (; at && nm->bytes[p->by_size[at - 1]] < nm->bytes[s]; at--)
-            p->by_size[at] = p->by_size[at - 1];
-        p->by_size[at] = s;
-    }
-    return REMAT_OK;
+    for (uint32_t t = 0; t <= n && !is_time(p); t++) find_useful(p, t);
+    return sort_by_size(p);
 }
 
 static remat_status write_plan(prover *p, rm_codes *found)
@@ -499,6 +526,29 @@ static remat_status write_plan(prover *p, rm_codes *found)
     return REMAT_OK;
 }
 
+/* Tables may take a quarter of the memory, and so may sets by op and by turn. */
+static remat_status prove(prover *p, rm_codes *found, rm_proved *out)
+{
+    const rm_normal *nm = p->nm;
+    const int64_t set_bytes = (int64_t)nm->n_ops * (nm->n_ops + 4 * (int64_t)nm->n_stores) / 8;
+    TRY(rm_cost_to_go_new(p->ctx, nm, p->budget_bytes, p->asked->order, p->most_bytes / 4,
+                          &p->to_go));
+    if (!p->to_go.bound.feasible || nm->n_ops == 0) return REMAT_OK;
+    if (!p->to_go.base || set_bytes > p->most_bytes / 4) {
+        out->full = true;
+        out->bound = 0;
+        return REMAT_OK;
+    }
+    TRY(find_free_views(p));
+    TRY(list_sets(p));
+    p->table = rm_alloc(p->ctx, p->table_size * sizeof *p->table);
+    if (!p->table) return REMAT_E_MEMORY;
+    TRY(search(p, out));
+    if (p->goal == NO_STATE) return REMAT_OK;
+    out->cost = p->below;
+    return write_plan(p, found);
+}
+
 remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal,
                       rm_codes *found, rm_proved *out)
 {
@@ -509,27 +559,11 @@ remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *
                 .budget_bytes = goal->budget_bytes,
                 .below = goal->below,
                 .table_size = 1 << 12,
-                .most_bytes = ctx->options.proof_bytes,
+                .most_bytes = rm_memory_left(ctx) / 4 * 3,
                 .goal = NO_STATE};
     *out = (rm_proved){.bound = goal->below, .cost = INT64_MAX};
     found->n = 0;
-    /* Tables may take a quarter of the memory, those of n_ops by n_ops bits as well. */
-    remat_status status =
-        rm_cost_to_go_new(ctx, nm, goal->budget_bytes, goal->order, p.most_bytes / 4, &p.to_go);
-    const int64_t squared = (int64_t)nm->n_ops * (nm->n_ops + nm->n_stores) / 8;
-    out->full = p.to_go.bound.feasible && (!p.to_go.base || squared > p.most_bytes / 4);
-    if (status == REMAT_OK && out->full) out->bound = 0;
-    else if (status == REMAT_OK && p.to_go.bound.feasible && nm->n_ops) {
-        status = find_free_views(&p);
-        if (status == REMAT_OK) status = list_sets(&p);
-        if (status == REMAT_OK && !(p.table = rm_alloc(ctx, p.table_size * sizeof *p.table)))
-            status = REMAT_E_MEMORY;
-        if (status == REMAT_OK) status = search(&p, out);
-        if (status == REMAT_OK && p.goal != NO_STATE) {
-            out->cost = p.below;
-            status = write_plan(&p, found);
-        }
-    }
+    const remat_status status = prove(&p, found, out);
     for (size_t i = 0; i < p.chunks.n; i++)
         rm_release(&ctx->heap, p.chunks.items[i], (size_t)CHUNK * p.stride * sizeof(uint64_t));
     if (p.table) rm_release(&ctx->heap, p.table, p.table_size * sizeof *p.table);

@@ -16,7 +16,7 @@
 #include "plan/chains/chain_of_graph.h"
 #include "plan/planner.h"
 
-enum { BUDGETS = 100 };
+enum { BUDGETS = 100, STEP_WORK = 16 /* to expand and to measure a step */ };
 
 typedef struct expander {
     remat_ctx *ctx;
@@ -68,8 +68,10 @@ static remat_status expand(expander *x, const rm_schedule *chain_steps)
 static remat_status judge(void *user, const rm_schedule *candidate)
 {
     expander *x = user;
+    const double least_work = STEP_WORK * ((double)x->g->n_ops + x->g->n_in);
+    if (x->best->any && !rm_can_afford(x->ctx, least_work)) return REMAT_OK;
     TRY(expand(x, candidate));
-    rm_spend(x->ctx, (int64_t)x->g->n_in + x->g->n_ops);
+    rm_spend(x->ctx, STEP_WORK * (int64_t)(x->steps.n + candidate->n + x->g->n_ops));
     return rm_offer(x->p, x->best, &x->steps);
 }
 

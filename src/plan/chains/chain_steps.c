@@ -1,9 +1,14 @@
 /* chain_steps.c: what planners on chains share: comparing schedules, and the schedule that follows
  * from a set of checkpoints. */
-#include "plan/planner.h"
+#include "plan/chains/rotor.h"
 #include "sim/chain_sim.h"
 
 #include <string.h>
+
+enum {
+    STEP_WORK = 8, /* operations to write and to measure a step */
+    ALWAYS = 500   /* stages: a schedule of least memory for so many is there in a millisecond */
+};
 
 remat_status rm_chain_step(remat_ctx *ctx, rm_schedule *s, remat_step_kind kind, uint32_t stage)
 {
@@ -64,23 +69,58 @@ remat_status rm_chain_segments(remat_ctx *ctx, const remat_chain *c, const uint8
     return REMAT_OK;
 }
 
+/* ---- where nothing fits ---- */
+
+static uint32_t half_way(const void *table, uint32_t s, uint32_t t, int64_t m)
+{
+    (void)table, (void)m;
+    return s == t ? 0 : s + (t - s) / 2 + 1;
+}
+static int64_t nothing(const void *table, uint32_t l) { return (void)table, (void)l, 0; }
+
+/* Halves of halves: the checkpoints of one path down are stored. O(L log L) steps. */
+static remat_status write_halves(const rm_chain_problem *p, rm_schedule *steps)
+{
+    const rm_rotor_table halves = {p->chain->n_stages + 1, NULL, half_way, nothing, nothing};
+    return rm_rotor_trace(p->ctx, &halves, 0, steps);
+}
+
+/* Everything again from the input for every stage: the least memory. O(L^2) steps. */
+static remat_status write_from_input(const rm_chain_problem *p, rm_schedule *steps)
+{
+    remat_ctx *ctx = p->ctx;
+    for (uint32_t t = p->chain->n_stages + 1; t >= 1; t--) {
+        for (uint32_t l = 1; l < t; l++)
+            TRY(rm_chain_step(ctx, steps, l == 1 ? REMAT_F_CK : REMAT_F_NONE, l));
+        TRY(rm_chain_step(ctx, steps, REMAT_F_ALL, t));
+        TRY(rm_chain_step(ctx, steps, REMAT_B, t));
+    }
+    return REMAT_OK;
+}
+
+static bool all_fit(const rm_chain_problem *p, const rm_chain_result *results)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < p->n_budgets; i++) all &= results[i].fits;
+    return all;
+}
+
 remat_status rm_chain_offer_least(const rm_chain_problem *p, rm_chain_result *results)
 {
-    bool all_fit = true;
-    for (uint32_t i = 0; i < p->n_budgets; i++) all_fit &= results[i].fits;
-    if (all_fit) return REMAT_OK;
+    remat_ctx *ctx = p->ctx;
     rm_schedule steps = {0};
-    remat_status status = REMAT_OK;
-    for (uint32_t t = p->chain->n_stages + 1; t >= 1 && status == REMAT_OK; t--) {
-        for (uint32_t l = 1; l <= t && status == REMAT_OK; l++)
-            status = rm_chain_step(p->ctx, &steps,
-                                   l == t   ? REMAT_F_ALL
-                                   : l == 1 ? REMAT_F_CK
-                                            : REMAT_F_NONE,
-                                   l);
-        if (status == REMAT_OK) status = rm_chain_step(p->ctx, &steps, REMAT_B, t);
-    }
+    if (all_fit(p, results)) return REMAT_OK;
+    remat_status status = write_halves(p, &steps);
     if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
-    RM_VEC_FREE(&p->ctx->heap, steps);
+    const double n = p->chain->n_stages + 1.0, most = n * n / 2 + 2 * n;
+    const bool is_small = most * sizeof *steps.items < (double)rm_memory_left(ctx) / 4;
+    if (status == REMAT_OK && !all_fit(p, results) && is_small &&
+        (n <= ALWAYS || rm_can_afford(ctx, STEP_WORK * most))) {
+        steps.n = 0;
+        status = write_from_input(p, &steps);
+        if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
+        rm_spend(ctx, (int64_t)(STEP_WORK * most));
+    }
+    RM_VEC_FREE(&ctx->heap, steps);
     return status;
 }

@@ -35,7 +35,7 @@ remat_status rm_checkpoint_periodic(const rm_checkpoint_question *x)
 {
     uint32_t most = 1;
     while ((uint64_t)(most + 1) * (most + 1) <= (uint64_t)4 * x->n && most + 1 <= x->n) most++;
-    for (uint32_t n = most < 2 ? 1 : 2; n <= most && x->ctx->stopped == REMAT_DONE; n++) {
+    for (uint32_t n = most < 2 ? 1 : 2; n <= most && !rm_is_over(x->ctx); n++) {
         choose_every(x, x->n / n, n - 1);
         TRY(x->try(x->user));
         rm_report(x->ctx, x->strategy, (int)(1000 * n / most), REMAT_ABSENT, REMAT_ABSENT);
@@ -60,7 +60,7 @@ remat_status rm_checkpoint_greedy(const rm_checkpoint_question *x)
     int64_t limit = 0;
     TRY(RM_SCRATCH(x->ctx, before, x->n));
     for (uint32_t i = 0; i < x->n; i++) limit += x->bytes[i];
-    for (int i = 0; i < TRIES && x->ctx->stopped == REMAT_DONE;
+    for (int i = 0; i < TRIES && !rm_is_over(x->ctx);
          i++, limit = i + 1 < TRIES ? limit - limit / 5 : 0) {
         choose_greedily(x, limit);
         if (i && memcmp(before, x->chosen, x->n) == 0) continue;

@@ -29,7 +29,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 8, CHUNK = 64 };
+enum {
+    TILE = 8,
+    CHUNK = 64,       /* slots that are combined at a time */
+    SUMS_A_WORK = 16, /* sums of the table in one operation of the limits */
+    PAIR_WORK = 16,   /* operations of the set-up for each pair of stages */
+    FEWEST_SLOTS = 16 /* with fewer a table says nothing */
+};
 
 /* ---- thresholds ---- */
 
@@ -266,10 +272,12 @@ static remat_status fill(remat_ctx *ctx, table *x)
         for (size_t i = 0; i < TILE * line_size; i++) w.lines[i] = INFINITY;
         for (uint32_t s0 = t0;; s0 -= TILE) {
             fill_tile(x, s0, min32(s0 + TILE - 1, x->n), t0, t1, &w);
+            const int64_t sums = (int64_t)TILE * TILE * (t1 - s0 + 1) * (int64_t)line_size;
+            const bool is_last = s0 == 1 && t1 == x->n;
+            if (rm_spend(ctx, sums / SUMS_A_WORK) && !is_last)
+                return REMAT_OK; /* cell (1, n) stays infinite: no answer */
             if (s0 == 1) break;
         }
-        if (rm_spend(ctx, (int64_t)t1 * TILE) && t1 < x->n)
-            return REMAT_OK; /* cell (1, n) stays infinite: no answer */
         rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t1 / x->n),
                   REMAT_ABSENT, REMAT_ABSENT);
     }
@@ -365,20 +373,40 @@ static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_r
     return status;
 }
 
+/* As many slots as asked for; fewer if memory or the limits allow no more; 0: none at all. */
+static remat_status choose_slots(const rm_chain_problem *p, int64_t *slots)
+{
+    remat_ctx *ctx = p->ctx;
+    const double n = p->chain->n_stages + 1, asked = (double)ctx->options.slots;
+    const double fixed = n * n * (2 * sizeof(int64_t) + sizeof(cell) / 2.0);
+    const double bytes_a_slot = (n + TILE) * (n + TILE) * sizeof(float);
+    const double by_memory = (0.9 * (double)rm_memory_left(ctx) - fixed) / bytes_a_slot - CHUNK;
+    const double work_a_slot = n * n * n / 6 / SUMS_A_WORK,
+                 by_work = (rm_affordable(ctx) - PAIR_WORK * n * n) / work_a_slot;
+    const double least = asked < FEWEST_SLOTS ? asked : FEWEST_SLOTS;
+    *slots = 0;
+    if (by_memory < least)
+        return rm_fail(ctx, REMAT_E_APPLIES,
+                       "a table of %u stages takes more memory than memory_bytes allows",
+                       p->chain->n_stages);
+    if (by_work < least) return rm_can_afford(ctx, INFINITY), REMAT_OK;
+    const double most = by_memory < by_work ? by_memory : by_work;
+    *slots = (int64_t)(most < asked ? most : asked);
+    if (most < asked && !p->judge)
+        rm_warn(ctx, "memory is cut into %" PRId64 " slots: the limits allow no more", *slots);
+    return REMAT_OK;
+}
+
 static remat_status slotted(const rm_chain_problem *p, bool save_all, rm_chain_result *results)
 {
-    const int64_t slots = p->ctx->options.slots;
+    int64_t slots;
+    TRY(choose_slots(p, &slots));
+    if (slots == 0) return REMAT_OK; /* no answer: rm_stopped says why */
     table x = {.n = p->chain->n_stages + 1,
                .width = (uint32_t)slots + 1,
                .save_all = save_all,
                .budget_bytes = p->budgets[p->n_budgets - 1]};
     x.n_chunks = (x.width + CHUNK - 1) / CHUNK;
-    const double bytes = (double)x.n * (x.n + 1) / 2 * x.n_chunks * CHUNK * 2 * sizeof *x.rows;
-    if (bytes > 1e9)
-        return rm_fail(p->ctx, REMAT_E_APPLIES,
-                       "a table of %u stages and %" PRId64
-                       " slots takes %.0f GB: use fewer --slots",
-                       x.n - 1, slots, bytes / 1e9);
     TRY(prepare(p->ctx, p->chain, &x));
     TRY(fill(p->ctx, &x));
     return answer(p, &x, results);
@@ -412,11 +440,11 @@ static remat_status revolve_graph(const rm_problem *p, rm_incumbent *best)
 }
 
 const rm_planner rm_rotor = {{"rotor", "best memory-persistent chain schedule (Rotor)"},
-                             INT64_MAX,
+                             RM_NO_LIMIT,
                              rotor_graph,
                              rotor_chain};
 const rm_planner rm_revolve = {
     {"revolve", "only activations are checkpoints; each stage saved right before its backward"},
-    INT64_MAX,
+    RM_NO_LIMIT,
     revolve_graph,
     revolve_chain};

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+enum { PAIR_WORK = 16 }; /* operations of the set-up for each pair of stages */
+
 typedef struct point {
     int64_t m, cost;
 } point;
@@ -28,6 +30,7 @@ typedef struct table {
     int64_t *before; /* tf^1 + .. + tf^(l-1) */
     function *cells; /* as rm_rotor_at */
     points best, sum, merged;
+    int64_t work;   /* steps merged since the last look at the limits, and splits looked at */
     rm_arena arena; /* where the functions lie */
 } table;
 
@@ -74,6 +77,7 @@ static remat_status add(remat_ctx *ctx, table *x, const function *p, int64_t shi
 static remat_status keep_cheaper(remat_ctx *ctx, table *x)
 {
     const points *a = &x->best, *b = &x->sum;
+    x->work += (int64_t)(a->n + 2 * b->n);
     x->merged.n = 0;
     TRY(RM_RESERVE(ctx, x->merged, a->n + b->n));
     int64_t least = INT64_MAX;
@@ -102,6 +106,7 @@ static bool is_hopeless(const table *x, int64_t m, int64_t least)
 static remat_status try_split(remat_ctx *ctx, table *x, uint32_t s, uint32_t t, uint32_t split)
 {
     const function *p = cell(x, split, t), *q = cell(x, s, split - 1);
+    x->work++;
     if (p->n == 0 || q->n == 0) return REMAT_OK;
     const int64_t shift = x->c->stages[split - 1].a, cost = x->before[split] - x->before[s],
                   need = x->needs.forward[rm_rotor_at(x->n, s, t)];
@@ -175,6 +180,7 @@ static remat_status offer(const rm_chain_problem *p, const table *x, int64_t m,
 static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *results)
 {
     remat_ctx *ctx = p->ctx;
+    if (!rm_can_afford(ctx, PAIR_WORK * (double)x->n * x->n)) return REMAT_OK; /* no answer */
     TRY(rm_rotor_needs_find(ctx, x->c, &x->needs));
     TRY(RM_SCRATCH(ctx, x->before, (size_t)x->n + 2));
     TRY(RM_SCRATCH(ctx, x->cells, ((size_t)x->n + 1) * (x->n + 1)));
@@ -182,8 +188,8 @@ static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *re
     for (uint32_t t = 1; t <= x->n; t++) {
         for (uint32_t s = t; s >= 1; s--) {
             TRY(fill_cell(ctx, x, s, t));
-            if (rm_spend(ctx, (int64_t)x->best.n * (t - s + 1)))
-                return REMAT_OK; /* no answer: ctx->stopped says why */
+            if (rm_spend(ctx, x->work)) return REMAT_OK; /* no answer: rm_stopped says why */
+            x->work = 0;
         }
         rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t / x->n),
                   REMAT_ABSENT, REMAT_ABSENT);
@@ -206,11 +212,15 @@ static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *re
 
 remat_status rm_rotor_exact(const rm_chain_problem *p, bool save_all, rm_chain_result *results)
 {
+    remat_ctx *ctx = p->ctx;
     table x = {.c = p->chain, .n = p->chain->n_stages + 1, .save_all = save_all};
-    const remat_status status = run(p, &x, results);
-    RM_VEC_FREE(&p->ctx->heap, x.best);
-    RM_VEC_FREE(&p->ctx->heap, x.sum);
-    RM_VEC_FREE(&p->ctx->heap, x.merged);
-    rm_arena_free(&p->ctx->heap, &x.arena);
+    remat_status status = run(p, &x, results);
+    RM_VEC_FREE(&ctx->heap, x.best);
+    RM_VEC_FREE(&ctx->heap, x.sum);
+    RM_VEC_FREE(&ctx->heap, x.merged);
+    rm_arena_free(&ctx->heap, &x.arena);
+    if (rm_is_too_much_memory(ctx, status))
+        status = rm_fail(ctx, REMAT_E_APPLIES,
+                         "to be exact it takes more memory than memory_bytes allows: use --slots");
     return status;
 }

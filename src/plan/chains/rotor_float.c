@@ -22,6 +22,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+enum { SUMS_A_WORK = 4 }; /* cells that are filled at a time */
+
 typedef struct table {
     uint32_t n, width;
     int64_t unit, budget_bytes; /* a slot is unit bytes; 0: a (width - 1)-th of the budget */
@@ -130,12 +132,14 @@ static remat_status choose_slots(const rm_chain_problem *p, table *x)
                            slots, x->unit, p->ctx->options.max_slots);
         x->width = (uint32_t)slots + 1;
     }
-    const double bytes = (double)x->n * (x->n + 1) * (x->n + 2) / 6 * x->width * sizeof *x->c;
-    if (bytes > 8e9)
-        return rm_fail(
-            p->ctx, REMAT_E_APPLIES,
-            "rotor-float on %u stages with %u slots takes %.0f GB: use fewer --slots, or rotor",
-            x->n - 1, x->width - 1, bytes / 1e9);
+    const double n = x->n, cells = n * (n + 1) * (n + 2) / 6;
+    const double bytes = cells * ((double)x->width * sizeof *x->c + sizeof *x->need_forward) +
+                         n * n * (2 * sizeof(int64_t) + 2 * sizeof *x->need_all);
+    if (bytes > (double)rm_memory_left(p->ctx))
+        return rm_fail(p->ctx, REMAT_E_APPLIES,
+                       "on %u stages with %u slots it takes %.1f GB, more than memory_bytes "
+                       "allows: use fewer --slots, or rotor",
+                       x->n - 1, x->width - 1, bytes * 1e-9);
     return REMAT_OK;
 }
 
@@ -267,9 +271,13 @@ static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *resu
     TRY(prepare(ctx, p->chain, &x));
     TRY(RM_SCRATCH(ctx, g, ((size_t)x.n + 1) * x.width));
     for (uint32_t l = 1; l <= x.n; l++) {
-        for (uint32_t s = l; s >= 1; s--) fill_row(&x, s, l, g);
-        if (rm_spend(ctx, (int64_t)l * l) && l < x.n)
-            return rm_chain_offer_least(p, results); /* no answer: ctx->stopped says why */
+        for (uint32_t s = l; s >= 1; s--) {
+            fill_row(&x, s, l, g);
+            const int64_t sums = (int64_t)(l - s + 1) * (l - s + 2) * x.width;
+            const bool is_last = s == 1 && l == x.n;
+            if (rm_spend(ctx, sums / SUMS_A_WORK) && !is_last)
+                return rm_chain_offer_least(p, results); /* no answer: rm_stopped says why */
+        }
         rm_report(ctx, "rotor-float", (int)(1000 * (uint64_t)l / x.n), REMAT_ABSENT, REMAT_ABSENT);
     }
     rm_schedule steps = {0};
@@ -305,6 +313,6 @@ static remat_status float_graph(const rm_problem *p, rm_incumbent *best)
 
 const rm_planner rm_rotor_float = {
     {"rotor-float", "best chain schedule with floating activations (Rotor, repaired)"},
-    INT64_MAX,
+    RM_NO_LIMIT,
     float_graph,
     float_chain};

@@ -9,6 +9,8 @@
 #include "plan/chains/checkpoint_rules.h"
 #include "plan/planner.h"
 
+enum { STEP_WORK = 8 }; /* to write and to measure a step */
+
 typedef struct segments {
     const rm_chain_problem *p;
     rm_chain_result *results;
@@ -22,7 +24,7 @@ static remat_status try_chosen(void *user)
     s->steps.n = 0;
     TRY(rm_chain_segments(s->p->ctx, s->p->chain, s->chosen, &s->steps));
     TRY(rm_chain_offer(s->p, s->results, &s->steps));
-    rm_spend(s->p->ctx, (int64_t)s->steps.n);
+    rm_spend(s->p->ctx, STEP_WORK * (int64_t)s->steps.n);
     return REMAT_OK;
 }
 
@@ -49,7 +51,6 @@ static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *result
 
 /* ---- the rows ---- */
 
-enum { STEPS_A_SECOND = 20000000 };
 #define ROW(symbol, name, help, choose)                                                            \
     static remat_status run_##choose(const rm_problem *p, rm_incumbent *best)                      \
     {                                                                                              \
@@ -59,7 +60,7 @@ enum { STEPS_A_SECOND = 20000000 };
     {                                                                                              \
         return run_chain(p, r, name, choose);                                                      \
     }                                                                                              \
-    const rm_planner symbol = {{name, help}, STEPS_A_SECOND, run_##choose, chain_##choose}
+    const rm_planner symbol = {{name, help}, RM_SECOND, run_##choose, chain_##choose}
 ROW(rm_periodic, "periodic", "checkpoints at equal distances along the forward pass",
     rm_checkpoint_periodic);
 ROW(rm_chen_sqrt, "chen-sqrt", "every sqrt(n)-th cut of the forward pass is a checkpoint",

@@ -14,8 +14,6 @@
 
 #include "plan/checkmate/checkmate_model.h"
 
-enum { DEFAULT_WORK = 1000000 };
-
 typedef struct milp {
     const rm_problem *p;
     const rm_normal *nm;
@@ -117,7 +115,7 @@ static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm,
     c->nm = nm;
     const bool plain = ctx->options.checkmate_plain;
     if (!plain) TRY(rm_checkmate_seed(c->p, c->nm, c->best));
-    if (ctx->stopped != REMAT_DONE) return REMAT_OK;
+    if (rm_is_over(ctx)) return REMAT_OK;
     const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
     const bool any_order = ctx->options.checkmate_order;
     c->program = (rm_checkmate){.nm = c->nm,
@@ -145,5 +143,5 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 const rm_planner rm_checkmate_milp = {
     .entry = {"checkmate", "optimal in the graph's order by mixed integer programming (needs "
                            "HiGHS); --time 3600 as in the paper"},
-    .default_work = DEFAULT_WORK,
+    .default_work = 2 * (int64_t)RM_SECOND,
     .run = run};

@@ -100,22 +100,25 @@ static void fill_retained(baseline *x, bool crossing)
 {
     const rm_normal *nm = &x->nm;
     memset(x->retained.words, 0, nm->n_ops * x->retained.stride * sizeof *x->retained.words);
-    for (uint32_t t = 0; t < nm->n_ops; t++)
+    rm_spend(x->p->ctx, (int64_t)nm->n_ops * nm->n_stores / RM_ENTRIES_A_WORK);
+    for (uint32_t t = 0; t < nm->n_ops; t++) {
+        if (rm_is_late_turn(x->p->ctx, t)) return; /* rm_optimal_r sees it too */
         for (uint32_t s = 0; s < nm->n_stores; s++) {
             const bool there = !x->forward[t] ? t > x->wanted[s]
                                               : x->segment[t] == x->segment[nm->producer[s]] ||
                                                     (crossing && t <= x->read_forward[s]);
             if (nm->producer[s] < t && (x->kept[s] || there)) rm_bit_set(&x->retained, t, s);
         }
+    }
 }
 
 static remat_status try_retained(baseline *x, bool crossing)
 {
     fill_retained(x, crossing);
     TRY(rm_optimal_r(x->p->ctx, &x->nm, &x->retained, &x->codes));
+    if (x->nm.n_ops && x->codes.n == 0) return REMAT_OK; /* it was late */
     x->steps.n = 0;
     TRY(rm_normal_expand(x->p->ctx, &x->nm, x->codes.items, x->codes.n, &x->steps));
-    rm_spend(x->p->ctx, ((int64_t)x->nm.in_begin[x->nm.n_ops] + x->nm.n_stores) * x->nm.n_ops);
     return rm_offer(x->p, x->best, &x->steps);
 }
 
@@ -202,6 +205,11 @@ static remat_status allocate(baseline *x)
     TRY(rm_normal_of(ctx, x->p->graph, &x->nm));
     const size_t n_ops = x->nm.n_ops, n_stores = x->nm.n_stores,
                  n_candidates = n_stores + x->p->graph->n_ops;
+    const double bytes = (double)n_ops * (double)(n_ops + n_stores) / 8; /* retained, and runs */
+    if (bytes > (double)rm_memory_left(ctx))
+        return rm_fail(ctx, REMAT_E_APPLIES,
+                       "its tables for %zu ops take %.1f GB, more than memory_bytes allows", n_ops,
+                       bytes * 1e-9);
     TRY(RM_SCRATCH(ctx, x->forward, n_ops));
     TRY(RM_SCRATCH(ctx, x->read_forward, n_stores));
     TRY(RM_SCRATCH(ctx, x->read_backward, n_stores));
@@ -276,7 +284,6 @@ static remat_status run(const rm_problem *p, rm_incumbent *best, const char *str
 
 /* ---- the rows: on a chain all positions are cuts, and the original is meant ---- */
 
-enum { STEPS_A_SECOND = 1000000000 };
 #define ROW(symbol, name, help, original, choose, by_cuts)                                         \
     static remat_status run_##symbol(const rm_problem *p, rm_incumbent *best)                      \
     {                                                                                              \
@@ -286,7 +293,7 @@ enum { STEPS_A_SECOND = 1000000000 };
     {                                                                                              \
         return original.run_chain(p, r);                                                           \
     }                                                                                              \
-    const rm_planner symbol = {{name, help}, STEPS_A_SECOND, run_##symbol, chain_##symbol}
+    const rm_planner symbol = {{name, help}, RM_SECOND, run_##symbol, chain_##symbol}
 ROW(rm_ap_sqrt, "ap-sqrt", "chen-sqrt on the graph's cuts, with the least recomputation for it",
     rm_chen_sqrt, rm_checkpoint_sqrt, true);
 ROW(rm_ap_greedy, "ap-greedy",

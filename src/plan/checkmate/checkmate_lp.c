@@ -16,13 +16,7 @@
 #include "plan/checkmate/checkmate_model.h"
 #include "plan/checkmate/checkmate_start.h"
 
-enum {
-    RANDOM = 100,
-    THRESHOLDS = 31,
-    REPAIRS_PER_OP = 8,
-    DEFAULT_WORK = 1000000,
-    LAST_EDITS = 3000000
-};
+enum { RANDOM = 100, THRESHOLDS = 31, REPAIRS_PER_OP = 8 };
 
 typedef struct rounding {
     const rm_problem *p;
@@ -68,9 +62,9 @@ static remat_status round_all(rounding *x)
 {
     remat_ctx *ctx = x->p->ctx;
     TRY(round_at(x, 0.5));
-    for (int i = 1; i <= THRESHOLDS && !rm_spend(ctx, 1); i++)
+    for (int i = 1; i <= THRESHOLDS && !rm_is_over(ctx); i++)
         TRY(round_at(x, (double)i / (THRESHOLDS + 1)));
-    for (int i = 0; i < RANDOM && !rm_spend(ctx, 1); i++) TRY(round_at(x, 0));
+    for (int i = 0; i < RANDOM && !rm_is_over(ctx); i++) TRY(round_at(x, 0));
     return REMAT_OK;
 }
 
@@ -136,7 +130,7 @@ static remat_status repair(rounding *x)
     remat_ctx *ctx = x->p->ctx;
     if (x->lowest_peak == INT64_MAX) return REMAT_OK;
     memcpy(x->kept.words, x->lowest.words, x->nm->n_ops * x->kept.stride * sizeof *x->kept.words);
-    for (uint32_t i = 0; i < REPAIRS_PER_OP * x->nm->n_ops && !rm_spend(ctx, 1); i++) {
+    for (uint32_t i = 0; i < REPAIRS_PER_OP * x->nm->n_ops && !rm_is_over(ctx); i++) {
         const rm_mark mark = rm_scratch_mark(ctx);
         uint32_t turn;
         bool fits;
@@ -186,8 +180,7 @@ static remat_status round_programs(rounding *x, const rm_backend *backend, int64
     remat_ctx *ctx = x->p->ctx;
     TRY(rm_bits_new(ctx, &x->kept, x->nm->n_ops, x->nm->n_stores));
     TRY(rm_bits_new(ctx, &x->lowest, x->nm->n_ops, x->nm->n_stores));
-    for (int percent = 90;
-         percent >= 70 && !rm_fits(x->p, x->best->peak_bytes) && ctx->stopped == REMAT_DONE;
+    for (int percent = 90; percent >= 70 && !rm_fits(x->p, x->best->peak_bytes) && !rm_is_over(ctx);
          percent -= 10) {
         const rm_mark mark = rm_scratch_mark(ctx);
         const int64_t budget = x->p->budget_bytes / 100 * percent;
@@ -205,10 +198,10 @@ static remat_status last_resort(rounding *x)
 {
     remat_ctx *ctx = x->p->ctx;
     TRY(rm_codes_of_steps(ctx, x->nm, &x->best->steps, &x->codes));
-    return rm_anneal_in_order(x->p, x->nm, &x->codes, LAST_EDITS, false, x->best);
+    return rm_anneal_in_order(x->p, x->nm, &x->codes, false, x->best);
 }
 
-/* A fifth of the time, if that is limited, is for the last resort. */
+/* A fifth of the limits is for the last resort. */
 static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm,
                          const rm_backend *backend, int64_t need_bytes)
 {
@@ -216,17 +209,11 @@ static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm,
     remat_ctx *ctx = p->ctx;
     x->p = p;
     x->nm = nm;
-    const int64_t deadline_ns = ctx->deadline_ns;
-    if (deadline_ns != INT64_MAX) ctx->deadline_ns -= (deadline_ns - rm_clock_ns()) / 5;
+    rm_limit_push(ctx, 0.8, RM_NO_LIMIT);
     const remat_status status = round_programs(x, backend, need_bytes);
-    ctx->deadline_ns = deadline_ns;
+    rm_limit_pop(ctx);
     TRY(status);
-    if (rm_fits(x->p, x->best->peak_bytes) || ctx->stopped == REMAT_SIGNAL) return REMAT_OK;
-    const remat_stopped stopped = ctx->stopped;
-    ctx->stopped = REMAT_DONE;
-    TRY(last_resort(x));
-    if (ctx->stopped == REMAT_DONE) ctx->stopped = stopped;
-    return REMAT_OK;
+    return rm_fits(x->p, x->best->peak_bytes) ? REMAT_OK : last_resort(x);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)
@@ -241,5 +228,5 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 const rm_planner rm_checkmate_lp = {
     .entry = {"checkmate-lp",
               "the relaxed program of checkmate, rounded and repaired (needs HiGHS)"},
-    .default_work = DEFAULT_WORK,
+    .default_work = 2 * (int64_t)RM_SECOND,
     .run = run};

@@ -10,7 +10,8 @@
 #include "plan/bound/rounding.h"
 #include "plan/checkmate/optimal_r.h"
 
-enum { EDITS = 200, MOST_EDITS = 2000000 }; /* of a search: for each pair of ops; in all */
+/* Operations of a search for a start: for each pair of ops; in all. */
+enum { WORK_A_PAIR = 17000, MOST_WORK = RM_SECOND / 3 * 2 };
 
 static bool is_in_order(const rm_normal *nm, const rm_codes *codes)
 {
@@ -87,7 +88,7 @@ static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_code
 {
     for (int i = 0; i < 2 * RM_ROUNDING_BUDGETS && p->budget_bytes >= 0; i++) {
         const unsigned rules = i < RM_ROUNDING_BUDGETS ? 0 : RM_BOUND_RULES;
-        if (rules && rm_is_late(p->ctx))
+        if (rules && rm_is_over(p->ctx))
             break; /* without them it goes on: a plan there is, whatever the time */
         TRY(rm_round_order_bound(p->ctx, nm,
                                  rm_rounding_budget(p->budget_bytes, i % RM_ROUNDING_BUDGETS),
@@ -133,30 +134,20 @@ static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out
     return rm_normal_index(ctx, out);
 }
 
-/* auto's search. Its work is in units of its own. */
 static remat_status anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed,
-                                    int64_t edits, rm_codes *found)
+                                    rm_codes *found)
 {
-    remat_ctx *ctx = p->ctx;
     rm_normal ordered;
-    const int64_t work = ctx->work, limit = ctx->work_limit, deadline_ns = ctx->deadline_ns;
-    TRY(in_order(ctx, nm, &ordered));
-    ctx->work = 0;
-    ctx->work_limit = edits;
-    if (deadline_ns != INT64_MAX)
-        ctx->deadline_ns = deadline_ns - (deadline_ns - rm_clock_ns()) / 2;
-    const remat_status status = rm_anneal(p, &ordered, seed, found);
-    ctx->work = work, ctx->work_limit = limit, ctx->deadline_ns = deadline_ns;
-    if (ctx->stopped != REMAT_SIGNAL) ctx->stopped = REMAT_DONE;
-    return status;
+    TRY(in_order(p->ctx, nm, &ordered));
+    return rm_anneal(p, &ordered, seed, found);
 }
 
 remat_status rm_anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed,
-                                int64_t edits, bool in_turns, rm_incumbent *best)
+                                bool in_turns, rm_incumbent *best)
 {
     const rm_mark mark = rm_scratch_mark(p->ctx);
     rm_codes found = {0};
-    remat_status status = anneal_in_order(p, nm, seed, edits, &found);
+    remat_status status = anneal_in_order(p, nm, seed, &found);
     if (status == REMAT_OK) status = rm_offer_in_turns(p, nm, &found, best);
     if (status == REMAT_OK && found.n && !in_turns && !rm_fits(p, best->peak_bytes))
         status = rm_offer_codes(p, nm, &found, best);
@@ -169,16 +160,18 @@ remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incu
 {
     rm_codes codes = {0};
     const rm_mark mark = rm_scratch_mark(p->ctx);
-    const int64_t edits = EDITS * (int64_t)nm->n_ops * nm->n_ops;
+    const double by_size = (double)WORK_A_PAIR * nm->n_ops * nm->n_ops;
+    const int64_t most_work = by_size < MOST_WORK ? (int64_t)by_size : MOST_WORK;
     remat_status status = round_flow(p, nm, &codes, best);
     for (int64_t tries = 1;
-         tries <= 8 && status == REMAT_OK && p->budget_bytes >= 0 && !rm_spend(p->ctx, 0);
+         tries <= 8 && status == REMAT_OK && p->budget_bytes >= 0 && !rm_is_over(p->ctx);
          tries *= 8) {
         if (tries > 1 && rm_fits(p, best->peak_bytes)) break; /* longer where nothing fits yet */
         status = rm_codes_of_steps(p->ctx, nm, &best->steps, &codes);
-        if (status == REMAT_OK)
-            status = rm_anneal_in_order(
-                p, nm, &codes, tries * (edits < MOST_EDITS ? edits : MOST_EDITS), true, best);
+        if (status != REMAT_OK) break;
+        rm_limit_push(p->ctx, 0.25, tries * most_work);
+        status = rm_anneal_in_order(p, nm, &codes, true, best);
+        rm_limit_pop(p->ctx);
     }
     rm_scratch_release(p->ctx, mark);
     RM_VEC_FREE(&p->ctx->heap, codes);

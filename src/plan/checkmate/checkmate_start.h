@@ -10,11 +10,11 @@
  * it. */
 remat_status rm_offer_in_turns(const rm_problem *p, const rm_normal *nm, const rm_codes *codes,
                                rm_incumbent *best);
-/* Searches in the graph's order from `seed` (which is longer than keep-all), half of the time and
- * that many edits; offers what it finds, brought into Checkmate's form. Not `in_turns`: as it is,
- * too, if that does not fit. */
+/* Searches in the graph's order from `seed` (which is longer than keep-all), up to the limit;
+ * offers what it finds, brought into Checkmate's form. Not `in_turns`: as it is, too, if that does
+ * not fit. */
 remat_status rm_anneal_in_order(const rm_problem *p, const rm_normal *nm, const rm_codes *seed,
-                                int64_t edits, bool in_turns, rm_incumbent *best);
+                                bool in_turns, rm_incumbent *best);
 /* The best of roundings of the bound's program, and of what auto finds in a short time. */
 remat_status rm_checkmate_seed(const rm_problem *p, const rm_normal *nm, rm_incumbent *best);
 

@@ -64,7 +64,7 @@ static bool fill_row(backing *x, uint32_t turn)
     return !lost;
 }
 
-static remat_status fill(remat_ctx *ctx, backing *x)
+static remat_status fill(remat_ctx *ctx, backing *x, bool *in_time)
 {
     const rm_normal *nm = x->nm;
     TRY(rm_bits_new(ctx, &x->runs, nm->n_ops, nm->n_ops));
@@ -75,7 +75,10 @@ static remat_status fill(remat_ctx *ctx, backing *x)
     for (uint32_t turn = nm->n_ops; turn-- > 0;) {
         memcpy(x->wanted_at_end, x->wanted, nm->n_stores);
         memset(x->stale, 0, nm->n_stores);
-        while (!fill_row(x, turn)) {}
+        do rm_spend(ctx, (nm->n_stores + nm->out_begin[turn + 1]) / RM_ENTRIES_A_WORK);
+        while (!fill_row(x, turn));
+        *in_time &= !rm_is_late_turn(ctx, turn);
+        if (!*in_time) break;
     }
     return REMAT_OK;
 }
@@ -94,8 +97,9 @@ remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *re
     const rm_mark mark = rm_scratch_mark(ctx);
     backing x = {.nm = nm, .retained = retained};
     out->n = 0;
-    remat_status status = fill(ctx, &x);
-    if (status == REMAT_OK) status = emit(ctx, &x, out);
+    bool in_time = true;
+    remat_status status = fill(ctx, &x, &in_time);
+    if (status == REMAT_OK && in_time) status = emit(ctx, &x, out);
     rm_scratch_release(ctx, mark);
     return status;
 }

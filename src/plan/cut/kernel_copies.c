@@ -27,10 +27,8 @@
 
 #include <string.h>
 
-enum {
-    ROUND_WORK = 16
-}; /* what an op or an input costs in a round besides its flows: looked at, written, counted again
-    */
+/* Operations for an op or an input in a round, besides its flows: looked at, written, counted. */
+enum { ROUND_WORK = 16 };
 
 /* What is known of one graph; arrays live in scratch. Steps are ops: the schedule is the graph's
  * own order. */
@@ -468,6 +466,6 @@ remat_status rm_copy_into_kernels(remat_ctx *ctx, remat_graph **graph, remat_fus
         gains = next != NULL;
         if (next) remat_graph_free(*graph), *graph = next;
     }
-    fusion->stopped = ctx->stopped;
+    fusion->stopped = rm_stopped(ctx);
     return scratched(ctx, *graph, true, &fusion->after);
 }

@@ -27,10 +27,11 @@
 #include "plan/cut/saved_steps.h"
 
 enum {
-    OCTAVES = 12,
-    BISECTIONS = 6,
-    UNIT_BITS = 32
-}; /* L: 2^-12 to 2^12 times bytes / cost of all, in units of 2^-32 */
+    OCTAVES = 12,   /* L: 2^-12 to 2^12 times bytes / cost of all, */
+    UNIT_BITS = 32, /* in units of 2^-32 */
+    BISECTIONS = 6, /* between two octaves */
+    STEP_WORK = 4   /* operations to write and to measure a step */
+};
 
 typedef struct sweep {
     const rm_problem *p;
@@ -62,7 +63,7 @@ static remat_status try_hold(sweep *s, uint32_t hold, bool *fits)
 {
     s->steps.n = 0;
     TRY(rm_saved_steps(s->ctx, s->g, &s->rules, s->saved, hold, &s->steps));
-    rm_spend(s->ctx, (int64_t)(s->steps.n + s->g->n_in + s->g->n_values));
+    rm_spend(s->ctx, STEP_WORK * (int64_t)(s->steps.n + s->g->n_in + s->g->n_values));
     if (s->steps.n == 0 && s->g->n_ops > 0) return REMAT_OK; /* too many steps */
     TRY(rm_offer(s->p, s->best, &s->steps));
     *fits |= rm_fits(s->p, s->best->offered_peak_bytes);
@@ -152,7 +153,7 @@ static remat_status try_saved(sweep *s, bool *fits)
     TRY(is_new(s, &fresh));
     if (!fresh) return REMAT_OK;
     TRY(try_hold(s, RM_HOLD_ALL, fits));
-    for (uint32_t hold = s->rules.n_outside / 2; s->ctx->stopped == REMAT_DONE; hold /= 4) {
+    for (uint32_t hold = s->rules.n_outside / 2; !rm_is_over(s->ctx); hold /= 4) {
         TRY(try_hold(s, hold, fits));
         if (hold == 0) break;
     }
@@ -176,7 +177,7 @@ static remat_status try_levels(sweep *s)
         s->total_cost ? ((rm_uint128)s->total_bytes << UNIT_BITS) / (rm_uint128)s->total_cost : 0;
     int64_t fitting = -1, above = -1, previous = -1;
     bool fits;
-    for (int octave = OCTAVES; octave >= -OCTAVES - 1 && s->ctx->stopped == REMAT_DONE; octave--) {
+    for (int octave = OCTAVES; octave >= -OCTAVES - 1 && !rm_is_over(s->ctx); octave--) {
         rm_uint128 level = octave >= 0         ? middle << octave
                            : octave < -OCTAVES ? 0
                                                : middle >> -octave;
@@ -185,8 +186,7 @@ static remat_status try_levels(sweep *s)
         if (fits && fitting < 0) fitting = (int64_t)level, above = previous;
         previous = (int64_t)level;
     }
-    for (int i = 0;
-         i < BISECTIONS && above - fitting > 1 && fitting >= 0 && s->ctx->stopped == REMAT_DONE;
+    for (int i = 0; i < BISECTIONS && above - fitting > 1 && fitting >= 0 && !rm_is_over(s->ctx);
          i++) {
         const int64_t half = fitting + (above - fitting) / 2;
         TRY(try_level(s, half, &fits));
@@ -218,8 +218,7 @@ static remat_status try_families(sweep *s)
     TRY(price_bytes(s));
     TRY(rm_cuts_find(s->ctx, s->g, &cuts));
     TRY(RM_SCRATCH(s->ctx, free, s->g->n_values));
-    for (uint32_t n = 1; s->ctx->stopped == REMAT_DONE;
-         n = n < cuts.n_cuts / 2 ? 2 * n : cuts.n_cuts) {
+    for (uint32_t n = 1; !rm_is_over(s->ctx); n = n < cuts.n_cuts / 2 ? 2 * n : cuts.n_cuts) {
         if (n > 1) swap_prices(s, &cuts, n, free);
         for (int slant = 0; slant < 2; slant++) {
             s->slanted = slant;
@@ -280,16 +279,16 @@ static remat_status run_save_layers(const rm_problem *p, rm_incumbent *best)
 const rm_planner rm_mincut = {
     {"mincut", "least traffic between the passes, by a minimum cut; ops that fuse run again for "
                "nothing (with a budget: a sweep)"},
-    INT64_C(100000000),
+    RM_SECOND,
     run_mincut,
     NULL};
 const rm_planner rm_save_inputs = {
     {"save-inputs", "only the inputs are saved: the whole forward pass runs again"},
-    INT64_MAX,
+    RM_NO_LIMIT,
     run_save_inputs,
     NULL};
 const rm_planner rm_save_layers = {
     {"save-layers", "the inputs of every layer are saved: each layer runs again"},
-    INT64_MAX,
+    RM_NO_LIMIT,
     run_save_layers,
     NULL};

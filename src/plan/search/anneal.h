@@ -4,8 +4,6 @@
 
 #include "plan/search/search.h"
 
-enum { RM_ANNEAL_SECOND = 3000000 }; /* edits in about a second */
-
 /* Searches, within the context's limits, for the cheapest order over `nm` within p's budget, from
  * keep-all and from `seed`, which is of no interest unless it is longer. `found`: the best, or
  * empty. */

@@ -30,7 +30,8 @@
  * Every other pair of walkers starts five times as hot, and memory alone fifty times: where the
  * order is free, 0.1 % of the objective is too cold.
  *
- * Work is counted in mutations proposed. Memory: O(slots + events). */
+ * Work is what the sequences count (sim/sequence.h), and a little for each mutation. Memory:
+ * O(slots + events). */
 #include "base/threads.h"
 #include "base/exp_log.h"
 #include "plan/search/moves.h"
@@ -42,12 +43,15 @@
 #include "plan/search/soft_peak.h"
 
 enum {
-    BATCH = 1024,
-    RESPACINGS = 64,
-    SPREAD = 3,
+    BATCH = 1024,         /* mutations between looks at the limits, */
+    BATCH_WORK = 1 << 20, /* or fewer, where they are large */
+    REPORT_EVERY = 256,   /* batches */
+    MUTATION_WORK = 16,   /* operations to draw one */
+    RESPACINGS = 64,      /* of a run */
+    SPREAD = 3,           /* slots a step */
     EXPONENTIALS = 1024,
     MAX_WALKERS = 64,
-    LONGEST = 32
+    LONGEST = 32 /* runs an op of all groups together: beyond that grouping is not worth it */
 };
 #define LN_10000 9.210340371976182
 #define FIRST_LEG (20.0 / 22) /* of a walker's share: D.4's 20 and 2 million */
@@ -76,23 +80,25 @@ typedef struct setting {
     moves allowed;
     const rm_schedule
         *from[2]; /* plans that even and odd walkers start from, without grouping; NULL: keep-all */
-    int64_t work, time_ns; /* of a walker; time: INT64_MAX: no limit */
-    int64_t begun_ns;
-    _Atomic int64_t *tally;          /* mutations of all walkers, for progress: all that changes */
+    rm_quota quota;                  /* of a walker */
+    int64_t work_before;             /* of the context */
+    _Atomic int64_t *work;           /* of all walkers, for progress: all that changes */
     float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
 } setting;
 
 typedef struct walker {
     const setting *set;
     rm_search search;
-    int64_t spent, elapsed_ns;
-    remat_stopped stopped;
-    double end;     /* the share of work and time at which the leg ends */
-    bool warm;      /* starts five times as hot */
-    bool until_met; /* the leg also ends once the budget is met */
-    bool desperate; /* half the leg is over and the budget is not met: what is over it is all that
-                       counts until it is */
-    bool reports;   /* it is in the calling thread */
+    rm_quota quota;
+    int64_t elapsed_ns; /* of the quota, in legs before this one */
+    int64_t counted;    /* of the sequence's work */
+    double end;         /* the share of work and time at which the leg ends */
+    bool warm;          /* starts five times as hot */
+    bool until_met;     /* the leg also ends once the budget is met */
+    bool desperate;   /* half the leg is over and the budget is not met: what is over it is all that
+                         counts until it is */
+    bool reports;     /* it is in the calling thread, */
+    uint32_t batches; /* and has run so many */
     rm_soft_peak soft;       /* if asked for */
     double weight;           /* the objective of the state */
     double first_heat, heat; /* temperature */
@@ -170,6 +176,7 @@ static void decide(walker *c, float exponential)
 static bool propose_add(rm_search *s)
 {
     const uint32_t op = rm_random_below(&s->random, s->q.nm->n_ops);
+    s->q.work += (int64_t)rm_code_events(s->q.nm, op);
     const uint32_t slot = rm_search_empty_slot(s, rm_seq_floor(&s->q, op), s->q.n_slots);
     return slot != RM_EMPTY && rm_seq_insert(&s->q, slot, op);
 }
@@ -196,6 +203,7 @@ static void mutate(walker *c)
 {
     rm_search *s = &c->search;
     const uint64_t bits = rm_random_next(&s->random);
+    s->q.work += MUTATION_WORK;
     const uint32_t kind =
         c->set->allowed.first + ((uint32_t)(bits & 0xffff) * c->set->allowed.n >> 16);
     bool made;
@@ -209,25 +217,6 @@ static void mutate(walker *c)
 }
 
 /* ---- one leg of one walker ---- */
-
-/* How much of its share the walker has used, by work or by its own time; 1 and more: stop. */
-static double share_used(walker *c, int64_t begun_ns)
-{
-    const setting *set = c->set;
-    double used = (double)c->spent / (double)set->work;
-    if (used >= 1) c->stopped = REMAT_WORK;
-    if (set->time_ns != INT64_MAX) {
-        const double by_time =
-            (double)(c->elapsed_ns + rm_clock_ns() - begun_ns) / (double)set->time_ns;
-        if (by_time >= 1) c->stopped = REMAT_TIME;
-        if (by_time > used) used = by_time;
-    }
-    if (atomic_load_explicit(&set->p->ctx->stop, memory_order_relaxed)) {
-        c->stopped = REMAT_SIGNAL;
-        used = 1;
-    }
-    return used;
-}
 
 static void take_stock(walker *c)
 {
@@ -250,41 +239,48 @@ static void set_desperate(walker *c, bool desperate)
 
 double rm_fastsa_heat(double first, double share) { return first * rm_exp(-LN_10000 * share); }
 
-static void report(walker *c, int64_t mutations)
+/* What the sequence has done since the last time. */
+static void account(walker *c)
 {
-    const setting *set = c->set;
-    remat_ctx *ctx = set->p->ctx;
-    const int64_t before = atomic_fetch_add_explicit(set->tally, mutations, memory_order_relaxed);
-    if (!c->reports || c->spent % (256 * BATCH)) return;
-    ctx->work = before + mutations;
-    rm_report(ctx, set->name, rm_permille_used(ctx, set->begun_ns), c->search.best_cost,
-              c->search.best_peak);
+    const int64_t work = c->search.q.work - c->counted;
+    c->counted += work;
+    c->quota.work += work;
+    const int64_t before = atomic_fetch_add_explicit(c->set->work, work, memory_order_relaxed);
+    if (!c->reports || ++c->batches % REPORT_EVERY) return;
+    remat_ctx *ctx = c->set->p->ctx;
+    ctx->limits.work = c->set->work_before + before + work;
+    rm_report(ctx, c->set->name, -1, c->search.best_cost, c->search.best_peak);
 }
+
+static void run_batch(walker *c)
+{
+    const int64_t end = c->search.q.work + BATCH_WORK;
+    for (int i = 0; i < BATCH && c->search.q.work < end; i++) mutate(c);
+}
+
+static bool has_met(const walker *c) { return c->search.best_peak <= c->set->p->budget_bytes; }
 
 /* From where the walker stands to the end of the leg. */
 static void anneal(walker *c)
 {
-    const setting *set = c->set;
-    const int64_t begun_ns = rm_clock_ns();
-    const double begin = share_used(c, begun_ns);
+    c->quota.begin_ns = rm_clock_ns() - c->elapsed_ns;
+    const double begin = rm_quota_used(&c->quota);
     double used = begin, next_respacing = begin + 1.0 / RESPACINGS;
-    while (used < c->end && !(c->until_met && c->search.best_peak <= set->p->budget_bytes)) {
+    while (used < c->end && !(c->until_met && has_met(c))) {
         if (used >= next_respacing || c->search.q.crowded) {
             rm_search_respace(&c->search);
             take_stock(c);
             next_respacing = used + 1.0 / RESPACINGS;
         }
         c->heat = rm_fastsa_heat(c->first_heat, (used - begin) / (c->end - begin));
-        const int64_t left = set->work - c->spent, batch = left < BATCH ? left : BATCH;
-        for (int64_t i = 0; i < batch; i++) mutate(c);
-        c->spent += batch;
-        used = share_used(c, begun_ns);
-        const bool met = c->search.best_peak <= set->p->budget_bytes;
-        if (c->desperate ? met : !met && set->objective != MEMORY && 2 * used > begin + c->end)
+        run_batch(c);
+        account(c);
+        used = rm_quota_used(&c->quota);
+        const bool half_over = 2 * used > begin + c->end;
+        if (c->desperate ? has_met(c) : !has_met(c) && c->set->objective != MEMORY && half_over)
             set_desperate(c, !c->desperate);
-        report(c, batch);
     }
-    c->elapsed_ns += rm_clock_ns() - begun_ns;
+    c->elapsed_ns = rm_clock_ns() - c->quota.begin_ns;
     if (c->search.q.ranges) rm_search_save(&c->search);
 }
 
@@ -376,7 +372,7 @@ static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_
                                       &starts[2 * i]);
         if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[2 * i], best);
         end_leg(&ctx->heap, c);
-        walkers[2 * i].spent = c->spent;
+        walkers[2 * i].quota = c->quota;
         walkers[2 * i].elapsed_ns = c->elapsed_ns;
         walkers[2 * i].search.random = c->search.random;
         walkers[2 * i].first_heat = c->first_heat * 1e-4;
@@ -401,7 +397,6 @@ static remat_status anneal_ops(setting *set, walker *walkers, uint32_t n, rm_cod
                 status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
             if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[i], best);
         }
-        if (ctx->stopped == REMAT_DONE) ctx->stopped = walkers[i].stopped;
         end_leg(&ctx->heap, &walkers[i]);
     }
     return status;
@@ -434,47 +429,41 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
     remat_ctx *ctx = p->ctx;
     TRY(make_setting(p, allowed, &set));
     const uint32_t n = count_walkers(&set);
-    const int64_t n_threads = ctx->options.threads < n ? ctx->options.threads : n;
-    const double work = (double)ctx->work_limit * share / n,
-                 left_ns = (double)(ctx->deadline_ns - rm_clock_ns()) * share / n;
-    set.work = work < 1 ? 1 : work > 9e18 ? INT64_MAX : (int64_t)work;
-    set.time_ns = ctx->deadline_ns == INT64_MAX ? INT64_MAX
-                  : left_ns < 1                 ? 1
-                                                : (int64_t)left_ns * n_threads;
-    _Atomic int64_t tally = ctx->work;
-    set.tally = &tally;
+    const double at_once = (double)(ctx->options.threads < n ? ctx->options.threads : n);
+    const rm_quota whole = rm_quota_begin(ctx, share);
+    _Atomic int64_t work = 0;
+    set.quota = rm_quota_part(&whole, 1.0 / n, at_once / n);
+    set.work = &work;
+    set.work_before = ctx->limits.work;
     walker walkers[MAX_WALKERS];
     rm_codes starts[MAX_WALKERS] = {0};
     for (uint32_t i = 0; i < n; i++)
         walkers[i] = (walker){.set = &set,
+                              .quota = set.quota,
                               .warm = i / 2 % 2 == 1 && !set.from[0],
                               .search.random = {(uint64_t)ctx->options.seed * MAX_WALKERS + i}};
     const remat_status status = anneal_walkers(&set, walkers, n, starts, best);
-    ctx->work = tally;
+    ctx->limits.work = set.work_before + work;
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
-    if (ctx->stopped == REMAT_WORK && share < 1) ctx->stopped = REMAT_DONE;
+    rm_is_over(ctx); /* a limit that is reached is noted */
     return status;
 }
 
 /* Recomputation and offload: each may be better alone; then together, from the best of the two and
  * from recomputation alone, which may miss the budget by little where offload meets it at a high
- * price. Shares are of what is left of the time, but of all work. */
+ * price. */
 static remat_status run_both(const rm_problem *p, rm_incumbent *best, const char *name)
 {
     remat_ctx *ctx = p->ctx;
-    const bool timed = ctx->deadline_ns != INT64_MAX;
-    const setting afresh = {.p = p, .name = name, .begun_ns = rm_clock_ns()};
+    const setting afresh = {.p = p, .name = name};
     rm_incumbent alone = {.any = false};
     remat_status status = rm_keep_all.run(p, &alone);
     if (status == REMAT_OK) status = run_part(afresh, &alone, recompute, 0.5);
     if (status == REMAT_OK) status = rm_offer(p, best, &alone.steps);
-    if (status == REMAT_OK) status = run_part(afresh, best, offload_only, timed ? 0.3 : 0.15);
+    if (status == REMAT_OK) status = run_part(afresh, best, offload_only, 0.3);
     if (status == REMAT_OK)
-        status = run_part((setting){.p = p,
-                                    .name = name,
-                                    .begun_ns = afresh.begun_ns,
-                                    .from = {&alone.steps, &best->steps}},
-                          best, recompute_and_offload, timed ? 1 : 0.35);
+        status = run_part((setting){.p = p, .name = name, .from = {&alone.steps, &best->steps}},
+                          best, recompute_and_offload, 1);
     RM_VEC_FREE(&ctx->heap, alone.steps);
     return status;
 }
@@ -489,8 +478,7 @@ static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const cha
                         (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
     if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
         return REMAT_OK; /* nothing to gain, or to be found */
-    return allowed.n < 4 ? run_part((setting){.p = p, .name = name, .begun_ns = rm_clock_ns()},
-                                    best, allowed, 1)
+    return allowed.n < 4 ? run_part((setting){.p = p, .name = name}, best, allowed, 1)
                          : run_both(p, best, name);
 }
 
@@ -529,21 +517,20 @@ static remat_status run_group(const rm_problem *p, rm_incumbent *best)
     return status;
 }
 
-enum { A_SECOND = 5000000 };
 const rm_planner rm_fastsa_group = {
     .entry = {"fastsa-group", "FastSA's node grouping alone: cheap ops fused into their readers"},
-    .default_work = INT64_MAX,
+    .default_work = RM_NO_LIMIT,
     .run = run_group};
 const rm_planner rm_fastsa = {
     .entry = {"fastsa",
               "simulated annealing over sequences, with grouping; --offload: and fetches (FastSA)"},
-    .default_work = A_SECOND,
+    .default_work = RM_SECOND,
     .run = run};
 const rm_planner rm_fastsa_order = {
     .entry = {"fastsa-order", "annealing of the order alone: nothing runs twice"},
-    .default_work = A_SECOND,
+    .default_work = RM_SECOND,
     .run = run_order};
 const rm_planner rm_fastsa_offload = {
     .entry = {"fastsa-offload", "annealing of offloads instead of recomputation"},
-    .default_work = A_SECOND,
+    .default_work = RM_SECOND,
     .run = run_offload};

@@ -14,7 +14,8 @@ enum {
     MOST_OPS = 128, /* that one move recomputes */
     MOST_CARRIED = 32,
     TRIES = 48, /* to find a storage, or a second run, at random */
-    NEAR = 64   /* slots that are looked through for an empty one */
+    NEAR = 64,  /* slots that are looked through for an empty one */
+    WORK_A_TRY = 4
 };
 
 /* The last empty slot before `end` and behind `first`, not far from it. */
@@ -85,6 +86,7 @@ uint32_t rm_move_recompute(rm_search *s, int64_t limit)
     for (int i = 0; i < TRIES; i++) {
         const uint32_t store = rm_random_below(&s->random, nm->n_stores);
         uint32_t to;
+        s->q.work += WORK_A_TRY;
         if (nm->bytes[store] == 0 || nm->pinned[nm->producer[store]] ||
             !rm_seq_spans(&s->q, store, slot, &to))
             continue;
@@ -108,6 +110,7 @@ static uint32_t second_run(rm_search *s)
 {
     for (int i = 0; i < TRIES / 2; i++) {
         const uint32_t slot = rm_search_full_slot(s);
+        s->q.work += WORK_A_TRY;
         if (!rm_is_fetch(s->q.nm, s->q.at[slot]) && s->q.runs[s->q.at[slot]] > 1) return slot;
     }
     return RM_EMPTY;
@@ -133,6 +136,7 @@ uint32_t rm_move_forget(rm_search *s)
             if (n_stack == 0) return n_edits;
             slot = stack[--n_stack];
             op = q->at[slot];
+            if (op != RM_EMPTY) q->work += (int64_t)rm_code_events(nm, op);
         } while (op == RM_EMPTY || rm_is_fetch(nm, op) || q->runs[op] <= 1 || !is_unread(q, slot) ||
                  !rm_seq_remove(q, slot));
     }
@@ -168,6 +172,7 @@ uint32_t rm_move_carry(rm_search *s)
     uint32_t stack[MOST_CARRIED + 1], n_stack = 0, n_edits = 1;
     const uint32_t from = rm_search_full_slot(s);
     if (rm_is_fetch(nm, q->at[from])) return 0;
+    q->work += WORK_A_TRY + (int64_t)rm_code_events(nm, q->at[from]);
     const uint32_t to = new_place(s, from);
     if (!slide(q, from, to)) return 0;
     const uint32_t most = 1 + (1u << rm_random_below(&s->random, 6));

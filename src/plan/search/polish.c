@@ -61,11 +61,13 @@ static void slide_all(remat_ctx *ctx, rm_seq *q, int64_t limit)
 
 void rm_polish_on(remat_ctx *ctx, rm_seq *q, int64_t limit, rm_codes *codes)
 {
+    const int64_t work = q->work;
     if (codes->n == 0 || !rm_seq_load(q, codes->items, codes->n)) return;
     if (rm_seq_peak_kept(q) > limit) limit = rm_seq_peak_kept(q);
     for (int i = 0; i < PASSES && (pass(ctx, q, limit) || i == 0); i++) slide_all(ctx, q, limit);
     pass(ctx, q, limit);
     codes->n = rm_seq_codes(q, codes->items); /* never longer than it was */
+    rm_spend(ctx, q->work - work);
 }
 
 remat_status rm_polish(remat_ctx *ctx, const rm_normal *nm, const int64_t *transfer, int64_t limit,

@@ -141,6 +141,7 @@ uint32_t rm_search_empty_slot(rm_search *s, uint32_t first, uint32_t end)
 bool rm_search_slide(rm_search *s)
 {
     const uint32_t from = rm_search_full_slot(s);
+    s->q.work += (int64_t)rm_code_events(s->q.nm, s->q.at[from]);
     const uint32_t floor =
         rm_is_fetch(s->q.nm, s->q.at[from]) ? 0 : rm_seq_floor(&s->q, s->q.at[from]);
     const uint32_t to = rm_search_empty_slot(s, floor, rm_seq_ceiling(&s->q, from));
