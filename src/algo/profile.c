@@ -12,6 +12,7 @@
  * whenever they are written, so that lifts cannot drift. */
 #include "algo/profile.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { BLOCK = RM_PROFILE_BLOCK };
@@ -249,4 +250,17 @@ RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_ran
         if (i < k) delta += turns[i].delta;
     }
     return change;
+}
+
+void rm_profile_check(const rm_profile *p)
+{
+    int64_t max = INT64_MIN;
+    for (uint32_t b = 0; b < p->n_blocks; b++) {
+        int64_t high = INT64_MIN;
+        for (uint32_t i = b * BLOCK; i < (b + 1) * BLOCK; i++)
+            if (rm_profile_at(p, i) > high) high = rm_profile_at(p, i);
+        assert(p->high[b] == high);
+        if (high > max) max = high;
+    }
+    assert(p->max == max && p->crest < p->n_blocks && p->high[p->crest] == max);
 }

@@ -42,6 +42,7 @@ int64_t rm_profile_look(const rm_profile *p, const rm_range *ranges, size_t n);
 int64_t rm_profile_excess(const rm_profile *p, int64_t limit);
 int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges, size_t n,
                                int64_t limit);
+void rm_profile_check(const rm_profile *p); /* asserts what holds of it */
 int64_t rm_profile_at(const rm_profile *p, uint32_t position);
 
 #endif

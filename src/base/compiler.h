@@ -12,6 +12,15 @@
 #else
 #define RM_MULTIVERSION
 #endif
+/* Invariants that take time to check: in debug builds (CMake defines it there), small cases. */
+#ifdef RM_CHECKED
+#define RM_CHECK(condition, call)                                                                  \
+    do {                                                                                           \
+        if (condition) call;                                                                       \
+    } while (0)
+#else
+#define RM_CHECK(condition, call) ((void)0)
+#endif
 #define RM_LIKELY(x) __builtin_expect(!!(x), 1)
 
 #define rm_lowest_bit(bits) ((unsigned)__builtin_ctzll(bits)) /* bits != 0 */

@@ -139,6 +139,7 @@ remat_status rm_normal_of(remat_ctx *ctx, const remat_graph *g, rm_normal *out)
     for (uint32_t v = 0; v < g->n_values; v++) /* an output that is a view keeps its storage */
         if (g->is_output[v] && !rm_is_resident(g, v)) nm.is_output[b.store_of[g->root[v]]] = 1;
     TRY(rm_normal_index(ctx, &nm));
+    RM_CHECK(true, rm_normal_check(&nm));
     *out = nm;
     return REMAT_OK;
 }

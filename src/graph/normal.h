@@ -52,6 +52,7 @@ static inline bool rm_is_free_view(const rm_normal *nm, uint32_t op)
 }
 
 remat_status rm_normal_of(remat_ctx *ctx, const remat_graph *g, rm_normal *out);
+void rm_normal_check(const rm_normal *nm); /* normal_check.c: asserts what holds of it */
 /* Fills what follows from the lists of storages: producer, readers, tokens. */
 remat_status rm_normal_index(remat_ctx *ctx, rm_normal *nm);
 /* The codes as steps of g: views run just before they are read, each fetched storage is offloaded

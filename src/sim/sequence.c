@@ -504,11 +504,16 @@ bool rm_seq_may_sink(const rm_seq *q)
     return q->n_flushed || rm_profile_may_sink(&q->memory, q->ranges, q->n_ranges);
 }
 
+#ifdef RM_CHECKED
+static bool is_small(const rm_seq *q) { return (uint64_t)q->n_slots * q->nm->n_stores < 1 << 12; }
+#endif
+
 void rm_seq_keep(rm_seq *q)
 {
     rm_seq_settle(q);
     if (q->n_flushed < q->n_ranges) rm_seq_flush(q);
     q->n_ranges = q->n_flushed = q->n_edits = q->n_settled = 0;
+    RM_CHECK(is_small(q), rm_seq_check(q));
 }
 
 void rm_seq_undo(rm_seq *q)
@@ -594,6 +599,7 @@ bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
         q->n_ranges = q->n_edits = q->n_settled = 0;
     }
     rm_profile_finish(&q->memory);
+    RM_CHECK(is_small(q), rm_seq_check(q));
     return true;
 }
 

@@ -78,6 +78,8 @@ void rm_seq_undo(rm_seq *q);
 void rm_seq_settle(rm_seq *q);
 void rm_seq_flush(rm_seq *q); /* settles too */
 
+void rm_seq_check(const rm_seq *q); /* sequence_check.c: asserts all that holds when flushed */
+
 /* ---- sequence_query.c: between moves, or settled ---- */
 
 /* From the floor on an op finds its inputs; below the ceiling the step in a slot can slide without

@@ -111,9 +111,10 @@ static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t
     rm_order_bound bound;
     remat_verdict v;
     int64_t cost = -1;
-    const rm_order_bound_options options = {rules, transfer, false};
+    const rm_order_bound_options options = {rules, transfer, !transfer};
     CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK,
           "%s", remat_ctx_error(b->ctx));
+    rm_order_bound_check(&bound, &b->nm, b->budget);
     if (!bound.feasible) return BRUTE_NOTHING;
     CHECK(rm_verify_bound(b->ctx, b->graph, b->steps, b->n_steps, b->budget, transfer != NULL,
                           bandwidth, &bound.certificate, &cost, &v) == REMAT_OK,

@@ -121,6 +121,7 @@ static void one_move(bed *b, bool look)
 
 static void check_best(bed *b)
 {
+    rm_search_check(&b->s);
     rm_search_save(&b->s);
     const remat_verdict v = judge(b, b->s.best, b->s.n_best);
     CHECK(v.peak_bytes == b->s.best_peak && v.cost == b->s.best_cost,

@@ -142,6 +142,7 @@ static void one_move(bed *b, random_source *r)
     for (uint32_t k = 1 + random_below(r, 4); k-- > 0;) changed |= edit(b, r);
     if (random_chance(r, 30)) { /* taken back before anything looked at it */
         rm_seq_undo(&b->q);
+        rm_seq_check(&b->q);
         note(b, &after);
         CHECK(memcmp(&before, &after, sizeof before) == 0, "a move was not taken back whole");
         return;
@@ -152,12 +153,14 @@ static void one_move(bed *b, random_source *r)
         CHECK(peak >= before.peak, "sank from %" PRId64 " to %" PRId64, before.peak, peak);
     if (random_chance(r, 50)) {
         rm_seq_keep(&b->q);
+        rm_seq_check(&b->q);
         n_kept++;
         CHECK(rm_seq_peak_kept(&b->q) == peak, "looked %" PRId64 ", is %" PRId64, peak,
               rm_seq_peak_kept(&b->q));
         return;
     }
     rm_seq_undo(&b->q);
+    rm_seq_check(&b->q);
     n_undone++;
     note(b, &after);
     CHECK(memcmp(&before, &after, sizeof before) == 0, "a move was not taken back whole");
@@ -178,6 +181,7 @@ static int64_t one_graph(remat_ctx *ctx)
              .bandwidth = 1 + random_below(&r, 2000000000)};
     CHECK(remat_ctx_set(ctx, "bandwidth", b.bandwidth) == REMAT_OK, "%s", remat_ctx_error(ctx));
     CHECK(rm_normal_of(ctx, graph, &b.nm) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    rm_normal_check(&b.nm);
     const uint32_t n_slots = b.nm.n_ops + 1 + random_below(&r, 3 * b.nm.n_ops + 20);
     CHECK(rm_seq_new(ctx, &b.nm, n_slots, &b.q) == REMAT_OK, "%s", remat_ctx_error(ctx));
     b.codes = rm_scratch(ctx, n_slots + 1, sizeof *b.codes);

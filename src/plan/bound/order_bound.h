@@ -67,5 +67,7 @@ typedef struct rm_order_bound { /* arrays live in scratch */
 remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
                                  const uint32_t *order, const rm_order_bound_options *options,
                                  rm_order_bound *out);
+/* order_bound_check.c: asserts what holds of it. */
+void rm_order_bound_check(const rm_order_bound *b, const rm_normal *nm, int64_t budget_bytes);
 
 #endif

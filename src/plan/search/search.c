@@ -7,6 +7,7 @@
  * best state is then copied whole. Every edit is written once and applied once: O(1) per edit. */
 #include "plan/search/search.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* The row becomes the best state. */
@@ -99,6 +100,7 @@ void rm_search_keep(rm_search *s, int64_t peak)
 {
     if (!s->lost) write_down(s);
     rm_seq_keep(&s->q);
+    assert(peak == rm_seq_peak_kept(&s->q));
     if (rm_search_is_better(s, peak, s->q.cost)) note(s, peak);
 }
 
@@ -126,6 +128,25 @@ void rm_search_respace(rm_search *s)
     const size_t n = rm_seq_codes(&s->q, s->spare);
     if (rm_seq_load(&s->q, s->spare, n)) give_up_journal(s);
     else s->q.crowded = false; /* no room to be had: it is as it was */
+}
+
+/* Row and journal lead to the best state, whose cost is known, and on to the one at hand. */
+void rm_search_check(rm_search *s)
+{
+    const rm_seq *q = &s->q;
+    assert(s->n_to_best <= s->n_journal && s->n_journal <= s->room);
+    rm_seq_check(q);
+    memcpy(s->spare, s->row, q->n_slots * sizeof *s->spare);
+    for (uint32_t i = 0; i < s->n_to_best; i++) s->spare[s->journal[i].slot] = s->journal[i].code;
+    if (s->unsaved && !q->transfer) {
+        int64_t cost = 0;
+        for (uint32_t slot = 0; slot < q->n_slots; slot++)
+            if (s->spare[slot] != RM_EMPTY) cost += q->nm->cost[s->spare[slot]];
+        assert(cost == s->best_cost);
+    }
+    for (uint32_t i = s->n_to_best; i < s->n_journal; i++)
+        s->spare[s->journal[i].slot] = s->journal[i].code;
+    assert(s->lost || memcmp(s->spare, q->at, q->n_slots * sizeof *s->spare) == 0);
 }
 
 uint32_t rm_search_empty_slot(rm_search *s, uint32_t first, uint32_t end)

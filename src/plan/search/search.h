@@ -42,6 +42,9 @@ void rm_search_load(rm_search *s, const rm_code *codes,
 void rm_search_respace(rm_search *s); /* between moves: steps evenly spread again */
 remat_status rm_search_best(remat_ctx *ctx, const rm_search *s, rm_codes *out); /* the saved one */
 
+void rm_search_check(
+    rm_search *s); /* between moves: asserts what holds, and that of the sequence */
+
 static inline uint32_t rm_search_full_slot(rm_search *s)
 {
     return s->q.set[rm_random_below(&s->random, s->q.n_set)];

@@ -1,0 +1,149 @@
+/* sequence_check.c: the invariants of a sequence, as code.
+ *
+ * Everything is derived again from the row of slots: which storage each step reads and makes, who
+ * runs how often, what is in memory when, what it costs. The lists, counts and the profile must
+ * agree. O(slots + events): for tests after every move, and for debug builds. */
+#include "sim/sequence.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "sim/events.h"
+
+/* A storage's list: ascending, the first event a make, and each event in a slot whose step touches
+ * the storage so. */
+static void check_list(const rm_seq *q, uint32_t store)
+{
+    const rm_normal *nm = q->nm;
+    const rm_events *e = &q->events[store];
+    assert(e->n <= e->room && e->begin + e->room <= q->pool_used && q->pool_used <= q->pool_size);
+    for (uint32_t i = 0; i < e->n; i++) {
+        const uint32_t event = rm_event_at(q, store, i), slot = rm_event_slot(event);
+        if (i) assert(rm_event_slot(rm_event_at(q, store, i - 1)) < slot);
+        else assert(rm_event_is_make(event));
+        if (slot == q->n_slots) {
+            assert(nm->is_output[store] && !rm_event_is_make(event));
+            continue;
+        }
+        const rm_code code = q->at[slot];
+        assert(slot < q->n_slots && code != RM_EMPTY);
+        const uint32_t *list = rm_event_is_make(event) ? nm->out : nm->in,
+                       *begin = rm_event_is_make(event) ? nm->out_begin : nm->in_begin;
+        bool touches = rm_is_fetch(nm, code) && code - nm->n_ops == store;
+        for (uint32_t k = rm_is_fetch(nm, code) ? 0 : begin[code];
+             !rm_is_fetch(nm, code) && k < begin[code + 1]; k++)
+            touches |= list[k] == store;
+        assert(touches);
+    }
+    if (nm->is_output[store])
+        assert(e->n && rm_event_slot(rm_event_at(q, store, e->n - 1)) == q->n_slots);
+}
+
+/* The newest instance of a token is not older than that of what it stands on, wherever it is read:
+ * between a make of the base and the next make of the token there is no read of the token. */
+static void check_token(const rm_seq *q, uint32_t token)
+{
+    const uint32_t base = q->nm->base[token];
+    for (uint32_t i = 0; i < q->events[token].n; i++) {
+        if (!rm_event_is_read(q, token, i)) continue;
+        uint32_t made = i, base_made;
+        while (!rm_event_is_make(rm_event_at(q, token, made))) made--;
+        base_made = rm_event_find(q, base, rm_event_slot(rm_event_at(q, token, i)));
+        do assert(base_made > 0);
+        while (!rm_event_is_make(rm_event_at(q, base, --base_made)));
+        assert(rm_event_slot(rm_event_at(q, base, base_made)) <=
+               rm_event_slot(rm_event_at(q, token, made)));
+    }
+}
+
+typedef struct counts {
+    int64_t cost, host_bytes;
+    uint64_t events;
+    uint32_t steps;
+} counts;
+
+/* What the row of slots says. */
+static counts count_steps(const rm_seq *q)
+{
+    const rm_normal *nm = q->nm;
+    counts c = {0};
+    uint32_t last_pinned = REMAT_NONE;
+    for (uint32_t slot = 0; slot < q->n_slots; slot++) {
+        const rm_code code = q->at[slot];
+        if (code == RM_EMPTY) continue;
+        assert(code < nm->n_ops + nm->n_stores);
+        assert(q->rank[slot] < q->n_set && q->set[q->rank[slot]] == slot);
+        c.steps++;
+        c.events += rm_code_events(nm, code);
+        if (rm_is_fetch(nm, code)) {
+            c.cost += q->transfer[code - nm->n_ops];
+            continue;
+        }
+        c.cost += nm->cost[code];
+        if (!nm->pinned[code]) continue;
+        assert(q->runs[code] == 1 && q->pin_slot[code] == slot);
+        assert(last_pinned == REMAT_NONE || last_pinned < code);
+        last_pinned = code;
+    }
+    for (uint32_t s = 0; s < nm->n_stores && q->transfer; s++)
+        if (q->fetches[s]) {
+            c.cost += q->transfer[s]; /* the offload */
+            c.host_bytes += nm->bytes[s];
+        }
+    return c;
+}
+
+/* Lives of a storage's instances, each from its make to its last read, as differences. */
+static void add_lives(const rm_seq *q, uint32_t store, int64_t *change)
+{
+    for (uint32_t i = 0; i < q->events[store].n;) {
+        uint32_t last = i;
+        while (rm_event_is_read(q, store, last + 1)) last++;
+        change[rm_event_slot(rm_event_at(q, store, i))] += q->nm->bytes[store];
+        const uint32_t end = rm_event_slot(rm_event_at(q, store, last));
+        if (end < q->n_slots) change[end + 1] -= q->nm->bytes[store];
+        i = last + 1;
+    }
+}
+
+/* Lack of memory for the check is no fault of the sequence. */
+static void check_memory(const rm_seq *q)
+{
+    const rm_normal *nm = q->nm;
+    const size_t size = ((size_t)q->n_slots + 2) * sizeof(int64_t);
+    int64_t *change = rm_resize(&q->heap, NULL, 0, size), bytes = 0;
+    if (!change) return;
+    memset(change, 0, size);
+    for (uint32_t s = 0; s < nm->n_stores; s++) add_lives(q, s, change);
+    for (uint32_t slot = 0; slot < q->n_slots; slot++) {
+        const rm_code code = q->at[slot];
+        const bool runs = code != RM_EMPTY && !rm_is_fetch(nm, code);
+        bytes += change[slot];
+        assert(rm_profile_at(&q->memory, slot) == bytes + (runs ? nm->workspace[code] : 0));
+    }
+    rm_release(&q->heap, change, size);
+    rm_profile_check(&q->memory);
+}
+
+void rm_seq_check(const rm_seq *q)
+{
+    const rm_normal *nm = q->nm;
+    assert(q->n_settled == q->n_edits && q->n_flushed == q->n_ranges);
+    uint64_t events = 0;
+    uint32_t runs = 0;
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        check_list(q, s);
+        if (nm->base[s] != REMAT_NONE) check_token(q, s);
+        events += q->events[s].n - nm->is_output[s];
+        runs += q->fetches[s];
+    }
+    for (uint32_t op = 0; op < nm->n_ops; op++) {
+        assert(q->runs[op] > 0);
+        runs += q->runs[op];
+    }
+    const counts c = count_steps(q);
+    assert(c.steps == q->n_steps && c.steps == q->n_set && c.steps == runs);
+    assert(c.events == events);
+    assert(c.cost == q->cost && c.host_bytes == q->host_bytes && q->host_bytes <= q->host_limit);
+    check_memory(q);
+}
