@@ -16,9 +16,10 @@
 #include <inttypes.h>
 
 enum {
-    WORK_AN_EDGE = 1000,     /* of large graphs, where nothing else is said */
-    BOUND_NS_AN_EDGE = 2000, /* what the bound takes */
-    LAST_NS = 100000000      /* for the bound, whatever the limits: most take a few milliseconds */
+    WORK_AN_EDGE = 1000,  /* of large graphs, where nothing else is said */
+    END_NS_AN_EDGE = 600, /* what bound and statistics take */
+    LAST_NS = 50000000,   /* for them, whatever the limits: most take a few milliseconds */
+    LARGE = 100000        /* ops: statistics take longer than that */
 };
 
 /* Bytes that the forward part leaves for the backward part: made before it begins, read after. */
@@ -70,6 +71,23 @@ static remat_status count_recomputed(remat_ctx *ctx, const remat_graph *g, const
     return REMAT_OK;
 }
 
+/* Is the graph so large that bound and statistics take long, and is there no time for them? */
+static bool is_hurried(const remat_ctx *ctx, const remat_graph *g, const remat_summary *s)
+{
+    return g->n_ops > LARGE && (s->stopped == REMAT_SIGNAL || rm_is_late(ctx));
+}
+
+static remat_status add_statistics(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
+                                   remat_summary *s)
+{
+    s->saved_bytes = s->traffic_bytes = s->cut_capacity = REMAT_ABSENT;
+    TRY(count_recomputed(ctx, g, steps, &s->recomputed_ops));
+    if (is_hurried(ctx, g, s)) return REMAT_OK;
+    TRY(saved_bytes(ctx, g, steps->items, steps->n, &s->saved_bytes));
+    TRY(rm_traffic_bytes(ctx, g, steps->items, steps->n, &s->traffic_bytes));
+    return cut_capacity(ctx, g, steps, &s->cut_capacity);
+}
+
 static remat_outcome judge(const remat_summary *s)
 {
     if (!s->within_budget)
@@ -83,6 +101,7 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
 {
     rm_proof proof;
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
+    if (is_hurried(ctx, g, s)) return REMAT_OK;
     TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes, &proof));
     if (!proof.feasible || proof.cost > s->cost)
         return rm_fail(ctx, REMAT_E_BUG,
@@ -151,10 +170,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
                        .bandwidth = ctx->options.bandwidth};
     s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
     s.within_budget = rm_fits(p, best->peak_bytes);
-    TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
-    TRY(rm_traffic_bytes(ctx, g, best->steps.items, best->steps.n, &s.traffic_bytes));
-    TRY(cut_capacity(ctx, g, &best->steps, &s.cut_capacity));
-    TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
+    TRY(add_statistics(ctx, g, &best->steps, &s));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
@@ -195,11 +211,11 @@ static int64_t default_work(const rm_planner *planner, const remat_graph *g)
     return planner->default_work > by_size ? planner->default_work : by_size;
 }
 
-/* The plan's bound comes at the end. What it takes is known by the size of the graph. */
-static int64_t time_for_bound(const rm_problem *p)
+/* Bound and statistics come at the end. What they take is known by the size of the graph. */
+static int64_t time_for_end(const rm_problem *p)
 {
     const int64_t left_ns = rm_time_left(p->ctx),
-                  ns = BOUND_NS_AN_EDGE * ((int64_t)p->graph->n_ops + p->graph->n_in);
+                  ns = END_NS_AN_EDGE * ((int64_t)p->graph->n_ops + p->graph->n_in);
     return ns < left_ns / 4 ? ns : left_ns / 4;
 }
 
@@ -208,7 +224,7 @@ static remat_status run(const rm_problem *p, const rm_planner *planner, rm_incum
 {
     remat_ctx *ctx = p->ctx;
     rm_need need;
-    rm_limit_push_time(ctx, time_for_bound(p));
+    rm_limit_push_time(ctx, time_for_end(p));
     const remat_status status = planner->run(p, best);
     best->stopped = rm_stopped(ctx);
     rm_limit_pop(ctx);
