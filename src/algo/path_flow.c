@@ -20,6 +20,8 @@
 
 #include <assert.h>
 
+#include "base/csr.h"
+
 #define NOBODY UINT32_MAX
 #define ENDLESS INT64_MAX
 
@@ -272,20 +274,19 @@ static remat_status start_greedily(remat_ctx *ctx, rm_path_flow *f)
 {
     tree *t = f->tree;
     starter s = {.f = f};
-    uint32_t *begin, *by_first;
+    uint32_t *first; /* by interval */
+    rm_csr by_first;
     int64_t *change; /* by row: sizes that are over before it */
     TRY(RM_SCRATCH(ctx, s.heap, f->n_intervals));
-    TRY(RM_SCRATCH(ctx, begin, (size_t)f->n_rows + 2));
-    TRY(RM_SCRATCH(ctx, by_first, f->n_intervals));
+    TRY(RM_SCRATCH(ctx, first, f->n_intervals));
     TRY(RM_SCRATCH(ctx, change, (size_t)f->n_rows + 1));
-    for (uint32_t g = 0; g < f->n_intervals; g++) begin[f->intervals[g].first + 2]++;
-    for (uint32_t row = 0; row < f->n_rows; row++) begin[row + 2] += begin[row + 1];
-    for (uint32_t g = 0; g < f->n_intervals; g++) by_first[begin[f->intervals[g].first + 1]++] = g;
+    for (uint32_t g = 0; g < f->n_intervals; g++) first[g] = f->intervals[g].first;
+    TRY(rm_csr_by_key(ctx, f->n_rows, f->n_intervals, first, &by_first));
     int64_t used = 0;
     for (uint32_t row = 0; row < f->n_rows; row++) {
         used -= change[row];
-        for (uint32_t i = begin[row]; i < begin[row + 1]; i++) {
-            const uint32_t g = by_first[i];
+        for (uint32_t i = by_first.begin[row]; i < by_first.begin[row + 1]; i++) {
+            const uint32_t g = by_first.items[i];
             add_to_heap(&s, g);
             used += f->intervals[g].size;
             change[f->intervals[g].last + 1] += f->intervals[g].size;

@@ -6,7 +6,7 @@
  * orders. O((nodes + edges) log nodes). */
 #include "import/input.h"
 
-#include <string.h>
+#include "base/csr.h"
 
 typedef struct ready_heap {
     uint32_t *items;
@@ -33,29 +33,19 @@ static uint32_t heap_pop(ready_heap *h)
     return top;
 }
 
-typedef struct adjacency {
-    size_t *begin;
-    uint32_t *list;
-} adjacency; /* CSR, neighbours in edge order */
-
-static remat_status group_edges(remat_ctx *ctx, const rm_dag *dag, bool by_source, adjacency *a)
+/* By node: its edges, in their order. */
+static remat_status group_edges(remat_ctx *ctx, const rm_dag *dag, bool by_source, rm_csr *out)
 {
-    TRY(RM_SCRATCH(ctx, a->begin, dag->n_nodes + 2));
-    TRY(RM_SCRATCH(ctx, a->list, dag->n_edges));
-    size_t *next = a->begin + 1;
+    uint32_t *node; /* by edge */
+    TRY(RM_SCRATCH(ctx, node, dag->n_edges));
     for (size_t e = 0; e < dag->n_edges; e++)
-        next[(by_source ? dag->edges[e].from : dag->edges[e].to) + 1]++;
-    for (size_t i = 1; i <= dag->n_nodes; i++) next[i] += next[i - 1];
-    for (size_t e = 0; e < dag->n_edges; e++) {
-        const rm_dag_edge edge = dag->edges[e];
-        a->list[next[by_source ? edge.from : edge.to]++] = by_source ? edge.to : edge.from;
-    }
-    return REMAT_OK;
+        node[e] = by_source ? dag->edges[e].from : dag->edges[e].to;
+    return rm_csr_by_key(ctx, (uint32_t)dag->n_nodes, (uint32_t)dag->n_edges, node, out);
 }
 
 static remat_status sort(remat_ctx *ctx, const rm_dag *dag, uint32_t *order)
 {
-    adjacency after;
+    rm_csr after;
     uint32_t *waiting;
     ready_heap ready = {0};
     TRY(group_edges(ctx, dag, true, &after));
@@ -68,8 +58,10 @@ static remat_status sort(remat_ctx *ctx, const rm_dag *dag, uint32_t *order)
     while (ready.n) {
         const uint32_t i = heap_pop(&ready);
         order[n++] = i;
-        for (size_t k = after.begin[i]; k < after.begin[i + 1]; k++)
-            if (--waiting[after.list[k]] == 0) heap_push(&ready, after.list[k]);
+        for (uint32_t k = after.begin[i]; k < after.begin[i + 1]; k++) {
+            const uint32_t to = dag->edges[after.items[k]].to;
+            if (--waiting[to] == 0) heap_push(&ready, to);
+        }
     }
     for (uint32_t i = 0; i < dag->n_nodes && n < dag->n_nodes; i++)
         if (waiting[i])
@@ -89,6 +81,8 @@ static const rm_dag_edge *first_backward_edge(const rm_dag *dag, const uint32_t 
 remat_status rm_dag_build(remat_ctx *ctx, const rm_dag *dag, remat_builder *b)
 {
     uint32_t *order, *position;
+    if (dag->n_edges > REMAT_NONE - 2)
+        return rm_fail(ctx, REMAT_E_INPUT, "more than 4294967293 edges");
     TRY(RM_SCRATCH(ctx, order, dag->n_nodes));
     TRY(RM_SCRATCH(ctx, position, dag->n_nodes));
     for (uint32_t i = 0; i < dag->n_nodes; i++) order[i] = dag->order ? dag->order[i] : i;
@@ -101,16 +95,16 @@ remat_status rm_dag_build(remat_ctx *ctx, const rm_dag *dag, remat_builder *b)
     if (wrong) TRY(sort(ctx, dag, order));
     for (uint32_t i = 0; i < dag->n_nodes; i++) position[order[i]] = i;
 
-    adjacency before;
+    rm_csr before;
     TRY(group_edges(ctx, dag, false, &before));
     for (uint32_t i = 0; i < dag->n_nodes; i++)
         remat_builder_value(b, dag->nodes[order[i]].name, dag->nodes[order[i]].size);
     for (uint32_t i = 0; i < dag->n_nodes; i++) {
         const rm_dag_node *node = &dag->nodes[order[i]];
-        const size_t begin = before.begin[order[i]], end = before.begin[order[i] + 1];
-        for (size_t k = begin; k < end; k++) before.list[k] = position[before.list[k]];
-        const uint32_t op =
-            remat_builder_op(b, node->name, before.list + begin, (uint32_t)(end - begin), &i, 1);
+        uint32_t *in = before.items + before.begin[order[i]],
+                 n_in = before.begin[order[i] + 1] - before.begin[order[i]];
+        for (uint32_t k = 0; k < n_in; k++) in[k] = position[dag->edges[in[k]].from];
+        const uint32_t op = remat_builder_op(b, node->name, in, n_in, &i, 1);
         remat_builder_op_set(b, op, REMAT_OP_COST, node->cost);
         remat_builder_op_set(b, op, REMAT_OP_PHASE, node->phase);
     }

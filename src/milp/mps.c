@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csr.h"
 #include "milp/model.h"
 
 /* ---- numbers with a point, whatever the locale of the program around us ---- */
@@ -88,14 +89,14 @@ typedef struct entry {
 /* The transpose: entries by column. */
 static remat_status by_column(remat_ctx *ctx, const rm_model *m, uint32_t **begin, entry **entries)
 {
-    TRY(RM_SCRATCH(ctx, *begin, m->columns.n + 2));
-    TRY(RM_SCRATCH(ctx, *entries, m->terms.n));
-    for (size_t k = 0; k < m->n_done; k++) (*begin)[m->terms.items[k].column + 2]++;
-    for (size_t i = 0; i < m->columns.n; i++) (*begin)[i + 2] += (*begin)[i + 1];
+    const uint32_t n_columns = (uint32_t)m->columns.n;
+    const rm_term *terms = m->terms.items;
+    TRY(rm_csr_begin(ctx, n_columns, begin));
+    for (size_t k = 0; k < m->n_done; k++) rm_csr_count(*begin, terms[k].column);
+    TRY(RM_SCRATCH(ctx, *entries, rm_csr_sum(*begin, n_columns)));
     for (uint32_t r = 0; r < m->rows.n; r++)
         for (int32_t k = m->row_begin.items[r]; k < m->row_begin.items[r + 1]; k++)
-            (*entries)[(*begin)[m->terms.items[k].column + 1]++] =
-                (entry){r, m->terms.items[k].value};
+            (*entries)[rm_csr_place(*begin, terms[k].column)] = (entry){r, terms[k].value};
     return REMAT_OK;
 }
 
