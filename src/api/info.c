@@ -12,7 +12,7 @@ static remat_status count(remat_ctx *ctx, const remat_graph *g, remat_info *info
     TRY(rm_need_find(ctx, g, &need));
     TRY(rm_cuts_find(ctx, g, &cuts));
     TRY(RM_SCRATCH(ctx, live, g->n_ops));
-    TRY(rm_mark_live_ops(ctx, g, 0, live));
+    rm_mark_live_ops(g, 0, live);
     *info = (remat_info){.ops = g->n_ops,
                          .values = g->n_values,
                          .cut_values = cuts.n_cuts,

@@ -54,7 +54,7 @@ static remat_status count(remat_ctx *ctx, rm_trace *x)
             n_made += x->steps[t].kind == REMAT_FETCH;
         }
     }
-    if (n_reads >= REMAT_NONE || n_made >= REMAT_NONE - g->n_values)
+    if (n_reads >= REMAT_NONE - x->n_steps || n_made >= REMAT_NONE - g->n_values)
         return rm_fail(ctx, REMAT_E_USAGE, "a schedule with %zu reads is too long", n_reads);
     TRY(RM_SCRATCH(ctx, x->reads, n_reads));
     TRY(RM_SCRATCH(ctx, x->maker, n_made));

@@ -111,8 +111,8 @@ remat_status rm_cost_unit(remat_ctx *ctx, const char *model,
 /* prepare.c: a copy with the flags applied, all but REMAT_FUSE, and costs by the model. */
 remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
                         const char *cost_model, remat_graph **out);
-/* Marks the ops that REMAT_DCE keeps, given the other flags; `live` is zeroed. */
-remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live);
+/* Says of each op whether REMAT_DCE keeps it, given the other flags. */
+void rm_mark_live_ops(const remat_graph *g, unsigned flags, uint8_t *live);
 
 typedef struct rm_need {
     int64_t bytes;
