@@ -7,31 +7,14 @@
 #include "import/input.h"
 
 #include "base/csr.h"
+#include "base/heap.h"
 
-typedef struct ready_heap {
-    uint32_t *items;
-    size_t n;
-} ready_heap;
-
-static void heap_push(ready_heap *h, uint32_t x)
+static bool goes_before(const void *unused, uint32_t a, uint32_t b)
 {
-    size_t i = h->n++;
-    for (; i > 0 && h->items[(i - 1) / 2] > x; i = (i - 1) / 2) h->items[i] = h->items[(i - 1) / 2];
-    h->items[i] = x;
+    (void)unused;
+    return a < b;
 }
-
-static uint32_t heap_pop(ready_heap *h)
-{
-    const uint32_t top = h->items[0], x = h->items[--h->n];
-    size_t i = 0;
-    for (size_t child; (child = 2 * i + 1) < h->n; i = child) {
-        if (child + 1 < h->n && h->items[child + 1] < h->items[child]) child++;
-        if (h->items[child] >= x) break;
-        h->items[i] = h->items[child];
-    }
-    h->items[i] = x;
-    return top;
-}
+RM_HEAP(ready, uint32_t, const void *, goes_before)
 
 /* By node: its edges, in their order. */
 static remat_status group_edges(remat_ctx *ctx, const rm_dag *dag, bool by_source, rm_csr *out)
@@ -46,21 +29,20 @@ static remat_status group_edges(remat_ctx *ctx, const rm_dag *dag, bool by_sourc
 static remat_status sort(remat_ctx *ctx, const rm_dag *dag, uint32_t *order)
 {
     rm_csr after;
-    uint32_t *waiting;
-    ready_heap ready = {0};
+    uint32_t *waiting, *ready, n_ready = 0;
     TRY(group_edges(ctx, dag, true, &after));
     TRY(RM_SCRATCH(ctx, waiting, dag->n_nodes));
-    TRY(RM_SCRATCH(ctx, ready.items, dag->n_nodes));
+    TRY(RM_SCRATCH(ctx, ready, dag->n_nodes));
     for (size_t e = 0; e < dag->n_edges; e++) waiting[dag->edges[e].to]++;
     for (uint32_t i = 0; i < dag->n_nodes; i++)
-        if (waiting[i] == 0) heap_push(&ready, i);
+        if (waiting[i] == 0) ready_push(NULL, ready, n_ready++, i);
     size_t n = 0;
-    while (ready.n) {
-        const uint32_t i = heap_pop(&ready);
+    while (n_ready) {
+        const uint32_t i = ready_pop(NULL, ready, n_ready--);
         order[n++] = i;
         for (uint32_t k = after.begin[i]; k < after.begin[i + 1]; k++) {
             const uint32_t to = dag->edges[after.items[k]].to;
-            if (--waiting[to] == 0) heap_push(&ready, to);
+            if (--waiting[to] == 0) ready_push(NULL, ready, n_ready++, to);
         }
     }
     for (uint32_t i = 0; i < dag->n_nodes && n < dag->n_nodes; i++)
