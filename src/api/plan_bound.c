@@ -107,9 +107,8 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
     remat_step *steps;
     rm_proof proof;
     rm_need need;
-    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++)
-        steps[op] = (remat_step){REMAT_RUN, g->op_original[op]};
+    TRY(rm_steps_keep_all(ctx, g, &steps));
+    rm_steps_to_original(g, steps, g->n_ops);
     TRY(rm_need_find(ctx, g, &need));
     TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, &proof));
     const bool more = proof.certificate.scale && proof.cost > g->total_cost;

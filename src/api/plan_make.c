@@ -173,13 +173,9 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
     TRY(rm_verify(ctx, p->graph, steps, n, ctx->options.bandwidth, &verdict));
     if (!verdict.valid)
         return rm_fail(ctx, REMAT_E_PLAN, "the start is no plan of this graph: %s", verdict.reason);
-    rm_schedule copy = {0};
-    remat_status status = REMAT_OK;
-    for (size_t i = 0; i < n && status == REMAT_OK; i++) status = RM_PUSH(ctx, copy, steps[i]);
-    if (status == REMAT_OK) status = rm_steps_to_graph(ctx, p->graph, copy.items, copy.n);
-    if (status == REMAT_OK) status = rm_offer(p, best, &copy);
-    RM_VEC_FREE(&ctx->heap, copy);
-    return status;
+    remat_step *own;
+    TRY(rm_steps_to_graph(ctx, p->graph, steps, n, &own));
+    return rm_offer(p, best, &(rm_schedule){.items = own, .n = n, .room = n});
 }
 
 static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,

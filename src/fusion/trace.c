@@ -130,3 +130,10 @@ remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step 
     *out = x;
     return REMAT_OK;
 }
+
+remat_status rm_trace_keep_all(remat_ctx *ctx, const remat_graph *g, rm_trace *out)
+{
+    remat_step *steps;
+    TRY(rm_steps_keep_all(ctx, g, &steps));
+    return rm_trace_of(ctx, g, steps, g->n_ops, out);
+}

@@ -182,9 +182,7 @@ remat_status rm_lower(remat_ctx *ctx, const remat_graph *g, const remat_step *st
                       remat_program **out)
 {
     remat_step *own;
-    TRY(RM_SCRATCH(ctx, own, n_steps));
-    for (size_t t = 0; t < n_steps; t++) own[t] = steps[t];
-    TRY(rm_steps_to_graph(ctx, g, own, n_steps));
+    TRY(rm_steps_to_graph(ctx, g, steps, n_steps, &own));
     lowering x = {.ctx = ctx, .g = g, .own = own, .steps = steps, .n_steps = n_steps};
     return lower(&x, out);
 }

@@ -72,11 +72,8 @@ enum { IN_CONE = 1, COPY = 2 };
 
 static remat_status look_at(remat_ctx *ctx, const remat_graph *g, state *out)
 {
-    remat_step *steps;
     out->g = g;
-    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
-    TRY(rm_trace_of(ctx, g, steps, g->n_ops, &out->trace));
+    TRY(rm_trace_keep_all(ctx, g, &out->trace));
     TRY(rm_kernels_find(ctx, &out->trace, &out->kernels));
     return rm_kernel_traffic_of(ctx, &out->trace, &out->kernels, &out->traffic);
 }
