@@ -51,19 +51,6 @@ static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_
     return REMAT_OK;
 }
 
-static remat_status count_recomputed(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
-                                     uint32_t *out)
-{
-    uint8_t *runs;
-    TRY(RM_SCRATCH(ctx, runs, g->n_ops));
-    *out = 0;
-    for (size_t t = 0; t < steps->n; t++)
-        if (steps->items[t].kind == REMAT_RUN && runs[steps->items[t].index] < 2 &&
-            ++runs[steps->items[t].index] == 2)
-            ++*out;
-    return REMAT_OK;
-}
-
 static remat_outcome judge(const remat_summary *s)
 {
     if (!s->within_budget)
@@ -138,7 +125,6 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
                        .seed = ctx->options.seed,
                        .work = ctx->work,
                        .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
-                       .steps = (uint32_t)best->steps.n,
                        .ops = g->n_ops,
                        .stopped = ctx->stopped,
                        .kind = REMAT_KIND_GRAPH,
@@ -148,7 +134,6 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
     TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
     TRY(rm_traffic_bytes(ctx, g, best->steps.items, best->steps.n, &s.traffic_bytes));
     TRY(cut_capacity(ctx, g, &best->steps, &s.cut_capacity));
-    TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
