@@ -66,6 +66,10 @@ static inline bool rm_owns_storage(const remat_graph *g, uint32_t value)
 bool rm_is_view_op(const remat_graph *g,
                    uint32_t op); /* it has outputs, and all of them are aliases */
 
+/* The names that files use, by enum value (graph.c). */
+extern const char *const rm_value_kinds[REMAT_CONST + 1],
+    *const rm_phases[REMAT_BACKWARD + 1], *const rm_classes[REMAT_CLASS_RANDOM + 1];
+
 /* ---- builder (builder.c): what the readers, the zoo, prepare and the public builder fill in ----
  */
 
