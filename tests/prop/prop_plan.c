@@ -9,23 +9,9 @@
 #include "naive.h"
 #include "random_graph.h"
 #include "remat.h"
+#include "text.h"
 
 static int64_t plans, not_applying, not_fitting, recomputing;
-
-typedef struct text {
-    char *bytes;
-    size_t n;
-} text;
-
-static int into_text(void *user, const void *bytes, size_t n)
-{
-    text *t = user;
-    char *larger = realloc(t->bytes, t->n + n + 1);
-    if (!larger) abort();
-    memcpy(larger + t->n, bytes, n);
-    t->bytes = larger, t->n += n;
-    return 0;
-}
 
 static remat_input *parse(remat_ctx *ctx, text *t)
 {
