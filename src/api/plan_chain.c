@@ -9,8 +9,6 @@
 #include "verify/verify.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages,
                              uint32_t n_stages, remat_chain **out)
@@ -197,22 +195,7 @@ remat_status remat_chain_plan(remat_ctx *ctx, const remat_chain *chain, const ch
 static remat_status check_plan(remat_ctx *ctx, const remat_chain *c, const remat_plan *plan,
                                rm_chain_result *base, remat_verdict *out)
 {
-    const remat_summary *s = &plan->summary;
-    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
-                           .cost = REMAT_ABSENT,
-                           .peak_step = REMAT_NONE,
-                           .peak_op = REMAT_NONE,
-                           .first_bad_step = REMAT_NONE};
-    if (strcmp(s->digest, c->digest) != 0) {
-        snprintf(out->reason, sizeof out->reason,
-                 "the plan is for another chain: its digest is %.40s..., the chain's %.40s...",
-                 s->digest, c->digest);
-        return REMAT_OK;
-    }
-    if (s->kind != REMAT_KIND_CHAIN)
-        return snprintf(out->reason, sizeof out->reason,
-                        "the plan is for a graph, not for a chain"),
-               REMAT_OK;
+    if (!rm_plan_is_for(plan, REMAT_KIND_CHAIN, c->digest, out)) return REMAT_OK;
     TRY(rm_verify_chain(ctx, c, plan->steps, plan->n_steps, out));
     if (!out->valid) return REMAT_OK;
     TRY(keep_all(ctx, c, base));
