@@ -99,7 +99,7 @@ static bool any_crosses(const baseline *x)
 static void fill_retained(baseline *x, bool crossing)
 {
     const rm_normal *nm = &x->nm;
-    memset(x->retained.words, 0, nm->n_ops * x->retained.stride * sizeof *x->retained.words);
+    rm_bits_empty(&x->retained);
     for (uint32_t t = 0; t < nm->n_ops; t++)
         for (uint32_t s = 0; s < nm->n_stores; s++) {
             const bool there = !x->forward[t] ? t > x->wanted[s]
