@@ -10,7 +10,6 @@
 
 #include "clock.h"
 #include "plan/cut/recompute_rules.h"
-#include "plan/cut/saved_cut.h"
 #include "random_graph.h"
 
 static size_t held, most;
@@ -79,12 +78,7 @@ static int measure(remat_ctx *ctx, const remat_graph *g)
         remat_status status = rm_recompute_rules_find(ctx, g, &joint);
         const double ruled = now();
         if (status == REMAT_OK) status = rm_cut_space_new(ctx, g, &space);
-        const rm_cut_problem problem = {.inside = joint.inside,
-                                        .outside = joint.outside,
-                                        .n_inside = joint.n_inside,
-                                        .n_outside = joint.n_outside,
-                                        .banned = joint.ban,
-                                        .price = joint.price};
+        const rm_cut_problem problem = rm_cut_by_rules(&joint);
         if (status == REMAT_OK) status = rm_saved_cut(&space, &problem, &saved);
         const double end = now();
         rm_scratch_release(ctx, mark);

@@ -185,8 +185,31 @@ int session_fail(session *s, remat_status status)
                     "%s", error_reason(s));
 }
 
+/* A model's name that is nearly right; one that is not near any is for the library to refuse. */
+static int check_model(session *s, const char *source)
+{
+    const bool chain = strncmp(source, "chain:", 6) == 0;
+    if (!chain && strncmp(source, "zoo:", 4) != 0) return REMAT_OK;
+    char name[40];
+    const char *spec = strchr(source, ':') + 1;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(spec, "?"), spec);
+    guess g = {.word = name};
+    const remat_entry *entry;
+    for (size_t i = 0; (entry = remat_zoo_at(i)); i++) {
+        if (chain != (strncmp(entry->name, "chain:", 6) == 0)) continue;
+        const char *candidate = chain ? entry->name + 6 : entry->name;
+        if (strcmp(candidate, name) == 0) return REMAT_OK;
+        guess_offer(&g, candidate);
+    }
+    return g.best ? out_fail(s->out, REMAT_E_USAGE, source, "", "no such model%s",
+                             guess_hint(&g, "").text)
+                  : REMAT_OK;
+}
+
 int session_input(session *s, const char *source, remat_input **input)
 {
+    const int status = check_model(s, source);
+    if (status) return status;
     CHECK(s, remat_input_open(s->ctx, source, input));
     return REMAT_OK;
 }

@@ -23,6 +23,8 @@
  * worst, O(V + E) a wave. Memory: 32 bytes an edge, 29 a vertex. */
 #include "algo/maxflow.h"
 
+#include "base/csr.h"
+
 #define UNREACHED UINT32_MAX
 enum { PATIENCE = 32 }; /* waves until rising gets as much work as measuring */
 
@@ -74,21 +76,23 @@ static remat_status build(solver *s, const rm_flow_network *w, bool backwards)
     size_t n_arcs;
     TRY(sum_capacities(s->ctx, w, &s->infinite, &n_arcs));
     TRY(RM_SCRATCH(s->ctx, s->arcs, n_arcs));
-    TRY(RM_SCRATCH(s->ctx, s->begin, (size_t)s->n + 2));
+    TRY(rm_csr_begin(s->ctx, s->n, &s->begin));
     TRY(RM_SCRATCH(s->ctx, s->distance, s->n));
     TRY(RM_SCRATCH(s->ctx, s->queue, s->n));
     TRY(RM_SCRATCH(s->ctx, s->excess, s->n));
     TRY(RM_SCRATCH(s->ctx, s->waits, s->n));
     TRY(RM_SCRATCH(s->ctx, s->rising, s->n));
-    uint32_t *next = s->begin + 1; /* ends up as begin itself */
-    for (size_t i = 0; i < w->n_edges; i++)
-        if (carries(w, &w->edges[i])) next[w->edges[i].from + 1]++, next[w->edges[i].to + 1]++;
-    for (uint32_t v = 0; v < s->n; v++) next[v + 1] += next[v];
+    for (size_t i = 0; i < w->n_edges; i++) {
+        if (!carries(w, &w->edges[i])) continue;
+        rm_csr_count(s->begin, w->edges[i].from);
+        rm_csr_count(s->begin, w->edges[i].to);
+    }
+    rm_csr_sum(s->begin, s->n);
     for (size_t i = 0; i < w->n_edges; i++) {
         const rm_flow_edge *e = &w->edges[i];
         if (!carries(w, e)) continue;
         const uint32_t from = backwards ? e->to : e->from, to = backwards ? e->from : e->to;
-        const uint32_t there = next[from]++, back = next[to]++;
+        const uint32_t there = rm_csr_place(s->begin, from), back = rm_csr_place(s->begin, to);
         s->arcs[there] =
             (arc){e->capacity == RM_FLOW_INFINITE ? s->infinite : e->capacity, to, back};
         s->arcs[back] = (arc){0, from, there};

@@ -20,6 +20,9 @@
 
 #include <assert.h>
 
+#include "base/csr.h"
+#include "base/heap.h"
+
 #define NOBODY UINT32_MAX
 #define ENDLESS INT64_MAX
 
@@ -226,45 +229,17 @@ static uint32_t find_entering(rm_path_flow *f)
     return best;
 }
 
-/* ---- from outside ---- */
-
 /* ---- a start ---- */
 
-typedef struct starter {
-    const rm_path_flow *f;
-    uint32_t *heap; /* intervals that are taken and not over, the least worthwhile on top */
-    uint32_t n;
-} starter;
-
 /* Least profit first; then the longest. */
-static bool goes_before(const starter *s, uint32_t a, uint32_t b)
+static bool goes_before(const rm_interval *intervals, uint32_t a, uint32_t b)
 {
-    const rm_interval *x = &s->f->intervals[a], *y = &s->f->intervals[b];
+    const rm_interval *x = &intervals[a], *y = &intervals[b];
     if (x->profit != y->profit) return x->profit < y->profit;
     if (x->last - x->first != y->last - y->first) return x->last - x->first > y->last - y->first;
     return a > b;
 }
-
-static void add_to_heap(starter *s, uint32_t interval)
-{
-    uint32_t at = s->n++;
-    for (; at && goes_before(s, interval, s->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        s->heap[at] = s->heap[(at - 1) / 2];
-    s->heap[at] = interval;
-}
-
-static uint32_t take_from_heap(starter *s)
-{
-    const uint32_t top = s->heap[0], last = s->heap[--s->n];
-    uint32_t at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < s->n; at = child) {
-        if (child + 1 < s->n && goes_before(s, s->heap[child + 1], s->heap[child])) child++;
-        if (goes_before(s, last, s->heap[child])) break;
-        s->heap[at] = s->heap[child];
-    }
-    if (s->n) s->heap[at] = last;
-    return top;
-}
+RM_HEAP(taken, uint32_t, const rm_interval *, goes_before)
 
 /* Takes everything, and walking along the rows gives up what is worth least wherever the room is
  * short. All taken or not at all, so the tree stays the path. Whole intervals again: the simplex
@@ -272,29 +247,28 @@ static uint32_t take_from_heap(starter *s)
 static remat_status start_greedily(remat_ctx *ctx, rm_path_flow *f)
 {
     tree *t = f->tree;
-    starter s = {.f = f};
-    uint32_t *begin, *by_first;
+    uint32_t *taken, n_taken = 0; /* a heap of intervals, of which some may be over */
+    uint32_t *first;              /* by interval */
+    rm_csr by_first;
     int64_t *change; /* by row: sizes that are over before it */
-    TRY(RM_SCRATCH(ctx, s.heap, f->n_intervals));
-    TRY(RM_SCRATCH(ctx, begin, (size_t)f->n_rows + 2));
-    TRY(RM_SCRATCH(ctx, by_first, f->n_intervals));
+    TRY(RM_SCRATCH(ctx, taken, f->n_intervals));
+    TRY(RM_SCRATCH(ctx, first, f->n_intervals));
     TRY(RM_SCRATCH(ctx, change, (size_t)f->n_rows + 1));
-    for (uint32_t g = 0; g < f->n_intervals; g++) begin[f->intervals[g].first + 2]++;
-    for (uint32_t row = 0; row < f->n_rows; row++) begin[row + 2] += begin[row + 1];
-    for (uint32_t g = 0; g < f->n_intervals; g++) by_first[begin[f->intervals[g].first + 1]++] = g;
+    for (uint32_t g = 0; g < f->n_intervals; g++) first[g] = f->intervals[g].first;
+    TRY(rm_csr_by_key(ctx, f->n_rows, f->n_intervals, first, &by_first));
     int64_t used = 0;
     for (uint32_t row = 0; row < f->n_rows; row++) {
         used -= change[row];
-        for (uint32_t i = begin[row]; i < begin[row + 1]; i++) {
-            const uint32_t g = by_first[i];
-            add_to_heap(&s, g);
+        for (uint32_t i = by_first.begin[row]; i < by_first.begin[row + 1]; i++) {
+            const uint32_t g = by_first.items[i];
+            taken_push(f->intervals, taken, n_taken++, g);
             used += f->intervals[g].size;
             change[f->intervals[g].last + 1] += f->intervals[g].size;
             t->state[f->n_rows + g] = AT_SIZE;
             t->flow[f->n_rows + g] = f->intervals[g].size;
         }
         while (used > f->room[row]) {
-            const uint32_t g = take_from_heap(&s);
+            const uint32_t g = taken_pop(f->intervals, taken, n_taken--);
             if (f->intervals[g].last < row) continue;
             used -= f->intervals[g].size;
             change[f->intervals[g].last + 1] -= f->intervals[g].size;

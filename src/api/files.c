@@ -3,6 +3,7 @@
 #include "api/source.h"
 #include "graph/chain.h"
 #include "graph/plan.h"
+#include "import/codec.h"
 #include "import/formats.h"
 #include "import/network.h"
 #include "zoo/zoo.h"
@@ -177,44 +178,45 @@ remat_status remat_network_read(remat_ctx *ctx, const remat_input *input, remat_
 
 /* ---- writing ---- */
 
-static remat_status check_format(remat_ctx *ctx, remat_format format, bool dot)
+typedef struct content { /* one of them */
+    const remat_graph *graph;
+    const remat_chain *chain;
+    const remat_plan *plan;
+} content;
+
+static remat_status write_file(remat_ctx *ctx, content x, remat_format format, remat_sink *sink,
+                               void *user)
 {
     if ((unsigned)format > REMAT_DOT)
         return rm_fail(ctx, REMAT_E_USAGE, "there is no format %d", (int)format);
-    return format == REMAT_DOT && !dot
-               ? rm_fail(ctx, REMAT_E_USAGE, "only graphs can be written as DOT")
-               : REMAT_OK;
+    if (format == REMAT_DOT && !x.graph)
+        return rm_fail(ctx, REMAT_E_USAGE, "only graphs can be written as DOT");
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_file_out file;
+    rm_file_out_begin(&file, ctx, format == REMAT_JSON_GZ, sink, user);
+    if (format == REMAT_DOT) rm_write_dot(&file.out, x.graph);
+    else if (x.graph) rm_write_graph(&file.out, x.graph);
+    else if (x.chain) rm_write_chain(&file.out, x.chain);
+    else rm_write_plan(&file.out, x.plan);
+    const remat_status status = rm_file_out_end(&file);
+    rm_scratch_release(ctx, mark);
+    return status;
 }
 
 remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format,
                                remat_sink *sink, void *user)
 {
-    TRY(check_format(ctx, format, true));
-    const rm_mark mark = rm_scratch_mark(ctx);
-    rm_out out;
-    rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
-    (format == REMAT_DOT ? rm_write_dot : rm_write_graph)(&out, graph);
-    const remat_status status = rm_out_end(&out);
-    rm_scratch_release(ctx, mark);
-    return status;
+    return write_file(ctx, (content){.graph = graph}, format, sink, user);
 }
 
 remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_format format,
                                remat_sink *sink, void *user)
 {
-    TRY(check_format(ctx, format, false));
-    rm_out out;
-    rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
-    rm_write_chain(&out, chain);
-    return rm_out_end(&out);
+    return write_file(ctx, (content){.chain = chain}, format, sink, user);
 }
 
 remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format,
                               remat_sink *sink, void *user)
 {
-    TRY(check_format(ctx, format, false));
-    rm_out out;
-    rm_out_begin(&out, ctx, format == REMAT_JSON_GZ, sink, user);
-    rm_write_plan(&out, plan);
-    return rm_out_end(&out);
+    return write_file(ctx, (content){.plan = plan}, format, sink, user);
 }

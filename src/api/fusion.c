@@ -12,9 +12,7 @@ static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_ste
     remat_step *own;
     TRY(rm_verify(ctx, g, steps, n_steps, ctx->options.bandwidth, &verdict));
     if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
-    TRY(RM_SCRATCH(ctx, own, n_steps));
-    for (size_t t = 0; t < n_steps; t++) own[t] = steps[t];
-    TRY(rm_steps_to_graph(ctx, g, own, n_steps));
+    TRY(rm_steps_to_graph(ctx, g, steps, n_steps, &own));
     return rm_unroll(ctx, g, own, n_steps, kind, out);
 }
 
@@ -57,10 +55,7 @@ static remat_status find_kernels(remat_ctx *ctx, const remat_graph *g, uint32_t 
     rm_trace x;
     rm_kernels kernels;
     rm_kernel_traffic traffic;
-    remat_step *steps;
-    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
-    TRY(rm_trace_of(ctx, g, steps, g->n_ops, &x));
+    TRY(rm_trace_keep_all(ctx, g, &x));
     TRY(rm_kernels_find(ctx, &x, &kernels));
     TRY(rm_kernel_traffic_of(ctx, &x, &kernels, &traffic));
     for (uint32_t op = 0; op < g->n_ops; op++) kernel[op] = kernels.of[op];

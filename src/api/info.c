@@ -1,4 +1,5 @@
 /* info.c: the figures of a graph, before any planning. */
+#include "base/heap.h"
 #include "graph/cuts.h"
 #include "graph/schedule.h"
 
@@ -12,7 +13,7 @@ static remat_status count(remat_ctx *ctx, const remat_graph *g, remat_info *info
     TRY(rm_need_find(ctx, g, &need));
     TRY(rm_cuts_find(ctx, g, &cuts));
     TRY(RM_SCRATCH(ctx, live, g->n_ops));
-    TRY(rm_mark_live_ops(ctx, g, 0, live));
+    rm_mark_live_ops(g, 0, live);
     *info = (remat_info){.ops = g->n_ops,
                          .values = g->n_values,
                          .cut_values = cuts.n_cuts,
@@ -42,18 +43,13 @@ remat_status remat_graph_info(remat_ctx *ctx, const remat_graph *graph, remat_in
     return status;
 }
 
-/* Heap order: the smallest storage on top, so that it is the first to make room. */
-static void sift_down(const remat_graph *g, uint32_t *heap, uint32_t n, uint32_t at)
+static bool is_smaller(const remat_graph *g, uint32_t a, uint32_t b)
 {
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && g->storage[heap[child + 1]] < g->storage[heap[child]]) child++;
-        if (g->storage[heap[at]] <= g->storage[heap[child]]) return;
-        const uint32_t swap = heap[at];
-        heap[at] = heap[child];
-        heap[child] = swap;
-    }
+    return g->storage[a] < g->storage[b];
 }
+RM_HEAP(smallest, uint32_t, const remat_graph *, is_smaller)
 
+/* The first that there is room for, then those that are larger than the smallest of them. */
 static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *values,
                                 uint32_t capacity, uint32_t *n_values)
 {
@@ -62,25 +58,14 @@ static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *
     TRY(rm_need_find(ctx, g, &need));
     TRY(RM_SCRATCH(ctx, marked, g->n_values));
     if (need.op != REMAT_NONE) TRY(rm_need_storages(ctx, g, need.op, marked));
-    uint32_t n = 0;
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        if (!marked[v]) continue;
-        if (n < capacity) {
-            values[n++] = v;
-            for (uint32_t at = n / 2; n == capacity && at-- > 0;) sift_down(g, values, n, at);
-        } else if (capacity && g->storage[v] > g->storage[values[0]]) {
-            values[0] = v;
-            sift_down(g, values, n, 0);
-        }
-    }
-    for (uint32_t at = n / 2; at-- > 0;) sift_down(g, values, n, at);
-    for (uint32_t left = n; left > 1;) { /* smallest to the end, one by one */
-        const uint32_t smallest = values[0];
-        values[0] = values[--left];
-        values[left] = smallest;
-        sift_down(g, values, left, 0);
-    }
+    uint32_t n = 0, v = 0;
+    for (; v < g->n_values && n < capacity; v++)
+        if (marked[v]) values[n++] = v;
+    smallest_make(g, values, n);
+    for (; v < g->n_values && n; v++)
+        if (marked[v] && is_smaller(g, values[0], v)) smallest_replace(g, values, n, v);
     *n_values = n;
+    for (; n > 1; n--) values[n - 1] = smallest_pop(g, values, n); /* the smallest to the end */
     return REMAT_OK;
 }
 

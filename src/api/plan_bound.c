@@ -5,25 +5,21 @@
 
 #include "graph/schedule.h"
 #include "plan/bound/order_bound.h"
+#include "sim/codes.h"
 #include "verify/verify.h"
 
-/* The normal graph's ops in the order of their first runs. Ops of the graph that it does not have
- * are free views. */
+/* The normal graph's ops in the order of their first runs. */
 static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const remat_step *steps,
                                size_t n_steps, uint32_t **out)
 {
-    const remat_graph *g = nm->g;
-    uint32_t *waiting, n = 0; /* by op of g: 1 + its op in nm, until it has run */
-    TRY(RM_SCRATCH(ctx, waiting, g->n_ops));
-    TRY(RM_SCRATCH(ctx, *out, nm->n_ops));
-    for (uint32_t op = 0; op < nm->n_ops; op++) waiting[nm->op[op]] = op + 1;
-    for (size_t i = 0; i < n_steps; i++) {
-        const uint32_t op = steps[i].kind == REMAT_RUN ? g->op_now[steps[i].index] : REMAT_NONE;
-        if (op == REMAT_NONE || !waiting[op]) continue;
-        (*out)[n++] = waiting[op] - 1;
-        waiting[op] = 0;
-    }
-    return REMAT_OK;
+    remat_step *own;
+    rm_codes codes = {0};
+    TRY(rm_steps_to_graph(ctx, nm->g, steps, n_steps, &own));
+    const rm_schedule schedule = {.items = own, .n = n_steps, .room = n_steps};
+    remat_status status = rm_codes_of_steps(ctx, nm, &schedule, &codes);
+    if (status == REMAT_OK) status = rm_codes_first_runs(ctx, nm, &codes, out);
+    RM_VEC_FREE(&ctx->heap, codes);
+    return status;
 }
 
 static remat_status transfers(remat_ctx *ctx, const rm_normal *nm, int64_t **out)
@@ -107,9 +103,8 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
     remat_step *steps;
     rm_proof proof;
     rm_need need;
-    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++)
-        steps[op] = (remat_step){REMAT_RUN, g->op_original[op]};
+    TRY(rm_steps_keep_all(ctx, g, &steps));
+    rm_steps_to_original(g, steps, g->n_ops);
     TRY(rm_need_find(ctx, g, &need));
     TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, &proof));
     const bool more = proof.certificate.scale && proof.cost > g->total_cost;

@@ -9,8 +9,6 @@
 #include "verify/verify.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages,
                              uint32_t n_stages, remat_chain **out)
@@ -67,17 +65,6 @@ static remat_status keep_all(remat_ctx *ctx, const remat_chain *c, rm_chain_resu
         &(rm_chain_problem){.ctx = ctx, .chain = c, .budgets = &no_limit, .n_budgets = 1}, out);
 }
 
-static uint32_t count_again(const remat_chain *c, const rm_schedule *steps, uint8_t *runs)
-{
-    uint32_t n = 0;
-    memset(runs, 0, (size_t)c->n_stages + 2);
-    for (size_t t = 0; t < steps->n; t++)
-        if (steps->items[t].kind != REMAT_B && runs[steps->items[t].index] < 2 &&
-            ++runs[steps->items[t].index] == 2)
-            n++;
-    return n;
-}
-
 static remat_status make_plan(const rm_chain_problem *p, const rm_planner *planner,
                               const rm_chain_result *r, const rm_chain_result *base, int64_t budget,
                               remat_plan **out)
@@ -85,7 +72,6 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
     remat_ctx *ctx = p->ctx;
     const remat_chain *c = p->chain;
     remat_verdict verdict;
-    uint8_t *runs;
     remat_summary s = {.strategy = planner->entry.name,
                        .graph = c->name,
                        .digest = c->digest,
@@ -104,7 +90,6 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
                        .cut_capacity = REMAT_ABSENT,
                        .seed = ctx->options.seed,
                        .work = rm_work_units(ctx),
-                       .steps = (uint32_t)r->steps.n,
                        .ops = c->n_stages + 1,
                        .stopped = rm_stopped(ctx),
                        .kind = REMAT_KIND_CHAIN};
@@ -114,8 +99,6 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
     s.outcome = s.within_budget
                     ? (s.cost == s.bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE)
                     : (budget < s.need_bytes || r->infeasible ? REMAT_INFEASIBLE : REMAT_UNKNOWN);
-    TRY(RM_SCRATCH(ctx, runs, (size_t)c->n_stages + 2));
-    s.recomputed_ops = count_again(c, &r->steps, runs);
     TRY(rm_verify_chain(ctx, c, r->steps.items, r->steps.n, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(rm_plan_new(ctx, &s, r->steps.items, r->steps.n, NULL, out));
@@ -212,22 +195,7 @@ remat_status remat_chain_plan(remat_ctx *ctx, const remat_chain *chain, const ch
 static remat_status check_plan(remat_ctx *ctx, const remat_chain *c, const remat_plan *plan,
                                rm_chain_result *base, remat_verdict *out)
 {
-    const remat_summary *s = &plan->summary;
-    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
-                           .cost = REMAT_ABSENT,
-                           .peak_step = REMAT_NONE,
-                           .peak_op = REMAT_NONE,
-                           .first_bad_step = REMAT_NONE};
-    if (strcmp(s->digest, c->digest) != 0) {
-        snprintf(out->reason, sizeof out->reason,
-                 "the plan is for another chain: its digest is %.40s..., the chain's %.40s...",
-                 s->digest, c->digest);
-        return REMAT_OK;
-    }
-    if (s->kind != REMAT_KIND_CHAIN)
-        return snprintf(out->reason, sizeof out->reason,
-                        "the plan is for a graph, not for a chain"),
-               REMAT_OK;
+    if (!rm_plan_is_for(plan, REMAT_KIND_CHAIN, c->digest, out)) return REMAT_OK;
     TRY(rm_verify_chain(ctx, c, plan->steps, plan->n_steps, out));
     if (!out->valid) return REMAT_OK;
     TRY(keep_all(ctx, c, base));

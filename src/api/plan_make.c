@@ -58,19 +58,6 @@ static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_
     return REMAT_OK;
 }
 
-static remat_status count_recomputed(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
-                                     uint32_t *out)
-{
-    uint8_t *runs;
-    TRY(RM_SCRATCH(ctx, runs, g->n_ops));
-    *out = 0;
-    for (size_t t = 0; t < steps->n; t++)
-        if (steps->items[t].kind == REMAT_RUN && runs[steps->items[t].index] < 2 &&
-            ++runs[steps->items[t].index] == 2)
-            ++*out;
-    return REMAT_OK;
-}
-
 /* Is the graph so large that bound and statistics take long, and is there no time for them? */
 static bool is_hurried(const remat_ctx *ctx, const remat_graph *g, const remat_summary *s)
 {
@@ -81,7 +68,6 @@ static remat_status add_statistics(remat_ctx *ctx, const remat_graph *g, const r
                                    remat_summary *s)
 {
     s->saved_bytes = s->traffic_bytes = s->cut_capacity = REMAT_ABSENT;
-    TRY(count_recomputed(ctx, g, steps, &s->recomputed_ops));
     if (is_hurried(ctx, g, s)) return REMAT_OK;
     TRY(saved_bytes(ctx, g, steps->items, steps->n, &s->saved_bytes));
     TRY(rm_traffic_bytes(ctx, g, steps->items, steps->n, &s->traffic_bytes));
@@ -163,7 +149,6 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
                        .seed = ctx->options.seed,
                        .work = rm_work_units(ctx),
                        .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
-                       .steps = (uint32_t)best->steps.n,
                        .ops = g->n_ops,
                        .stopped = best->stopped,
                        .kind = REMAT_KIND_GRAPH,
@@ -195,13 +180,9 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
     TRY(rm_verify(ctx, p->graph, steps, n, ctx->options.bandwidth, &verdict));
     if (!verdict.valid)
         return rm_fail(ctx, REMAT_E_PLAN, "the start is no plan of this graph: %s", verdict.reason);
-    rm_schedule copy = {0};
-    remat_status status = REMAT_OK;
-    for (size_t i = 0; i < n && status == REMAT_OK; i++) status = RM_PUSH(ctx, copy, steps[i]);
-    if (status == REMAT_OK) status = rm_steps_to_graph(ctx, p->graph, copy.items, copy.n);
-    if (status == REMAT_OK) status = rm_offer(p, best, &copy);
-    RM_VEC_FREE(&ctx->heap, copy);
-    return status;
+    remat_step *own;
+    TRY(rm_steps_to_graph(ctx, p->graph, steps, n, &own));
+    return rm_offer(p, best, &(rm_schedule){.items = own, .n = n, .room = n});
 }
 
 /* Large graphs get as much as it takes to look at each op some times. */

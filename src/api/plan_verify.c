@@ -6,7 +6,6 @@
 #include "verify/verify.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
@@ -36,21 +35,7 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
                                remat_verdict *out)
 {
     const remat_summary *s = &plan->summary;
-    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
-                           .cost = REMAT_ABSENT,
-                           .peak_step = REMAT_NONE,
-                           .peak_op = REMAT_NONE,
-                           .first_bad_step = REMAT_NONE};
-    if (strcmp(s->digest, g->digest) != 0) {
-        snprintf(out->reason, sizeof out->reason,
-                 "the plan is for another graph: its digest is %.40s..., the graph's %.40s...",
-                 s->digest, g->digest);
-        return REMAT_OK;
-    }
-    if (s->kind != REMAT_KIND_GRAPH)
-        return snprintf(out->reason, sizeof out->reason,
-                        "the plan is for a chain, not for a graph"),
-               REMAT_OK;
+    if (!rm_plan_is_for(plan, REMAT_KIND_GRAPH, g->digest, out)) return REMAT_OK;
     if (plan->graph_ops != REMAT_NONE && plan->graph_ops != g->n_original_ops)
         return rm_verdict_refuse(out, "n_ops", plan->graph_ops, g->n_original_ops), REMAT_OK;
     if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values)

@@ -1,5 +1,5 @@
-/* random.h: the one generator of random numbers (SplitMix64): small, fast, the same on every
- * machine. */
+/* random.h: the one generator of random numbers, splitmix64 (Steele, Lea, Flood 2014): small, fast,
+ * and a seed means the same on every machine. */
 #ifndef RM_RANDOM_H
 #define RM_RANDOM_H
 
@@ -25,6 +25,11 @@ static inline uint32_t rm_scale(uint32_t bits, uint32_t n)
 static inline uint32_t rm_random_below(rm_random *r, uint32_t n)
 {
     return rm_scale((uint32_t)(rm_random_next(r) >> 32), n);
+}
+/* low <= answer <= high. The remainder's bias is below 2^-32 for ranges below 2^32. */
+static inline int64_t rm_random_between(rm_random *r, int64_t low, int64_t high)
+{
+    return low + (int64_t)(rm_random_next(r) % (uint64_t)(high - low + 1));
 }
 static inline double rm_random_unit(rm_random *r)
 {

@@ -164,13 +164,10 @@ static remat_status write_graph(fuser *f, remat_graph **out)
 remat_status rm_kernels_as_ops(remat_ctx *ctx, remat_graph **graph)
 {
     const remat_graph *g = *graph;
-    remat_step *steps;
     rm_trace x;
     rm_kernels kernels;
     remat_graph *made = NULL;
-    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
-    TRY(rm_trace_of(ctx, g, steps, g->n_ops, &x));
+    TRY(rm_trace_keep_all(ctx, g, &x));
     TRY(rm_kernels_find(ctx, &x, &kernels));
     fuser f = {
         .ctx = ctx, .g = g, .kernels = &kernels, .to = remat_builder_new(ctx, rm_text(g, g->name))};

@@ -23,11 +23,12 @@
  * file puts into kernels (`kernel`) join those of their own number only.
  *
  * Order: kernels are emitted at the step where their last member stands, or earlier where a reader
- * asks for them (depth first, the stack on the heap), so the order stays close to the schedule's.
- */
+ * asks for them, depth first (demand.c), so the order stays close to the schedule's. */
 #include "fusion/kernels.h"
 
+#include "base/csr.h"
 #include "fusion/op_class.h"
+#include "graph/demand.h"
 
 enum {
     RUNS_SEEN = 64
@@ -168,69 +169,60 @@ static void place(merger *m, uint32_t t)
 
 /* ---- members and order ---- */
 
-typedef struct frame {
-    uint32_t kernel, member, read; /* which input of which member is looked at next */
-} frame;
-
 typedef struct orderer {
     const rm_trace *x;
-    const rm_kernels
-        *by_root; /* of: by step, the representative; begin, steps: members by representative */
+    uint32_t *root;                /* by step: the representative of its kernel */
+    rm_csr members;                /* by representative: steps */
+    uint32_t *needs_begin, *needs; /* by representative: those of kernels that go before it */
+    uint8_t *fused, *seen;         /* by representative */
+    rm_demand demand;
     rm_kernels *out;
-    uint8_t *seen;            /* by representative */
-    uint32_t *ordered_before; /* by step: the step that it must follow besides, or REMAT_NONE */
-    frame *stack;
 } orderer;
 
-static void sort_members(uint32_t n_steps, rm_kernels *kernels)
-{
-    for (uint32_t t = 0; t < n_steps; t++) kernels->begin[kernels->of[t] + 1]++;
-    for (uint32_t k = 0; k < n_steps; k++) kernels->begin[k + 1] += kernels->begin[k];
-    for (uint32_t t = n_steps; t-- > 0;) kernels->steps[--kernels->begin[kernels->of[t] + 1]] = t;
-    for (uint32_t k = 0; k < n_steps; k++) kernels->begin[k] = kernels->begin[k + 1];
-    kernels->begin[n_steps] = n_steps;
-}
-
-static void emit(orderer *o, uint32_t root)
-{
-    rm_kernels *out = o->out;
-    uint32_t at = out->begin[out->n];
-    out->fused[out->n] = o->by_root->fused[root];
-    for (uint32_t i = o->by_root->begin[root]; i < o->by_root->begin[root + 1]; i++) {
-        out->of[o->by_root->steps[i]] = out->n;
-        out->steps[at++] = o->by_root->steps[i];
-    }
-    out->begin[++out->n] = at;
-}
-
-/* The kernel whose turn it is among what `top` depends on, or REMAT_NONE: all of them are emitted.
- */
-static uint32_t next_needed(orderer *o, frame *top)
+/* For each kernel: those that its members read, and those that its ordered members must follow. */
+static remat_status list_needs(remat_ctx *ctx, orderer *o)
 {
     const rm_trace *x = o->x;
-    const rm_kernels *all = o->by_root;
-    for (; top->member < all->begin[top->kernel + 1]; top->member++, top->read = 0) {
-        const uint32_t t = all->steps[top->member], n = x->read_begin[t + 1] - x->read_begin[t];
-        while (top->read <= n) { /* its reads, then the one that it must follow */
-            const uint32_t i = top->read++;
-            const uint32_t maker =
-                i < n ? x->reads[x->read_begin[t] + i].maker : o->ordered_before[t];
-            if (maker != REMAT_NONE && !o->seen[all->of[maker]]) return all->of[maker];
-        }
+    uint32_t *ordered_before, last = REMAT_NONE, n = 0; /* by step, if it is ordered */
+    TRY(RM_SCRATCH(ctx, ordered_before, x->n_steps));
+    TRY(RM_SCRATCH(ctx, o->needs_begin, (size_t)x->n_steps + 1));
+    TRY(RM_SCRATCH(ctx, o->needs, (size_t)x->read_begin[x->n_steps] + x->n_steps));
+    for (uint32_t t = 0; t < x->n_steps; t++) {
+        ordered_before[t] = is_ordered(x, t) ? last : REMAT_NONE;
+        if (is_ordered(x, t)) last = t;
     }
-    return REMAT_NONE;
+    for (uint32_t root = 0; root < x->n_steps; root++) {
+        for (uint32_t i = o->members.begin[root]; i < o->members.begin[root + 1]; i++) {
+            const uint32_t t = o->members.items[i];
+            for (uint32_t k = x->read_begin[t]; k < x->read_begin[t + 1]; k++)
+                if (x->reads[k].maker != REMAT_NONE) o->needs[n++] = o->root[x->reads[k].maker];
+            if (ordered_before[t] != REMAT_NONE) o->needs[n++] = o->root[ordered_before[t]];
+        }
+        o->needs_begin[root + 1] = n;
+    }
+    return REMAT_OK;
 }
 
-static void emit_with_needs(orderer *o, uint32_t root)
+static uint32_t take_unseen(void *user, uint32_t root)
 {
-    uint32_t depth = 0;
+    orderer *o = user;
+    if (o->seen[root]) return REMAT_NONE;
     o->seen[root] = 1;
-    o->stack[depth++] = (frame){root, o->by_root->begin[root], 0};
-    while (depth) {
-        const uint32_t needed = next_needed(o, &o->stack[depth - 1]);
-        if (needed == REMAT_NONE) emit(o, o->stack[--depth].kernel);
-        else o->seen[needed] = 1, o->stack[depth++] = (frame){needed, o->by_root->begin[needed], 0};
+    return root;
+}
+
+static remat_status emit(void *user, uint32_t root)
+{
+    const orderer *o = user;
+    rm_kernels *out = o->out;
+    uint32_t at = out->begin[out->n];
+    out->fused[out->n] = o->fused[root];
+    for (uint32_t i = o->members.begin[root]; i < o->members.begin[root + 1]; i++) {
+        out->of[o->members.items[i]] = out->n;
+        out->steps[at++] = o->members.items[i];
     }
+    out->begin[++out->n] = at;
+    return REMAT_OK;
 }
 
 static remat_status new_kernels(remat_ctx *ctx, uint32_t n_steps, rm_kernels *out)
@@ -245,25 +237,23 @@ static remat_status new_kernels(remat_ctx *ctx, uint32_t n_steps, rm_kernels *ou
 static remat_status order_kernels(remat_ctx *ctx, merger *m, rm_kernels *out)
 {
     const rm_trace *x = m->x;
-    rm_kernels by_root;
-    orderer o = {.x = x, .by_root = &by_root, .out = out};
-    TRY(new_kernels(ctx, x->n_steps, &by_root));
+    orderer o = {.x = x, .out = out};
     TRY(new_kernels(ctx, x->n_steps, out));
+    TRY(RM_SCRATCH(ctx, o.root, x->n_steps));
+    TRY(RM_SCRATCH(ctx, o.fused, x->n_steps));
     TRY(RM_SCRATCH(ctx, o.seen, x->n_steps));
-    TRY(RM_SCRATCH(ctx, o.ordered_before, x->n_steps));
-    TRY(RM_SCRATCH(ctx, o.stack, (size_t)x->n_steps + 1));
-    uint32_t last = REMAT_NONE;
     for (uint32_t t = 0; t < x->n_steps; t++) {
-        const uint32_t root = by_root.of[t] = find(m, t);
-        by_root.fused[root] |= m->fuses[t];
-        o.ordered_before[t] = is_ordered(x, t) ? last : REMAT_NONE;
-        if (is_ordered(x, t)) last = t;
+        o.root[t] = find(m, t);
+        o.fused[o.root[t]] |= m->fuses[t];
     }
-    sort_members(x->n_steps, &by_root);
+    TRY(rm_csr_by_key(ctx, x->n_steps, x->n_steps, o.root, &o.members));
+    TRY(list_needs(ctx, &o));
+    o.demand = (rm_demand){
+        .in_begin = o.needs_begin, .in = o.needs, .ask = take_unseen, .run = emit, .user = &o};
+    TRY(rm_demand_begin(ctx, &o.demand, x->n_steps));
     for (uint32_t t = 0; t < x->n_steps; t++) {
-        const uint32_t root = by_root.of[t];
-        if (by_root.steps[by_root.begin[root + 1] - 1] == t && !o.seen[root])
-            emit_with_needs(&o, root);
+        const uint32_t root = o.root[t], last = o.members.items[o.members.begin[root + 1] - 1];
+        if (last == t && take_unseen(&o, root) != REMAT_NONE) TRY(rm_demand_run(&o.demand, root));
     }
     return REMAT_OK;
 }

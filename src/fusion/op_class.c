@@ -120,16 +120,6 @@ static const struct row {
 };
 /* clang-format on */
 
-const char *remat_class_name(remat_class op_class)
-{
-    static const char *const names[] = {[REMAT_CLASS_OTHER] = "other",
-                                        [REMAT_CLASS_COMPUTE] = "compute",
-                                        [REMAT_CLASS_FUSIBLE] = "fusible",
-                                        [REMAT_CLASS_VIEW] = "view",
-                                        [REMAT_CLASS_RANDOM] = "random"};
-    return (size_t)op_class < RM_LEN(names) ? names[op_class] : NULL;
-}
-
 /* "aten.add.Tensor": the length of "aten.add". */
 static size_t packet_length(const char *target)
 {

@@ -54,7 +54,7 @@ static remat_status count(remat_ctx *ctx, rm_trace *x)
             n_made += x->steps[t].kind == REMAT_FETCH;
         }
     }
-    if (n_reads >= REMAT_NONE || n_made >= REMAT_NONE - g->n_values)
+    if (n_reads >= REMAT_NONE - x->n_steps || n_made >= REMAT_NONE - g->n_values)
         return rm_fail(ctx, REMAT_E_USAGE, "a schedule with %zu reads is too long", n_reads);
     TRY(RM_SCRATCH(ctx, x->reads, n_reads));
     TRY(RM_SCRATCH(ctx, x->maker, n_made));
@@ -129,4 +129,11 @@ remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step 
             x.reads[i].instance = x.n_made + g->root[x.reads[i].value];
     *out = x;
     return REMAT_OK;
+}
+
+remat_status rm_trace_keep_all(remat_ctx *ctx, const remat_graph *g, rm_trace *out)
+{
+    remat_step *steps;
+    TRY(rm_steps_keep_all(ctx, g, &steps));
+    return rm_trace_of(ctx, g, steps, g->n_ops, out);
 }

@@ -29,6 +29,8 @@ typedef struct rm_trace { /* arrays live in scratch */
 /* The schedule must be valid, and `steps` outlive the trace. */
 remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                          size_t n_steps, rm_trace *out);
+remat_status rm_trace_keep_all(remat_ctx *ctx, const remat_graph *g,
+                               rm_trace *out); /* of every op once, in graph order */
 
 /* The op that brings the tangents: `remat.boundary`; without one, the first backward op that reads
  * what the last forward op made. Where there is none of these, *found is false and it is the first

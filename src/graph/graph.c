@@ -16,6 +16,24 @@ bool rm_is_view_op(const remat_graph *g, uint32_t op)
     return g->out_begin[op] < g->out_begin[op + 1];
 }
 
+const char *const rm_value_kinds[REMAT_CONST + 1] = {[REMAT_TEMPORARY] = "temporary",
+                                                     [REMAT_PARAM] = "param",
+                                                     [REMAT_BUFFER] = "buffer",
+                                                     [REMAT_INPUT] = "input",
+                                                     [REMAT_CONST] = "const"};
+const char *const rm_phases[REMAT_BACKWARD + 1] = {
+    [REMAT_PHASE_NONE] = "none", [REMAT_FORWARD] = "forward", [REMAT_BACKWARD] = "backward"};
+const char *const rm_classes[REMAT_CLASS_RANDOM + 1] = {[REMAT_CLASS_OTHER] = "other",
+                                                        [REMAT_CLASS_COMPUTE] = "compute",
+                                                        [REMAT_CLASS_FUSIBLE] = "fusible",
+                                                        [REMAT_CLASS_VIEW] = "view",
+                                                        [REMAT_CLASS_RANDOM] = "random"};
+
+const char *remat_class_name(remat_class op_class)
+{
+    return (size_t)op_class < RM_LEN(rm_classes) ? rm_classes[op_class] : NULL;
+}
+
 const char *remat_graph_name(const remat_graph *g) { return rm_text(g, g->name); }
 const char *remat_graph_digest(const remat_graph *g) { return g->digest; }
 const char *remat_graph_cost_model(const remat_graph *g) { return g->cost_model; }

@@ -66,6 +66,10 @@ static inline bool rm_owns_storage(const remat_graph *g, uint32_t value)
 bool rm_is_view_op(const remat_graph *g,
                    uint32_t op); /* it has outputs, and all of them are aliases */
 
+/* The names that files use, by enum value (graph.c). */
+extern const char *const rm_value_kinds[REMAT_CONST + 1],
+    *const rm_phases[REMAT_BACKWARD + 1], *const rm_classes[REMAT_CLASS_RANDOM + 1];
+
 /* ---- builder (builder.c): what the readers, the zoo, prepare and the public builder fill in ----
  */
 
@@ -111,8 +115,8 @@ remat_status rm_cost_unit(remat_ctx *ctx, const char *model,
 /* prepare.c: a copy with the flags applied, all but REMAT_FUSE, and costs by the model. */
 remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
                         const char *cost_model, remat_graph **out);
-/* Marks the ops that REMAT_DCE keeps, given the other flags; `live` is zeroed. */
-remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live);
+/* Says of each op whether REMAT_DCE keeps it, given the other flags. */
+void rm_mark_live_ops(const remat_graph *g, unsigned flags, uint8_t *live);
 
 typedef struct rm_need {
     int64_t bytes;

@@ -117,14 +117,21 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
 remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g, rm_liveness *out)
 {
     remat_step *steps;
-    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
+    TRY(rm_steps_keep_all(ctx, g, &steps));
     return rm_liveness_of(ctx, g, steps, g->n_ops, out);
 }
 
-remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step *steps,
-                               size_t n_steps)
+remat_status rm_steps_keep_all(remat_ctx *ctx, const remat_graph *g, remat_step **out)
 {
+    TRY(RM_SCRATCH(ctx, *out, g->n_ops));
+    for (uint32_t op = 0; op < g->n_ops; op++) (*out)[op] = (remat_step){REMAT_RUN, op};
+    return REMAT_OK;
+}
+
+remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                               size_t n_steps, remat_step **out)
+{
+    TRY(RM_SCRATCH(ctx, *out, n_steps));
     for (size_t t = 0; t < n_steps; t++) {
         const bool run = steps[t].kind == REMAT_RUN;
         const uint32_t index = steps[t].index, n = run ? g->n_original_ops : g->n_original_values;
@@ -132,7 +139,7 @@ remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step 
         if (now == REMAT_NONE)
             return rm_fail(ctx, REMAT_E_PLAN, "step %zu: there is no %s %" PRIu32, t,
                            run ? "op" : "value", index);
-        steps[t].index = now;
+        (*out)[t] = (remat_step){steps[t].kind, now};
     }
     return REMAT_OK;
 }

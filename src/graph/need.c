@@ -12,7 +12,7 @@
  * which weakens the bound but keeps it true. */
 #include "graph/graph.h"
 
-#include <string.h>
+#include "base/bits.h"
 
 #define MOST_WORK INT64_C(250000000) /* edges: about a quarter of a second */
 
@@ -35,7 +35,7 @@ static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *li
     uint64_t bits = 0;
     for (uint32_t k = begin; k < end; k++) {
         const uint8_t slot = b->slot[g->root[list[k]]];
-        if (slot) bits |= UINT64_C(1) << (slot - 1);
+        if (slot) rm_add_bit(&bits, slot - 1);
     }
     return bits;
 }
@@ -51,11 +51,10 @@ static void propagate(const remat_graph *g, batch *b, const uint32_t *last_reade
     }
     for (uint32_t op = b->from; op < b->to; op++) b->own[op] = b->below[op] = b->above[op] = 0;
     for (unsigned i = 0; i < b->n; i++)
-        if (g->producer[b->storage[i]] < b->to)
-            b->own[g->producer[b->storage[i]]] |= UINT64_C(1) << i;
+        if (g->producer[b->storage[i]] < b->to) rm_add_bit(&b->own[g->producer[b->storage[i]]], i);
     uint64_t kept_to_end = 0;
     for (unsigned i = 0; i < b->n; i++)
-        if (last_reader[b->storage[i]] > g->n_ops) kept_to_end |= UINT64_C(1) << i;
+        if (last_reader[b->storage[i]] > g->n_ops) rm_add_bit(&kept_to_end, i);
     if (b->to > g->n_ops) b->to = g->n_ops;
     for (uint32_t op = b->from; op < b->to; op++) {
         b->above[op] = kept_to_end;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csr.h"
 #include "graph/demand.h"
 
 /* ---- there ---- */
@@ -146,36 +147,11 @@ remat_status rm_normal_of(remat_ctx *ctx, const remat_graph *g, rm_normal *out)
 
 /* ---- what follows from the lists ---- */
 
-/* CSR of `n_items` (key, item) pairs, given as key lists by item. */
-typedef struct csr {
-    uint32_t *begin, *items;
-} csr;
-
-static remat_status invert(remat_ctx *ctx, uint32_t n_keys, uint32_t n_items, const uint32_t *begin,
-                           const uint32_t *keys, csr *out)
-{
-    TRY(RM_SCRATCH(ctx, out->begin, n_keys + 2));
-    TRY(RM_SCRATCH(ctx, out->items, begin[n_items]));
-    for (uint32_t k = 0; k < begin[n_items]; k++) out->begin[keys[k] + 2]++;
-    for (uint32_t i = 0; i < n_keys; i++) out->begin[i + 2] += out->begin[i + 1];
-    for (uint32_t item = 0; item < n_items; item++)
-        for (uint32_t k = begin[item]; k < begin[item + 1]; k++)
-            out->items[out->begin[keys[k] + 1]++] = item;
-    return REMAT_OK;
-}
-
 remat_status rm_normal_index(remat_ctx *ctx, rm_normal *nm)
 {
-    csr readers, tokens;
-    uint32_t *begin, *bases, n = 0;
-    TRY(invert(ctx, nm->n_stores, nm->n_ops, nm->in_begin, nm->in, &readers));
-    TRY(RM_SCRATCH(ctx, begin, nm->n_stores + 1));
-    TRY(RM_SCRATCH(ctx, bases, nm->n_stores));
-    for (uint32_t s = 0; s < nm->n_stores; s++) {
-        if (nm->base[s] != REMAT_NONE) bases[n++] = nm->base[s];
-        begin[s + 1] = n;
-    }
-    TRY(invert(ctx, nm->n_stores, nm->n_stores, begin, bases, &tokens));
+    rm_csr readers, tokens;
+    TRY(rm_csr_invert(ctx, nm->n_stores, nm->n_ops, nm->in_begin, nm->in, NULL, &readers));
+    TRY(rm_csr_by_key(ctx, nm->n_stores, nm->n_stores, nm->base, &tokens));
     TRY(RM_SCRATCH(ctx, nm->producer, nm->n_stores));
     for (uint32_t op = 0; op < nm->n_ops; op++)
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)

@@ -1,17 +1,41 @@
 /* plan.c: making, reading and freeing a plan. */
 #include "graph/plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STRINGS(s)                                                                                 \
     {&(s).strategy,  &(s).graph,       &(s).digest,      &(s).cost_model,                          \
      &(s).cost_unit, &(s).bound_scope, &(s).bound_method}
 
+/* Ops, or stages going forward, that run more than once. Sorted, because the indices of a file may
+ * be any. */
+static remat_status count_repeats(remat_ctx *ctx, const remat_step *steps, size_t n, uint32_t *out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    uint32_t *ran;
+    size_t n_ran = 0;
+    *out = 0;
+    TRY(RM_SCRATCH(ctx, ran, n));
+    for (size_t i = 0; i < n; i++) {
+        const remat_step_kind kind = steps[i].kind;
+        if (kind == REMAT_RUN || (kind >= REMAT_F_ALL && kind < REMAT_B))
+            ran[n_ran++] = steps[i].index;
+    }
+    qsort(ran, n_ran, sizeof *ran, rm_by_index);
+    for (size_t i = 1; i < n_ran; i++)
+        *out += ran[i] == ran[i - 1] && (i == 1 || ran[i] != ran[i - 2]);
+    rm_scratch_release(ctx, mark);
+    return REMAT_OK;
+}
+
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps,
                          size_t n_steps, const rm_certificate *certificate, remat_plan **out)
 {
     const rm_certificate none = {.scale = 0}, *from = certificate ? certificate : &none;
     remat_summary copied = *summary;
+    copied.steps = (uint32_t)n_steps;
+    TRY(count_repeats(ctx, steps, n_steps, &copied.recomputed_ops));
     const char **strings[] = STRINGS(copied);
     size_t bytes = 0;
     for (size_t i = 0; i < RM_LEN(strings); i++) bytes += strlen(*strings[i]) + 1;

@@ -18,7 +18,8 @@ struct remat_plan {
     rm_certificate certificate; /* of the bound; scale 0: none */
 };
 
-/* Copies `summary`, with its strings, `steps` and `certificate`, which may be NULL: none. */
+/* Copies `summary`, with its strings, `steps` and `certificate`, which may be NULL: none. What
+ * follows from the steps alone, their number and how many run more than once, it finds itself. */
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps,
                          size_t n_steps, const rm_certificate *certificate, remat_plan **out);
 

@@ -15,38 +15,17 @@
 
 /* ---- dead code ---- */
 
-typedef struct op_stack {
-    uint32_t *ops;
-    uint32_t n;
-} op_stack;
-
-static void visit(uint32_t op, uint8_t *live, op_stack *stack)
+/* From last to first, so that all readers of a value are known before its op. */
+void rm_mark_live_ops(const remat_graph *g, unsigned flags, uint8_t *live)
 {
-    if (live[op]) return;
-    live[op] = 1;
-    stack->ops[stack->n++] = op;
-}
-
-remat_status rm_mark_live_ops(remat_ctx *ctx, const remat_graph *g, unsigned flags, uint8_t *live)
-{
-    if (g->n_outputs == 0) {
-        memset(live, 1, g->n_ops);
-        return REMAT_OK;
-    }
-    op_stack stack = {0};
-    TRY(RM_SCRATCH(ctx, stack.ops, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++)
-        if (flags & REMAT_REPLAY_RANDOM ? g->says_pinned[op] : g->pinned[op])
-            visit(op, live, &stack);
+        live[op] =
+            g->n_outputs == 0 || (flags & REMAT_REPLAY_RANDOM ? g->says_pinned[op] : g->pinned[op]);
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (g->producer[g->outputs[i]] != REMAT_NONE)
-            visit(g->producer[g->outputs[i]], live, &stack);
-    while (stack.n) {
-        const uint32_t op = stack.ops[--stack.n];
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-            if (g->producer[g->in[k]] != REMAT_NONE) visit(g->producer[g->in[k]], live, &stack);
-    }
-    return REMAT_OK;
+        if (g->producer[g->outputs[i]] != REMAT_NONE) live[g->producer[g->outputs[i]]] = 1;
+    for (uint32_t op = g->n_ops; op-- > 0;)
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1] && live[op]; k++)
+            if (g->producer[g->in[k]] != REMAT_NONE) live[g->producer[g->in[k]]] = 1;
 }
 
 /* ---- identities ---- */
@@ -130,7 +109,7 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     TRY(RM_SCRATCH(ctx, c->keep, g->n_ops));
     TRY(RM_SCRATCH(ctx, c->now, g->n_values));
     for (uint32_t v = 0; v < g->n_values; v++) c->instead[v] = v;
-    if (c->flags & REMAT_DCE) TRY(rm_mark_live_ops(ctx, g, c->flags, c->keep));
+    if (c->flags & REMAT_DCE) rm_mark_live_ops(g, c->flags, c->keep);
     else memset(c->keep, 1, g->n_ops);
     if (c->flags & REMAT_FOLD_IDENTITY)
         for (uint32_t op = 0; op < g->n_ops; op++)

@@ -38,10 +38,12 @@ remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g,
 remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes,
                               int64_t *out); /* of one offload or fetch */
 
-/* Changes steps between the original's indices and the graph's own, in place; to_graph fails on ops
- * that prepare dropped. */
-remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, remat_step *steps,
-                               size_t n_steps);
+/* Every op once, in graph order: in scratch, n_ops of them. */
+remat_status rm_steps_keep_all(remat_ctx *ctx, const remat_graph *g, remat_step **out);
+/* From the original's indices to the graph's own, in scratch; fails on ops that prepare dropped. */
+remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                               size_t n_steps, remat_step **out);
+/* From the graph's own indices to the original's, in place. */
 void rm_steps_to_original(const remat_graph *g, remat_step *steps, size_t n_steps);
 
 #endif

@@ -1,11 +1,5 @@
-/* codec.c: the writer behind codec.h. Invariant: buffer[0 .. n) has not reached the sink yet. */
+/* codec.c: gzip as a sink in front of the caller's, and its memory from the caller's heap. */
 #include "import/codec.h"
-
-#include "import/json.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 /* ---- zlib's memory: each block remembers its size in front, because zlib does not pass it back
  * ---- */
@@ -31,96 +25,49 @@ void rm_zlib_free(void *opaque, void *p)
     rm_release(opaque, head, head->size);
 }
 
-/* ---- bytes ---- */
+/* ---- a file ---- */
 
-static void send(rm_out *out, const void *bytes, size_t n)
-{
-    if (out->status == REMAT_OK && n && out->sink(out->user, bytes, n) != 0)
-        out->status = rm_fail(out->ctx, REMAT_E_IO, "writing failed");
-}
-
-static void deflate_all(rm_out *out, int flush)
+/* Compresses and passes on; 0: all went well. */
+static int deflate_bytes(rm_file_out *file, const void *bytes, size_t n, int flush)
 {
     unsigned char chunk[8192];
-    out->z.next_in = (unsigned char *)out->buffer;
-    out->z.avail_in = (uInt)out->n;
+    file->z.next_in = (unsigned char *)(uintptr_t)bytes; /* zlib does not write to it */
+    file->z.avail_in = (uInt)n;
     do {
-        out->z.next_out = chunk;
-        out->z.avail_out = sizeof chunk;
-        deflate(&out->z, flush);
-        send(out, chunk, sizeof chunk - out->z.avail_out);
-    } while (out->z.avail_out == 0 && out->status == REMAT_OK);
+        file->z.next_out = chunk;
+        file->z.avail_out = sizeof chunk;
+        deflate(&file->z, flush);
+        const size_t made = sizeof chunk - file->z.avail_out;
+        if (made && file->sink(file->user, chunk, made) != 0) return -1;
+    } while (file->z.avail_out == 0);
+    return 0;
 }
 
-static void flush(rm_out *out)
+static int deflating_sink(void *user, const void *bytes, size_t n)
 {
-    if (out->gzip) deflate_all(out, Z_NO_FLUSH);
-    else send(out, out->buffer, out->n);
-    out->n = 0;
+    return deflate_bytes(user, bytes, n, Z_NO_FLUSH);
 }
 
-static void put(rm_out *out, const char *bytes, size_t n)
+void rm_file_out_begin(rm_file_out *file, remat_ctx *ctx, bool gzip, remat_sink *sink, void *user)
 {
-    while (n && out->status == REMAT_OK) {
-        const size_t room = sizeof out->buffer - out->n, take = n < room ? n : room;
-        memcpy(out->buffer + out->n, bytes, take);
-        out->n += take, bytes += take, n -= take;
-        if (out->n == sizeof out->buffer) flush(out);
-    }
-}
-
-void rm_out_begin(rm_out *out, remat_ctx *ctx, bool gzip, remat_sink *sink, void *user)
-{
-    out->ctx = ctx;
-    out->sink = sink;
-    out->user = user;
-    out->status = REMAT_OK;
-    out->gzip = gzip;
-    out->n = 0;
-    out->z = (z_stream){.zalloc = rm_zlib_alloc, .zfree = rm_zlib_free, .opaque = &ctx->heap};
-    if (gzip && deflateInit2(&out->z, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 9,
+    file->sink = sink;
+    file->user = user;
+    file->gzip = gzip;
+    rm_out_begin(&file->out, ctx, gzip ? deflating_sink : sink, gzip ? file : user);
+    file->z = (z_stream){.zalloc = rm_zlib_alloc, .zfree = rm_zlib_free, .opaque = &ctx->heap};
+    if (gzip && deflateInit2(&file->z, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 9,
                              Z_DEFAULT_STRATEGY) != Z_OK) {
-        out->gzip = false;
-        out->status = rm_no_memory(ctx);
+        file->gzip = false;
+        file->out.status = rm_no_memory(ctx);
     }
 }
 
-remat_status rm_out_end(rm_out *out)
+remat_status rm_file_out_end(rm_file_out *file)
 {
-    if (out->gzip) {
-        if (out->status == REMAT_OK) deflate_all(out, Z_FINISH);
-        deflateEnd(&out->z);
-    } else if (out->status == REMAT_OK) {
-        flush(out);
-    }
-    return out->status;
-}
-
-void rm_out_text(rm_out *out, const char *text) { put(out, text, strlen(text)); }
-
-void rm_out_format(rm_out *out, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    put(out, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
-}
-
-/* ---- strings ---- */
-
-void rm_out_string(rm_out *out, const char *text)
-{
-    const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
-    put(out, "\"", 1);
-    while (p < end) {
-        const size_t n = rm_utf8_length(p, end);
-        if (n == 0) rm_out_text(out, "\\ufffd");
-        else if (*p == '"' || *p == '\\') rm_out_format(out, "\\%c", *p);
-        else if (*p < 0x20) rm_out_format(out, "\\u%04x", *p);
-        else put(out, (const char *)p, n);
-        p += n ? n : 1;
-    }
-    put(out, "\"", 1);
+    remat_status status = rm_out_end(&file->out);
+    if (!file->gzip) return status;
+    if (status == REMAT_OK && deflate_bytes(file, NULL, 0, Z_FINISH) != 0)
+        status = rm_out_failed(file->out.ctx);
+    deflateEnd(&file->z);
+    return status;
 }

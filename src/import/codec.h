@@ -1,32 +1,21 @@
-/* codec.h: bytes out: a buffered JSON writer in front of the caller's sink, with gzip in between by
- * request.
- *
- * Failures stick: calls after one do nothing, and rm_out_end returns it. */
+/* codec.h: gzip between the library and the bytes of a file. */
 #ifndef RM_CODEC_H
 #define RM_CODEC_H
 
 #include <zlib.h>
 
-#include "base/base.h"
+#include "base/out.h"
 
-typedef struct rm_out {
-    remat_ctx *ctx;
-    remat_sink *sink;
-    void *user;
-    remat_status status;
+typedef struct rm_file_out { /* write to `out` */
+    rm_out out;
     bool gzip;
     z_stream z;
-    size_t n;
-    char buffer[8192];
-} rm_out;
+    remat_sink *sink; /* of the compressed bytes */
+    void *user;
+} rm_file_out;
 
-void rm_out_begin(rm_out *out, remat_ctx *ctx, bool gzip, remat_sink *sink, void *user);
-void rm_out_text(rm_out *out, const char *text);
-void rm_out_format(rm_out *out, const char *format, ...)
-    RM_PRINTF(2, 3); /* at most 500 bytes a call */
-void rm_out_string(rm_out *out,
-                   const char *text); /* a JSON string, quotes included; bad UTF-8 is replaced */
-remat_status rm_out_end(rm_out *out);
+void rm_file_out_begin(rm_file_out *file, remat_ctx *ctx, bool gzip, remat_sink *sink, void *user);
+remat_status rm_file_out_end(rm_file_out *file);
 
 /* zlib's allocator on the heap hook; `opaque` is a remat_alloc. */
 void *rm_zlib_alloc(void *opaque, unsigned n, unsigned size);

@@ -6,70 +6,44 @@
  * orders. O((nodes + edges) log nodes). */
 #include "import/input.h"
 
-#include <string.h>
+#include "base/csr.h"
+#include "base/heap.h"
 
-typedef struct ready_heap {
-    uint32_t *items;
-    size_t n;
-} ready_heap;
-
-static void heap_push(ready_heap *h, uint32_t x)
+static bool goes_before(const void *unused, uint32_t a, uint32_t b)
 {
-    size_t i = h->n++;
-    for (; i > 0 && h->items[(i - 1) / 2] > x; i = (i - 1) / 2) h->items[i] = h->items[(i - 1) / 2];
-    h->items[i] = x;
+    (void)unused;
+    return a < b;
 }
+RM_HEAP(ready, uint32_t, const void *, goes_before)
 
-static uint32_t heap_pop(ready_heap *h)
+/* By node: its edges, in their order. */
+static remat_status group_edges(remat_ctx *ctx, const rm_dag *dag, bool by_source, rm_csr *out)
 {
-    const uint32_t top = h->items[0], x = h->items[--h->n];
-    size_t i = 0;
-    for (size_t child; (child = 2 * i + 1) < h->n; i = child) {
-        if (child + 1 < h->n && h->items[child + 1] < h->items[child]) child++;
-        if (h->items[child] >= x) break;
-        h->items[i] = h->items[child];
-    }
-    h->items[i] = x;
-    return top;
-}
-
-typedef struct adjacency {
-    size_t *begin;
-    uint32_t *list;
-} adjacency; /* CSR, neighbours in edge order */
-
-static remat_status group_edges(remat_ctx *ctx, const rm_dag *dag, bool by_source, adjacency *a)
-{
-    TRY(RM_SCRATCH(ctx, a->begin, dag->n_nodes + 2));
-    TRY(RM_SCRATCH(ctx, a->list, dag->n_edges));
-    size_t *next = a->begin + 1;
+    uint32_t *node; /* by edge */
+    TRY(RM_SCRATCH(ctx, node, dag->n_edges));
     for (size_t e = 0; e < dag->n_edges; e++)
-        next[(by_source ? dag->edges[e].from : dag->edges[e].to) + 1]++;
-    for (size_t i = 1; i <= dag->n_nodes; i++) next[i] += next[i - 1];
-    for (size_t e = 0; e < dag->n_edges; e++) {
-        const rm_dag_edge edge = dag->edges[e];
-        a->list[next[by_source ? edge.from : edge.to]++] = by_source ? edge.to : edge.from;
-    }
-    return REMAT_OK;
+        node[e] = by_source ? dag->edges[e].from : dag->edges[e].to;
+    return rm_csr_by_key(ctx, (uint32_t)dag->n_nodes, (uint32_t)dag->n_edges, node, out);
 }
 
 static remat_status sort(remat_ctx *ctx, const rm_dag *dag, uint32_t *order)
 {
-    adjacency after;
-    uint32_t *waiting;
-    ready_heap ready = {0};
+    rm_csr after;
+    uint32_t *waiting, *ready, n_ready = 0;
     TRY(group_edges(ctx, dag, true, &after));
     TRY(RM_SCRATCH(ctx, waiting, dag->n_nodes));
-    TRY(RM_SCRATCH(ctx, ready.items, dag->n_nodes));
+    TRY(RM_SCRATCH(ctx, ready, dag->n_nodes));
     for (size_t e = 0; e < dag->n_edges; e++) waiting[dag->edges[e].to]++;
     for (uint32_t i = 0; i < dag->n_nodes; i++)
-        if (waiting[i] == 0) heap_push(&ready, i);
+        if (waiting[i] == 0) ready_push(NULL, ready, n_ready++, i);
     size_t n = 0;
-    while (ready.n) {
-        const uint32_t i = heap_pop(&ready);
+    while (n_ready) {
+        const uint32_t i = ready_pop(NULL, ready, n_ready--);
         order[n++] = i;
-        for (size_t k = after.begin[i]; k < after.begin[i + 1]; k++)
-            if (--waiting[after.list[k]] == 0) heap_push(&ready, after.list[k]);
+        for (uint32_t k = after.begin[i]; k < after.begin[i + 1]; k++) {
+            const uint32_t to = dag->edges[after.items[k]].to;
+            if (--waiting[to] == 0) ready_push(NULL, ready, n_ready++, to);
+        }
     }
     for (uint32_t i = 0; i < dag->n_nodes && n < dag->n_nodes; i++)
         if (waiting[i])
@@ -89,6 +63,8 @@ static const rm_dag_edge *first_backward_edge(const rm_dag *dag, const uint32_t 
 remat_status rm_dag_build(remat_ctx *ctx, const rm_dag *dag, remat_builder *b)
 {
     uint32_t *order, *position;
+    if (dag->n_edges > REMAT_NONE - 2)
+        return rm_fail(ctx, REMAT_E_INPUT, "more than 4294967293 edges");
     TRY(RM_SCRATCH(ctx, order, dag->n_nodes));
     TRY(RM_SCRATCH(ctx, position, dag->n_nodes));
     for (uint32_t i = 0; i < dag->n_nodes; i++) order[i] = dag->order ? dag->order[i] : i;
@@ -101,16 +77,16 @@ remat_status rm_dag_build(remat_ctx *ctx, const rm_dag *dag, remat_builder *b)
     if (wrong) TRY(sort(ctx, dag, order));
     for (uint32_t i = 0; i < dag->n_nodes; i++) position[order[i]] = i;
 
-    adjacency before;
+    rm_csr before;
     TRY(group_edges(ctx, dag, false, &before));
     for (uint32_t i = 0; i < dag->n_nodes; i++)
         remat_builder_value(b, dag->nodes[order[i]].name, dag->nodes[order[i]].size);
     for (uint32_t i = 0; i < dag->n_nodes; i++) {
         const rm_dag_node *node = &dag->nodes[order[i]];
-        const size_t begin = before.begin[order[i]], end = before.begin[order[i] + 1];
-        for (size_t k = begin; k < end; k++) before.list[k] = position[before.list[k]];
-        const uint32_t op =
-            remat_builder_op(b, node->name, before.list + begin, (uint32_t)(end - begin), &i, 1);
+        uint32_t *in = before.items + before.begin[order[i]],
+                 n_in = before.begin[order[i] + 1] - before.begin[order[i]];
+        for (uint32_t k = 0; k < n_in; k++) in[k] = position[dag->edges[in[k]].from];
+        const uint32_t op = remat_builder_op(b, node->name, in, n_in, &i, 1);
         remat_builder_op_set(b, op, REMAT_OP_COST, node->cost);
         remat_builder_op_set(b, op, REMAT_OP_PHASE, node->phase);
     }

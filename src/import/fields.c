@@ -6,19 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const rm_value_kinds[] = {[REMAT_TEMPORARY] = "temporary",
-                                      [REMAT_PARAM] = "param",
-                                      [REMAT_BUFFER] = "buffer",
-                                      [REMAT_INPUT] = "input",
-                                      [REMAT_CONST] = "const"};
-const char *const rm_phases[] = {
-    [REMAT_PHASE_NONE] = "none", [REMAT_FORWARD] = "forward", [REMAT_BACKWARD] = "backward"};
-const char *const rm_classes[] = {[REMAT_CLASS_OTHER] = "other",
-                                  [REMAT_CLASS_COMPUTE] = "compute",
-                                  [REMAT_CLASS_FUSIBLE] = "fusible",
-                                  [REMAT_CLASS_VIEW] = "view",
-                                  [REMAT_CLASS_RANDOM] = "random"};
-
 remat_status rm_bad(remat_ctx *ctx, rm_place place, const char *format, ...)
 {
     char where[120] = "", reason[240];

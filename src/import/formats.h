@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "import/codec.h"
+#include "base/out.h"
 #include "import/input.h"
 
 extern const char *const rm_chain_operations[]; /* names of REMAT_F_ALL .. REMAT_B */

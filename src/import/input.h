@@ -60,9 +60,6 @@ remat_status rm_check_version(remat_ctx *ctx, const rm_json *object);
 remat_status rm_get_extra(remat_ctx *ctx, const rm_json *object, const char *const *known,
                           const char **out);
 
-extern const char *const rm_value_kinds[], *const rm_phases[],
-                                               *const rm_classes[]; /* by enum value */
-
 /* ---- readers: one file each ---- */
 remat_status rm_read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch_size,
                            remat_builder *b); /* batch_size 0: as in the file */

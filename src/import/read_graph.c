@@ -10,10 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT_VALUE_KINDS 5
-#define COUNT_PHASES 3
-#define COUNT_CLASSES 5
-
 typedef struct batch {
     int64_t wanted, more; /* the batch size asked for, 0: as in the file; how much more than the
                              file's that is */
@@ -81,7 +77,7 @@ static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t ind
     TRY((place.key = "alias", rm_get_int(ctx, object, place, 0, &alias)));
     if (alias >= (int64_t)index) return rm_bad(ctx, place, "must name an earlier value");
     TRY((place.key = "kind",
-         rm_get_choice(ctx, object, place, rm_value_kinds, COUNT_VALUE_KINDS, &kind)));
+         rm_get_choice(ctx, object, place, rm_value_kinds, RM_LEN(rm_value_kinds), &kind)));
     TRY((place.key = "dtype", rm_get_string(ctx, object, place, &dtype)));
     TRY(read_shape(ctx, object, place, &dims, &rank));
     TRY(rm_get_extra(ctx, object, known, &extra));
@@ -118,9 +114,10 @@ static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index,
     TRY(scale(ctx, object, place, "cost_per_batch", NULL, scaled, &cost));
     TRY(scale(ctx, object, place, "flops_per_batch", NULL, scaled, &flops));
     TRY(scale(ctx, object, place, "workspace_per_batch", NULL, scaled, &workspace));
-    TRY((place.key = "phase", rm_get_choice(ctx, object, place, rm_phases, COUNT_PHASES, &phase)));
+    TRY((place.key = "phase",
+         rm_get_choice(ctx, object, place, rm_phases, RM_LEN(rm_phases), &phase)));
     TRY((place.key = "class",
-         rm_get_choice(ctx, object, place, rm_classes, COUNT_CLASSES, &op_class)));
+         rm_get_choice(ctx, object, place, rm_classes, RM_LEN(rm_classes), &op_class)));
     TRY((place.key = "pinned", rm_get_bool(ctx, object, place, &pinned)));
     TRY((place.key = "replay", rm_get_bool(ctx, object, place, &replay)));
     TRY((place.key = "kernel", rm_get_int(ctx, object, place, 0, &kernel)));

@@ -168,25 +168,6 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
     return read_certificate(ctx, bound, &head->certificate);
 }
 
-/* Ops, or stages going forward, that run more than once. */
-static remat_status count_repeats(remat_ctx *ctx, const remat_step *steps, size_t n, uint32_t *out)
-{
-    uint32_t most = 0;
-    for (size_t i = 0; i < n; i++)
-        if (steps[i].index > most) most = steps[i].index;
-    *out = 0;
-    if (most > 1000000 && most > 4 * n)
-        return REMAT_OK; /* indices that no graph of ours has: the verifier will say so */
-    uint8_t *runs;
-    TRY(RM_SCRATCH(ctx, runs, (size_t)most + 1));
-    for (size_t i = 0; i < n; i++) {
-        const bool counts =
-            steps[i].kind == REMAT_RUN || (steps[i].kind >= REMAT_F_ALL && steps[i].kind < REMAT_B);
-        if (counts && runs[steps[i].index] < 2 && ++runs[steps[i].index] == 2) ++*out;
-    }
-    return REMAT_OK;
-}
-
 remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan **out)
 {
     const rm_json *root = input->json, *schedule;
@@ -228,10 +209,8 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
         TRY((s.kind == REMAT_KIND_CHAIN ? read_chain_step : read_graph_step)(
             ctx, &schedule->items[i], place, &steps[i]));
     }
-    s.steps = (uint32_t)n;
     s.ops = head.graph_ops; /* REMAT_NONE where the file does not say */
     if (!head.says_within) s.within_budget = s.budget_bytes < 0 || s.peak_bytes <= s.budget_bytes;
-    TRY(count_repeats(ctx, steps, n, &s.recomputed_ops));
     remat_plan *plan = NULL;
     TRY(rm_plan_new(ctx, &s, steps, n, &head.certificate, &plan));
     plan->graph_ops = head.graph_ops;

@@ -5,11 +5,10 @@
  * Each storage instance is a register. A step allocates what it makes, computes, and deallocates
  * every register whose last step it was. Registers that outlive the last step are the graph's
  * outputs and are never deallocated. Operands say which register each value that a step reads or
- * makes lies in at that moment: a view has its base's. Linear; deaths are bucketed by step with a
- * counting sort. */
-#include "graph/schedule.h"
-
+ * makes lies in at that moment: a view has its base's. Linear. */
 #include "lower/lower.h"
+
+#include "base/csr.h"
 
 struct remat_program { /* one block */
     remat_alloc heap;
@@ -56,18 +55,13 @@ const remat_operand *remat_program_outputs(const remat_program *program, uint32_
     return operands(program, 2 * program->n_steps, n);
 }
 
-/* by_death[begin[t] .. begin[t + 1]): the instances that die at step t, in order of birth. */
-static remat_status sort_by_death(remat_ctx *ctx, const rm_liveness *l, size_t n_steps,
-                                  size_t **begin, uint32_t **by_death)
+/* The instances by the step at which they die (n_steps: at none), in order of birth. */
+static remat_status sort_by_death(remat_ctx *ctx, const rm_liveness *l, size_t n_steps, rm_csr *out)
 {
-    TRY(RM_SCRATCH(ctx, *begin, n_steps + 3));
-    TRY(RM_SCRATCH(ctx, *by_death, l->n_instances));
-    size_t *next = *begin + 1;
-    for (size_t i = 0; i < l->n_instances; i++) next[l->instances[i].death + 1]++;
-    for (size_t t = 1; t <= n_steps + 1; t++) next[t] += next[t - 1];
-    for (size_t i = 0; i < l->n_instances; i++)
-        (*by_death)[next[l->instances[i].death]++] = (uint32_t)i;
-    return REMAT_OK;
+    uint32_t *death;
+    TRY(RM_SCRATCH(ctx, death, l->n_instances));
+    for (size_t i = 0; i < l->n_instances; i++) death[i] = l->instances[i].death;
+    return rm_csr_by_key(ctx, (uint32_t)n_steps + 1, (uint32_t)l->n_instances, death, out);
 }
 
 /* `own` and `steps` are the same schedule, in the graph's own and in the original's indices. */
@@ -77,8 +71,7 @@ typedef struct lowering {
     const remat_step *own, *steps;
     size_t n_steps;
     rm_liveness l;
-    size_t *dead_begin;
-    uint32_t *by_death;
+    rm_csr by_death;
     remat_program *program;
 } lowering;
 
@@ -99,8 +92,8 @@ static void write_statements(lowering *x)
         const int64_t workspace = x->own[t].kind == REMAT_RUN ? g->workspace[x->own[t].index] : 0;
         *s++ = (remat_statement){REMAT_COMPUTE, x->steps[t],       t, REMAT_NONE, REMAT_NONE,
                                  workspace,     memory + workspace};
-        for (size_t i = x->dead_begin[t]; i < x->dead_begin[t + 1]; i++) {
-            const uint32_t reg = x->by_death[i], root = l->instances[reg].root;
+        for (uint32_t i = x->by_death.begin[t]; i < x->by_death.begin[t + 1]; i++) {
+            const uint32_t reg = x->by_death.items[i], root = l->instances[reg].root;
             memory -= g->storage[root];
             *s++ = (remat_statement){REMAT_DEALLOCATE, x->steps[t], t, g->value_original[root], reg,
                                      g->storage[root], memory};
@@ -160,7 +153,7 @@ static remat_status write_operands(lowering *x)
 static remat_status lower(lowering *x, remat_program **out)
 {
     TRY(rm_liveness_of(x->ctx, x->g, x->own, x->n_steps, &x->l));
-    TRY(sort_by_death(x->ctx, &x->l, x->n_steps, &x->dead_begin, &x->by_death));
+    TRY(sort_by_death(x->ctx, &x->l, x->n_steps, &x->by_death));
     const size_t n_statements = x->l.n_instances * 2 + x->n_steps, n_begin = 2 * x->n_steps + 2;
     size_t statements_size, operands_size, size;
     if (rm_mul_overflows(n_statements, sizeof(remat_statement), &statements_size) ||
@@ -189,9 +182,7 @@ remat_status rm_lower(remat_ctx *ctx, const remat_graph *g, const remat_step *st
                       remat_program **out)
 {
     remat_step *own;
-    TRY(RM_SCRATCH(ctx, own, n_steps));
-    for (size_t t = 0; t < n_steps; t++) own[t] = steps[t];
-    TRY(rm_steps_to_graph(ctx, g, own, n_steps));
+    TRY(rm_steps_to_graph(ctx, g, steps, n_steps, &own));
     lowering x = {.ctx = ctx, .g = g, .own = own, .steps = steps, .n_steps = n_steps};
     return lower(&x, out);
 }

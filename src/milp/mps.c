@@ -6,11 +6,12 @@
  * form, CBC and GLPK. Cost: O(entries) to write; O(bytes + columns log columns) to read. */
 #include <inttypes.h>
 #include <locale.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csr.h"
+#include "base/out.h"
 #include "milp/model.h"
 
 /* ---- numbers with a point, whatever the locale of the program around us ---- */
@@ -35,37 +36,19 @@ static void end_numbers(const c_numbers *n)
 
 /* ---- write ---- */
 
-typedef struct writer {
-    remat_ctx *ctx;
+typedef struct outside { /* the caller's sink, which knows nothing of our locale */
     remat_sink *sink;
     void *user;
-    char buffer[4096];
-    size_t n;
-    c_numbers numbers;
-} writer;
+    const c_numbers *numbers;
+} outside;
 
-static remat_status flush(writer *w)
+static int sink_outside(void *user, const void *bytes, size_t n)
 {
-    const size_t n = w->n;
-    w->n = 0;
-    if (n == 0) return REMAT_OK;
-    const locale_t ours = uselocale(w->numbers.before); /* the sink is not ours */
-    const int answer = w->sink(w->user, w->buffer, n);
+    const outside *x = user;
+    const locale_t ours = uselocale(x->numbers->before);
+    const int answer = x->sink(x->user, bytes, n);
     uselocale(ours);
-    if (answer != 0) return rm_fail(w->ctx, REMAT_E_IO, "the program cannot be written");
-    return REMAT_OK;
-}
-
-static remat_status line(writer *w, const char *format, ...) RM_PRINTF(2, 3);
-static remat_status line(writer *w, const char *format, ...)
-{
-    va_list list;
-    if (sizeof w->buffer - w->n < 256) TRY(flush(w));
-    va_start(list, format);
-    w->n += (size_t)vsnprintf(w->buffer + w->n, sizeof w->buffer - w->n, format,
-                              list); /* no line is that long */
-    va_end(list);
-    return REMAT_OK;
+    return answer;
 }
 
 void rm_column_name_text(const rm_column_name *name, char text[RM_NAME_ROOM])
@@ -88,84 +71,84 @@ typedef struct entry {
 /* The transpose: entries by column. */
 static remat_status by_column(remat_ctx *ctx, const rm_model *m, uint32_t **begin, entry **entries)
 {
-    TRY(RM_SCRATCH(ctx, *begin, m->columns.n + 2));
-    TRY(RM_SCRATCH(ctx, *entries, m->terms.n));
-    for (size_t k = 0; k < m->n_done; k++) (*begin)[m->terms.items[k].column + 2]++;
-    for (size_t i = 0; i < m->columns.n; i++) (*begin)[i + 2] += (*begin)[i + 1];
+    const uint32_t n_columns = (uint32_t)m->columns.n;
+    const rm_term *terms = m->terms.items;
+    TRY(rm_csr_begin(ctx, n_columns, begin));
+    for (size_t k = 0; k < m->n_done; k++) rm_csr_count(*begin, terms[k].column);
+    TRY(RM_SCRATCH(ctx, *entries, rm_csr_sum(*begin, n_columns)));
     for (uint32_t r = 0; r < m->rows.n; r++)
         for (int32_t k = m->row_begin.items[r]; k < m->row_begin.items[r + 1]; k++)
-            (*entries)[(*begin)[m->terms.items[k].column + 1]++] =
-                (entry){r, m->terms.items[k].value};
+            (*entries)[rm_csr_place(*begin, terms[k].column)] = (entry){r, terms[k].value};
     return REMAT_OK;
 }
 
-static remat_status write_columns(writer *w, const rm_model *m)
+static remat_status write_columns(rm_out *out, const rm_model *m)
 {
     uint32_t *begin;
     entry *entries;
     bool inside = false; /* of a block of integers */
     int n_markers = 0;
-    TRY(by_column(w->ctx, m, &begin, &entries));
-    TRY(line(w, "COLUMNS\n"));
+    TRY(by_column(out->ctx, m, &begin, &entries));
+    rm_out_text(out, "COLUMNS\n");
     for (uint32_t i = 0; i < m->columns.n; i++) {
         const rm_column *c = &m->columns.items[i];
         char name[RM_NAME_ROOM];
         rm_column_name_text(&c->name, name);
         if (c->integer != inside) {
             inside = c->integer;
-            TRY(line(w, " M%d 'MARKER' '%s'\n", n_markers++, inside ? "INTORG" : "INTEND"));
+            rm_out_format(out, " M%d 'MARKER' '%s'\n", n_markers++, inside ? "INTORG" : "INTEND");
         }
         if (c->cost != 0 || begin[i] == begin[i + 1])
-            TRY(line(w, " %s cost %.17g\n", name, c->cost));
+            rm_out_format(out, " %s cost %.17g\n", name, c->cost);
         for (uint32_t k = begin[i]; k < begin[i + 1]; k++)
-            TRY(line(w, " %s c%" PRIu32 " %.17g\n", name, entries[k].row, entries[k].value));
+            rm_out_format(out, " %s c%" PRIu32 " %.17g\n", name, entries[k].row, entries[k].value);
     }
-    if (inside) TRY(line(w, " M%d 'MARKER' 'INTEND'\n", n_markers));
+    if (inside) rm_out_format(out, " M%d 'MARKER' 'INTEND'\n", n_markers);
     return REMAT_OK;
 }
 
-static remat_status write_limits(writer *w, const rm_model *m)
+static void write_limits(rm_out *out, const rm_model *m)
 {
-    TRY(line(w, "RHS\n"));
+    rm_out_text(out, "RHS\n");
     for (uint32_t r = 0; r < m->rows.n; r++) {
         const double limit =
             kind_of(&m->rows.items[r]) == 'G' ? m->rows.items[r].lower : m->rows.items[r].upper;
-        if (limit != 0) TRY(line(w, " rhs c%" PRIu32 " %.17g\n", r, limit));
+        if (limit != 0) rm_out_format(out, " rhs c%" PRIu32 " %.17g\n", r, limit);
     }
-    TRY(line(w, "RANGES\n"));
+    rm_out_text(out, "RANGES\n");
     for (uint32_t r = 0; r < m->rows.n; r++) {
         const rm_row *row = &m->rows.items[r];
         if (row->lower > -INFINITY && row->upper < INFINITY && row->lower != row->upper)
-            TRY(line(w, " range c%" PRIu32 " %.17g\n", r, row->upper - row->lower));
+            rm_out_format(out, " range c%" PRIu32 " %.17g\n", r, row->upper - row->lower);
     }
-    TRY(line(w, "BOUNDS\n"));
+    rm_out_text(out, "BOUNDS\n");
     for (uint32_t i = 0; i < m->columns.n; i++) {
         const rm_column *c = &m->columns.items[i];
         char name[RM_NAME_ROOM];
         rm_column_name_text(&c->name, name);
         if (c->lower == c->upper) {
-            TRY(line(w, " FX bound %s %.17g\n", name, c->lower));
+            rm_out_format(out, " FX bound %s %.17g\n", name, c->lower);
             continue;
         }
-        if (c->lower == -INFINITY) TRY(line(w, " MI bound %s\n", name));
-        else if (c->lower != 0) TRY(line(w, " LO bound %s %.17g\n", name, c->lower));
-        if (c->upper < INFINITY) TRY(line(w, " UP bound %s %.17g\n", name, c->upper));
+        if (c->lower == -INFINITY) rm_out_format(out, " MI bound %s\n", name);
+        else if (c->lower != 0) rm_out_format(out, " LO bound %s %.17g\n", name, c->lower);
+        if (c->upper < INFINITY) rm_out_format(out, " UP bound %s %.17g\n", name, c->upper);
     }
-    return line(w, "ENDATA\n");
+    rm_out_text(out, "ENDATA\n");
 }
 
-static remat_status write_mps(writer *w, const rm_model *m, const char *name)
+static remat_status write_mps(rm_out *out, const rm_model *m, const char *name)
 {
     char clean[64];
     snprintf(clean, sizeof clean, "%s", *name ? name : "program");
     for (char *c = clean; *c; c++)
         if (*c <= ' ' || *c > '~') *c = '_';
-    TRY(line(w, "NAME %s\nROWS\n N cost\n", clean));
+    rm_out_format(out, "NAME %s\nROWS\n N cost\n", clean);
     for (uint32_t r = 0; r < m->rows.n; r++)
-        TRY(line(w, " %c c%" PRIu32 "\n", kind_of(&m->rows.items[r]), r));
-    TRY(write_columns(w, m));
-    TRY(write_limits(w, m));
-    return flush(w);
+        rm_out_format(out, " %c c%" PRIu32 "\n", kind_of(&m->rows.items[r]), r);
+    TRY(write_columns(out, m));
+    write_limits(out, m);
+    return rm_out_end(out);
 }
 
 remat_status rm_model_write_mps(remat_ctx *ctx, const rm_model *m, const char *name,
@@ -173,13 +156,11 @@ remat_status rm_model_write_mps(remat_ctx *ctx, const rm_model *m, const char *n
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     c_numbers numbers = {0};
+    rm_out out;
+    outside x = {sink, user, &numbers};
     TRY(begin_numbers(ctx, &numbers));
-    writer *w = rm_scratch(ctx, 1, sizeof *w);
-    remat_status status = w ? REMAT_OK : REMAT_E_MEMORY;
-    if (w) {
-        w->ctx = ctx, w->sink = sink, w->user = user, w->numbers = numbers;
-        status = write_mps(w, m, name);
-    }
+    rm_out_begin(&out, ctx, sink_outside, &x);
+    const remat_status status = write_mps(&out, m, name);
     end_numbers(&numbers);
     rm_scratch_release(ctx, mark);
     return status;

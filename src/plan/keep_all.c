@@ -4,12 +4,13 @@
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
-    rm_schedule steps = {0};
-    remat_status status = REMAT_OK;
-    for (uint32_t op = 0; op < p->graph->n_ops && status == REMAT_OK; op++)
-        status = rm_schedule_run(p->ctx, &steps, op);
-    if (status == REMAT_OK) status = rm_offer(p, best, &steps);
-    RM_VEC_FREE(&p->ctx->heap, steps);
+    const uint32_t n = p->graph->n_ops;
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    remat_step *steps;
+    remat_status status = rm_steps_keep_all(p->ctx, p->graph, &steps);
+    if (status == REMAT_OK)
+        status = rm_offer(p, best, &(rm_schedule){.items = steps, .n = n, .room = n});
+    rm_scratch_release(p->ctx, mark);
     return status;
 }
 

@@ -6,6 +6,8 @@
  * bound itself is true is for verify_bound.c to say. O(1). */
 #include "verify/claims.h"
 
+#include "verify/verify.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +25,23 @@ remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summa
     s->peak_step = v->peak_step;
     s->offloaded_bytes = v->host_bytes;
     return REMAT_OK;
+}
+
+bool rm_plan_is_for(const remat_plan *plan, remat_kind kind, const char *digest, remat_verdict *out)
+{
+    const remat_summary *s = &plan->summary;
+    const char *wanted = kind == REMAT_KIND_CHAIN ? "chain" : "graph";
+    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
+                           .cost = REMAT_ABSENT,
+                           .peak_step = REMAT_NONE,
+                           .peak_op = REMAT_NONE,
+                           .first_bad_step = REMAT_NONE};
+    if (strcmp(s->digest, digest) != 0)
+        return rm_blame(out, REMAT_NONE,
+                        "the plan is for another %s: its digest is %.40s..., the %s's %.40s...",
+                        wanted, s->digest, wanted, digest);
+    return s->kind == kind || rm_blame(out, REMAT_NONE, "the plan is for a %s, not for a %s",
+                                       kind == REMAT_KIND_CHAIN ? "graph" : "chain", wanted);
 }
 
 void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is)

@@ -8,6 +8,10 @@
  * only the verifier knows. */
 remat_status rm_plan_confirm(remat_ctx *ctx, const remat_verdict *v, remat_summary *s);
 
+/* Is the plan of that kind, for the graph or chain with that digest? If not, *out is invalid and
+ * says so; if it is, *out knows nothing yet. */
+bool rm_plan_is_for(const remat_plan *plan, remat_kind kind, const char *digest,
+                    remat_verdict *out);
 /* Invalid after all: the plan carries a number that is not true. */
 void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is);
 /* What the numbers in a plan are held against, besides what the verifier found. */

@@ -11,6 +11,7 @@
  * and what the backward pass reads, the inputs of convolutions, batch norms and pooling. Times: 10
  * TFLOP/s, backward twice forward A stage without a name is called by its number. Ranges keep every
  * sum below 2^62. Cost: O(stages). */
+#include "base/random.h"
 #include "zoo/models.h"
 #include "zoo/zoo.h"
 
@@ -67,18 +68,18 @@ static remat_status partition(remat_ctx *ctx, const rm_zoo_args *args, uint32_t 
 static remat_status random_chain(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_stages,
                                  remat_stage *stages)
 {
-    uint64_t state = (uint64_t)args->seed;
+    rm_random r = {(uint64_t)args->seed};
     (void)ctx;
     *n_stages = (uint32_t)args->n;
     for (uint32_t l = 0; stages && l <= *n_stages + 1; l++) {
         remat_stage *s = &stages[l];
-        if (l <= *n_stages) s->a = s->delta = rm_zoo_draw(&state, 1, 1000);
+        if (l <= *n_stages) s->a = s->delta = rm_random_between(&r, 1, 1000);
         if (l == 0) continue;
-        s->abar = s->a + rm_zoo_draw(&state, 0, 2000);
-        s->tf = rm_zoo_draw(&state, 1, 100);
-        s->tb = rm_zoo_draw(&state, 1, 200);
-        s->of = rm_zoo_draw(&state, 0, 500);
-        s->ob = rm_zoo_draw(&state, 0, 500);
+        s->abar = s->a + rm_random_between(&r, 0, 2000);
+        s->tf = rm_random_between(&r, 1, 100);
+        s->tb = rm_random_between(&r, 1, 200);
+        s->of = rm_random_between(&r, 0, 500);
+        s->ob = rm_random_between(&r, 0, 500);
     }
     return REMAT_OK;
 }

@@ -44,10 +44,6 @@ remat_status rm_zoo_parse(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows,
                           const rm_zoo_row **row, rm_zoo_args *args);
 const remat_entry *rm_chain_entry_at(size_t index); /* chains.c */
 
-/* splitmix64 (Steele, Lea, Flood 2014), so a seed means the same everywhere; low <= answer <= high.
- * The remainder's bias is below 2^-32 for every range used here. */
-int64_t rm_zoo_draw(uint64_t *state, int64_t low, int64_t high);
-
 rm_model rm_densenet121, rm_mobilenet, rm_resnet18, rm_resnet50, rm_vgg16_classifier,
     rm_vgg19_classifier;                           /* convnets.c */
 rm_model rm_fcn8, rm_segnet, rm_unet, rm_vgg_unet; /* segmentation.c */

@@ -9,6 +9,7 @@
  * `skip` percent one op of any earlier layer too. Sizes are 80 to 6150 and costs 1 to 999, both
  * uniform, the ranges found in RL1. Forward only, without outputs: what nobody reads is not kept.
  * Cost: O(n) for chains, O(n * width) draws for random graphs, bounded by RM_MAX_ZOO_EDGES. */
+#include "base/random.h"
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -63,51 +64,43 @@ rm_tensor *rm_chain(rm_tape *tape, const rm_zoo_args *args)
     return NULL;
 }
 
-int64_t rm_zoo_draw(uint64_t *state, int64_t low, int64_t high)
+static bool is_lucky(rm_random *r, int64_t percent)
 {
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return low + (int64_t)((x ^ x >> 31) % (uint64_t)(high - low + 1));
-}
-
-static bool draw_percent(uint64_t *state, int64_t percent)
-{
-    return rm_zoo_draw(state, 1, 100) <= percent;
+    return rm_random_between(r, 1, 100) <= percent;
 }
 
 /* What op `i` reads, given that the layer before it is ops [before, layer): op i makes value i. */
-static uint32_t draw_inputs(uint64_t *state, const rm_zoo_args *args, int64_t before, int64_t layer,
+static uint32_t draw_inputs(rm_random *r, const rm_zoo_args *args, int64_t before, int64_t layer,
                             uint32_t *in)
 {
     uint32_t n_in = 0;
     for (int64_t j = before; j < layer; j++)
-        if (draw_percent(state, args->density)) in[n_in++] = (uint32_t)j;
-    if (n_in == 0 && layer > 0) in[n_in++] = (uint32_t)rm_zoo_draw(state, before, layer - 1);
-    if (before > 0 && draw_percent(state, args->skip))
-        in[n_in++] = (uint32_t)rm_zoo_draw(state, 0, before - 1);
+        if (is_lucky(r, args->density)) in[n_in++] = (uint32_t)j;
+    if (n_in == 0 && layer > 0) in[n_in++] = (uint32_t)rm_random_between(r, before, layer - 1);
+    if (before > 0 && is_lucky(r, args->skip))
+        in[n_in++] = (uint32_t)rm_random_between(r, 0, before - 1);
     return n_in;
 }
 
 rm_tensor *rm_random_layered(rm_tape *tape, const rm_zoo_args *args)
 {
     const int64_t widest = args->width + args->width * 3 / 4;
-    uint64_t state = (uint64_t)args->seed;
+    rm_random r = {(uint64_t)args->seed};
     uint32_t *in = NULL;
     if (args->n > RM_MAX_ZOO_EDGES / widest)
         rm_tape_fail(tape, "n times width is above %d", RM_MAX_ZOO_EDGES);
     else tape->status = RM_SCRATCH(tape->ctx, in, (size_t)widest + 1);
     for (int64_t before = 0, layer = 0, end; layer < args->n && tape->status == REMAT_OK;
          before = layer, layer = end) {
-        end = layer + rm_zoo_draw(&state, args->width - args->width * 3 / 4, widest);
+        end = layer + rm_random_between(&r, args->width - args->width * 3 / 4, widest);
         if (end > args->n) end = args->n;
         for (int64_t i = layer; i < end; i++) {
             const char *name = rm_tape_name(tape, "op_%" PRId64, i);
-            const uint32_t n_in = draw_inputs(&state, args, before, layer, in);
+            const uint32_t n_in = draw_inputs(&r, args, before, layer, in);
             const uint32_t out =
-                remat_builder_value(tape->builder, name, rm_zoo_draw(&state, 80, 6150));
+                remat_builder_value(tape->builder, name, rm_random_between(&r, 80, 6150));
             const uint32_t op = remat_builder_op(tape->builder, name, in, n_in, &out, 1);
-            remat_builder_op_set(tape->builder, op, REMAT_OP_COST, rm_zoo_draw(&state, 1, 999));
+            remat_builder_op_set(tape->builder, op, REMAT_OP_COST, rm_random_between(&r, 1, 999));
         }
     }
     return NULL;

@@ -10,7 +10,6 @@
 #include "zoo/zoo.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
 
 #define IMAGES(P, batch_size, resolution, lowest)                                                  \
@@ -81,40 +80,6 @@ static bool is_name(const char *name, const char *text, size_t length)
     return strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
-/* ---- the nearest name, for those who misspell one ---- */
-
-static unsigned distance(const char *name, const char *text, size_t length)
-{ /* Levenshtein's, one row at a time */
-    enum { LONGEST = 24 };
-    unsigned row[LONGEST + 1];
-    if (length > LONGEST) return UINT_MAX;
-    for (unsigned k = 0; k <= length; k++) row[k] = k;
-    for (; *name; name++) {
-        unsigned diagonal = row[0]++;
-        for (size_t k = 1; k <= length; k++) {
-            const unsigned replaced = diagonal + (text[k - 1] != *name), above = row[k];
-            diagonal = above;
-            row[k] = replaced < above + 1 ? replaced : above + 1;
-            if (row[k - 1] + 1 < row[k]) row[k] = row[k - 1] + 1;
-        }
-    }
-    return row[length];
-}
-
-static remat_status unknown(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows, const char *spec,
-                            size_t length)
-{
-    const rm_zoo_row *best = NULL;
-    unsigned least = length < 3 ? 2 : 3;
-    for (size_t i = 0; i < n_rows; i++) {
-        const bool begins = length > 1 && strncmp(rows[i].name, spec, length) == 0;
-        const unsigned d = begins ? 1 : distance(rows[i].name, spec, length);
-        if (d < least) least = d, best = &rows[i];
-    }
-    return best ? rm_fail(ctx, REMAT_E_USAGE, "no such model: did you mean '%s'?", best->name)
-                : rm_fail(ctx, REMAT_E_USAGE, "no such model; remat gen --list names them");
-}
-
 /* ---- parameters ---- */
 
 /* Decimal digits only, low to high. */
@@ -175,7 +140,7 @@ remat_status rm_zoo_parse(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows,
     *row = NULL;
     for (size_t i = 0; i < n_rows; i++)
         if (is_name(rows[i].name, spec, name_length)) *row = &rows[i];
-    if (!*row) return unknown(ctx, rows, n_rows, spec, name_length);
+    if (!*row) return rm_fail(ctx, REMAT_E_USAGE, "no such model; remat gen --list names them");
     for (const rm_zoo_param *p = (*row)->params; p->key; p++)
         parse_value(p->initial, strlen(p->initial), p, args);
     unsigned given = 0;

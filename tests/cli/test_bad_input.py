@@ -253,10 +253,17 @@ def test_usage(remat, small):
     remat.fails(USAGE, "soup", says=("soup",))
     remat.fails(USAGE, "plan", graph, "--seed", "x", says=("seed",))
     remat.fails(USAGE, "plan", graph, "--time", "-1", says=("time",))
-    remat.fails(USAGE, "info", "zoo:soup", says=("soup",))
+    remat.fails(USAGE, "info", "zoo:soup", says=("soup", "gen --list"))
     remat.fails(USAGE, "info", "zoo:mlp?layers=0", says=("layers",))
     remat.fails(USAGE, "info", "zoo:mlp?sugar=1", says=("sugar",))
     remat.fails(USAGE, "info", "zoo:mlp?layers=99999999999999999999", says=("layers",))
+
+
+@pytest.mark.parametrize("words, meant", [
+    (("inof", "zoo:mlp"), "info"), (("plan", "zoo:mlp", "--budgte", "50%"), "--budget"), (("plan", "zoo:mlp", "--strategy", "rotr"), "rotor"),
+    (("info", "zoo:resnt50"), "resnet50"), (("info", "zoo:gtp?layers=2"), "gpt"), (("gen", "dense"), "densenet121"), (("plan", "chain:ty"), "toy")])
+def test_misspelt(remat, words, meant):
+    remat.fails(USAGE, *words, says=(f"did you mean '{meant}'?",))
 
 
 def test_flags_belong_to_commands(remat, small):

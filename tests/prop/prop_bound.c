@@ -272,7 +272,7 @@ static bool one_graph(remat_ctx *ctx)
         const int64_t span = info.keep_all_peak_bytes - info.need_bytes;
         for (int i = 0; i < 3; i++) {
             b.budget = info.need_bytes +
-                       (span > 0 ? (int64_t)(random_next(&r) % (uint64_t)(span + 1)) : 0);
+                       (span > 0 ? (int64_t)(rm_random_next(&r) % (uint64_t)(span + 1)) : 0);
             compare(&b, &r);
         }
         RM_VEC_FREE(&ctx->heap, steps);

@@ -190,7 +190,7 @@ static void one_graph(remat_ctx *ctx, const rm_backend *backend)
     if (nm.n_ops > 0 && nm.n_ops <= 8 && nm.n_stores <= 10) {
         const int64_t span = info.keep_all_peak_bytes - info.need_bytes;
         const int64_t budget =
-            info.need_bytes + (span ? (int64_t)(random_next(&r) % (uint64_t)span) : 0);
+            info.need_bytes + (span ? (int64_t)(rm_random_next(&r) % (uint64_t)span) : 0);
         for (uint32_t op = 0; op < nm.n_ops; op++) order[op] = op;
         const int64_t in_turns = brute_least_cost_in_turns(&nm, 1, budget),
                       exact = brute_least_cost(&nm, order, budget, NULL);

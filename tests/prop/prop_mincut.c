@@ -9,7 +9,6 @@
 
 #include "check.h"
 #include "plan/cut/recompute_rules.h"
-#include "plan/cut/saved_cut.h"
 #include "random_graph.h"
 
 enum { MOST_STORAGES = 12, MOST = 256 };
@@ -342,12 +341,7 @@ static void judge(remat_ctx *ctx, naive *x)
     }
     rm_limits_begin(ctx, INT64_MAX);
     CHECK(rm_cut_space_new(ctx, x->g, &space) == REMAT_OK, "%s", remat_ctx_error(ctx));
-    const rm_cut_problem problem = {.inside = joint.inside,
-                                    .outside = joint.outside,
-                                    .n_inside = joint.n_inside,
-                                    .n_outside = joint.n_outside,
-                                    .banned = joint.ban,
-                                    .price = joint.price};
+    const rm_cut_problem problem = rm_cut_by_rules(&joint);
     CHECK(rm_saved_cut(&space, &problem, &saved) == REMAT_OK, "%s", remat_ctx_error(ctx));
     rm_limits_end(ctx);
     unsigned set = 0;

@@ -9,23 +9,9 @@
 #include "naive.h"
 #include "random_graph.h"
 #include "remat.h"
+#include "text.h"
 
 static int64_t plans, not_applying, not_fitting, recomputing;
-
-typedef struct text {
-    char *bytes;
-    size_t n;
-} text;
-
-static int into_text(void *user, const void *bytes, size_t n)
-{
-    text *t = user;
-    char *larger = realloc(t->bytes, t->n + n + 1);
-    if (!larger) abort();
-    memcpy(larger + t->n, bytes, n);
-    t->bytes = larger, t->n += n;
-    return 0;
-}
 
 static remat_input *parse(remat_ctx *ctx, text *t)
 {
@@ -104,16 +90,15 @@ static void check_plan(remat_ctx *ctx, const remat_graph *graph, const naive_gra
     const remat_summary *s = remat_plan_summary(plan);
     size_t n, m;
     const remat_step *steps = remat_plan_steps(plan, &n);
-    remat_step *own =
-        calloc(n ? n : 1, sizeof *own); /* in the prepared graph's own indices, for the reference */
-    if (!own) abort();
-    memcpy(own, steps, n * sizeof *own);
-    CHECK(rm_steps_to_graph(ctx, graph, own, n) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    remat_step *own; /* in the prepared graph's own indices, for the reference */
+    const rm_mark mark = rm_scratch_mark(ctx);
+    CHECK(rm_steps_to_graph(ctx, graph, steps, n, &own) == REMAT_OK, "%s", remat_ctx_error(ctx));
     naive_verdict v = naive_judge(ng, own, n, 0);
     CHECK(v.valid, "%s: invalid at step %u", strategy, v.first_bad_step);
     CHECK(v.peak_bytes == s->peak_bytes && v.peak_step == s->peak_step && v.cost == s->cost,
           "%s: peak %" PRId64 ", is %" PRId64, strategy, s->peak_bytes, v.peak_bytes);
     naive_release(&v);
+    rm_scratch_release(ctx, mark);
     CHECK(s->peak_bytes >= info->need_bytes, "%s: peak %" PRId64 " below the need %" PRId64,
           strategy, s->peak_bytes, info->need_bytes);
     CHECK(s->cost >= s->keep_all_cost && s->keep_all_cost == info->keep_all_cost &&
@@ -137,7 +122,7 @@ static void check_plan(remat_ctx *ctx, const remat_graph *graph, const naive_gra
     CHECK(n == m && (n == 0 || memcmp(steps, others, n * sizeof *steps) == 0), "%s: two plans",
           strategy);
     if (files) plan_through_a_file(ctx, graph, plan);
-    free(own), remat_plan_free(plan), remat_plan_free(again);
+    remat_plan_free(plan), remat_plan_free(again);
 }
 
 static void one_graph(remat_ctx *ctx, random_schedule *s)

@@ -3,10 +3,19 @@
 
 #include <stdlib.h>
 
+#include "base/heap.h"
+
 typedef struct entry {
     int64_t cost;
     uint32_t state;
 } entry;
+
+static bool is_cheaper(const void *unused, entry a, entry b)
+{
+    (void)unused;
+    return a.cost < b.cost;
+}
+RM_HEAP(heap, entry, const void *, is_cheaper)
 
 typedef struct search {
     const rm_normal *nm;
@@ -60,23 +69,7 @@ static void offer(search *s, uint32_t ran, uint32_t there, int64_t cost)
         s->heap = realloc(s->heap, s->room * sizeof *s->heap);
         if (!s->heap) abort();
     }
-    size_t at = s->n++;
-    for (; at && s->heap[(at - 1) / 2].cost > cost; at = (at - 1) / 2)
-        s->heap[at] = s->heap[(at - 1) / 2];
-    s->heap[at] = (entry){cost, state};
-}
-
-static entry take(search *s)
-{
-    const entry top = s->heap[0], last = s->heap[--s->n];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < s->n; at = child) {
-        if (child + 1 < s->n && s->heap[child + 1].cost < s->heap[child].cost) child++;
-        if (last.cost <= s->heap[child].cost) break;
-        s->heap[at] = s->heap[child];
-    }
-    if (s->n) s->heap[at] = last;
-    return top;
+    heap_push(NULL, s->heap, s->n++, (entry){cost, state});
 }
 
 static int64_t bytes_of(const rm_normal *nm, uint32_t stores)
@@ -177,7 +170,7 @@ static int64_t least_cost(search s)
     int64_t least = BRUTE_NOTHING;
     offer(&s, 0, 0, 0);
     while (s.n) {
-        const entry at = take(&s);
+        const entry at = heap_pop(NULL, s.heap, s.n--);
         if (at.cost > s.best[at.state]) continue;
         const uint32_t ran = at.state >> s.n_bits, there = at.state & ((1u << s.n_bits) - 1);
         if (ran == n_ran - 1 && !(s.outputs & ~there)) {

@@ -5,17 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t random_next(random_source *r) /* splitmix64 */
-{
-    uint64_t x = r->state += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 uint32_t random_below(random_source *r, uint32_t n)
 {
-    return n ? (uint32_t)(random_next(r) % n) : 0;
+    return n ? (uint32_t)(rm_random_next(r) % n) : 0;
 }
 bool random_chance(random_source *r, uint32_t percent) { return random_below(r, 100) < percent; }
 

@@ -3,13 +3,11 @@
 #ifndef RANDOM_GRAPH_H
 #define RANDOM_GRAPH_H
 
+#include "base/random.h"
 #include "remat.h"
 
-typedef struct random_source {
-    uint64_t state;
-} random_source;
+typedef rm_random random_source;
 
-uint64_t random_next(random_source *r);
 uint32_t random_below(random_source *r, uint32_t n); /* 0 .. n - 1; 0 for n = 0 */
 bool random_chance(random_source *r, uint32_t percent);
 

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t random_state;
-static int64_t below(int64_t n)
-{
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int64_t)((random_state >> 33) % (uint64_t)n);
-}
+#include "random_graph.h"
+
+static random_source source;
+
+static uint32_t below(uint32_t n) { return random_below(&source, n); }
 
 /* x_0 -> f_1 -> ... -> f_n -> loss, and back: b_i reads g_i and x_(i-1), as a convolution's does,
  * or x_i, as a relu's. (One that reads both belongs to stage i of a chain, where x_i is made again
@@ -79,8 +78,8 @@ static void linear_graphs(void **state)
     size_t recomputed = 0;
     for (uint32_t seed = 0; seed < 300; seed++) {
         remat_info info;
-        random_state = seed;
-        remat_graph *graph = linear(ctx, 3 + (uint32_t)below(40), seed % 5 == 0);
+        source.state = seed;
+        remat_graph *graph = linear(ctx, 3 + below(40), seed % 5 == 0);
         OK(ctx, remat_graph_info(ctx, graph, &info));
         const int64_t budgets[] = {REMAT_BUDGET_MIN, REMAT_BUDGET_NONE, info.need_bytes,
                                    (info.need_bytes + info.keep_all_peak_bytes) / 2,

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "random_graph.h"
+
 /* The cost of the plan, or -1 if nothing fits. */
 static int64_t cost_of(const remat_chain *chain, const char *strategy, int64_t budget,
                        int64_t slots)
@@ -301,19 +303,14 @@ static remat_chain *long_chain(uint32_t n)
     static remat_stage stages[402];
     assert_true(n <= 400);
     memset(stages, 0, sizeof stages);
-    uint64_t x = 1;
+    random_source r = {1};
     for (uint32_t l = 0; l <= n; l++) {
-        x = x * 6364136223846793005u + 1442695040888963407u;
-        const int64_t a = 1000 + (int64_t)(x >> 44);
-        stages[l] = (remat_stage){"",
-                                  a,
-                                  l ? a + (int64_t)(x >> 45 & 0xfffff) : 0,
-                                  a,
-                                  l ? 1 + (int64_t)(x >> 40 & 1023) : 0,
-                                  l ? 1 + (int64_t)(x >> 30 & 1023) : 0,
-                                  0,
-                                  0,
-                                  0};
+        const int64_t a = rm_random_between(&r, 1000, 1 << 20);
+        stages[l] = (remat_stage){.name = "", .a = a, .delta = a};
+        if (l == 0) continue;
+        stages[l].abar = a + rm_random_between(&r, 0, 1 << 19);
+        stages[l].tf = rm_random_between(&r, 1, 1024);
+        stages[l].tb = rm_random_between(&r, 1, 1024);
     }
     remat_chain *chain = NULL;
     OK(ctx, remat_chain_new(ctx, "long", stages, n, &chain));

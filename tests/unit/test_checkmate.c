@@ -15,6 +15,7 @@
 #include "milp/backend.h"
 #include "plan/checkmate/checkmate_model.h"
 #include "plan/planner.h"
+#include "text.h"
 
 #define MOCCASIN REMAT_TEST_DATA "/graphs/moccasin/"
 #define VGG16 MOCCASIN "VGG16_256_224x224x3_train_nx.json.gz"
@@ -446,21 +447,6 @@ static void solver_without_caller(void **state)
 }
 
 /* ---- files ---- */
-
-typedef struct text {
-    char *bytes;
-    size_t n;
-} text;
-
-static int into_text(void *user, const void *bytes, size_t n)
-{
-    text *t = user;
-    t->bytes = realloc(t->bytes, t->n + n + 1);
-    assert_non_null(t->bytes);
-    memcpy(t->bytes + t->n, bytes, n);
-    t->bytes[t->n += n] = '\0';
-    return 0;
-}
 
 static int into_nothing(void *user, const void *bytes, size_t n)
 {

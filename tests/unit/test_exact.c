@@ -9,6 +9,7 @@
 #include "support.h"
 
 #include "base/base.h"
+#include "text.h"
 
 enum { FASTSA = REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS };
 
@@ -180,20 +181,6 @@ static void by_signal(void **state)
     remat_graph_free(graph);
 }
 
-typedef struct text {
-    char bytes[65536];
-    size_t n;
-} text;
-
-static int append(void *user, const void *data, size_t size)
-{
-    text *t = user;
-    if (t->n + size > sizeof t->bytes) return -1;
-    memcpy(t->bytes + t->n, data, size);
-    t->n += size;
-    return 0;
-}
-
 static void count_warning(void *user, const char *line)
 {
     assert_non_null(strstr(line, "comes from a search"));
@@ -213,27 +200,16 @@ static bool is_proved(remat_ctx *ctx, const remat_graph *graph, const text *t)
     return v.valid;
 }
 
-/* The same length, so that the text stays in place. */
-static text with(const text *t, const char *old, const char *now)
-{
-    text changed = *t;
-    assert_int_equal(strlen(old), strlen(now));
-    char *at = strstr(changed.bytes, old);
-    assert_non_null(at);
-    memcpy(at, now, strlen(now));
-    return changed;
-}
-
 static void what_the_file_says(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "resnet18", FASTSA, "node");
-    text twice[2] = {{{0}, 0}};
+    text twice[2] = {{0}};
     int warnings = 0;
     for (int i = 0; i < 2; i++) {
         remat_plan *plan = plan_at(ctx, graph, 50);
         assert_string_equal(remat_plan_summary(plan)->bound_method, "search");
-        OK(ctx, remat_plan_write(ctx, plan, REMAT_JSON, append, &twice[i]));
+        OK(ctx, remat_plan_write(ctx, plan, REMAT_JSON, into_text, &twice[i]));
         remat_plan_free(plan);
     }
     assert_int_equal(twice[0].n, twice[1].n);
@@ -249,10 +225,13 @@ static void what_the_file_says(void **state)
                 {"\"bound\":{\"cost\":179", "\"bound\":{\"cost\":180"},
                 {"\"method\":\"search\"", "\"method\":\"flow  \""}};
     for (size_t i = 0; i < LENGTH(lies); i++) {
-        const text lie = with(&twice[0], lies[i].old, lies[i].now);
+        const text lie = text_with(&twice[0], lies[i].old, lies[i].now);
+        assert_non_null(lie.bytes);
         assert_false(is_proved(ctx, graph, &lie));
+        free(lie.bytes);
     }
     assert_int_equal(warnings, 1);
+    free(twice[0].bytes), free(twice[1].bytes);
     remat_graph_free(graph);
 }
 

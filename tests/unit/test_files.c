@@ -90,6 +90,32 @@ static void a_plan(void **state)
     }
 }
 
+static uint32_t repeats_in(remat_ctx *ctx, const char *kind, const char *schedule)
+{
+    char text[400];
+    snprintf(text, sizeof text,
+             "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"graph\":{"
+             "\"digest\":\"" DIGEST "\"},\"schedule\":[%s]}",
+             kind, schedule);
+    remat_input *input = parsed(ctx, text);
+    remat_plan *plan = NULL;
+    OK(ctx, remat_plan_read(ctx, input, &plan));
+    const uint32_t n = remat_plan_summary(plan)->recomputed_ops;
+    remat_plan_free(plan), remat_input_free(input);
+    return n;
+}
+
+static void what_runs_more_than_once(void **state)
+{
+    remat_ctx *ctx = *state;
+    assert_int_equal(repeats_in(ctx, "graph", ""), 0);
+    assert_int_equal(repeats_in(ctx, "graph", "0,1,2"), 0);
+    assert_int_equal(repeats_in(ctx, "graph", "0,1,0,2,0,2,0"), 2);
+    assert_int_equal(repeats_in(ctx, "graph", "4294967294,0,4294967294"), 1); /* whatever that is */
+    assert_int_equal(repeats_in(ctx, "graph", "0,{\"offload\":0},{\"fetch\":0},{\"fetch\":0}"), 0);
+    assert_int_equal(repeats_in(ctx, "chain", "[\"Fck\",1],[\"Fall\",1],[\"B\",1],[\"B\",1]"), 1);
+}
+
 static void parts_of_an_error(void **state)
 {
     remat_ctx *ctx = *state;
@@ -203,9 +229,12 @@ static void progress_and_stop(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(a_chain),           WITH_CONTEXT(a_plan),
-        WITH_CONTEXT(parts_of_an_error), WITH_CONTEXT(a_limit_on_size),
-        WITH_CONTEXT(sinks_that_fail),   WITH_CONTEXT(progress_and_stop)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(a_chain),
+                                       WITH_CONTEXT(a_plan),
+                                       WITH_CONTEXT(what_runs_more_than_once),
+                                       WITH_CONTEXT(parts_of_an_error),
+                                       WITH_CONTEXT(a_limit_on_size),
+                                       WITH_CONTEXT(sinks_that_fail),
+                                       WITH_CONTEXT(progress_and_stop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "graph/schedule.h"
 #include "naive.h"
 #include "sim/sequence.h"
+#include "text.h"
 
 static remat_graph *load(remat_ctx *ctx, const char *name)
 {
@@ -200,21 +201,6 @@ static void moccasin(void **state)
     }
 }
 
-typedef struct text {
-    char *bytes;
-    size_t n;
-} text;
-
-static int into_text(void *user, const void *bytes, size_t n)
-{
-    text *buffer = user;
-    char *larger = realloc(buffer->bytes, buffer->n + n + 1);
-    if (!larger) return 1;
-    memcpy(larger + buffer->n, bytes, n);
-    buffer->bytes = larger, buffer->n += n;
-    return 0;
-}
-
 static void written_and_read_again(void **state)
 {
     remat_ctx *ctx = *state;
@@ -223,7 +209,7 @@ static void written_and_read_again(void **state)
         for (int format = REMAT_JSON; format <= REMAT_JSON_GZ; format++) {
             remat_graph *graph = load(ctx, names[i]), *again = NULL;
             remat_input *input = NULL;
-            text buffer = {NULL, 0};
+            text buffer = {0};
             OK(ctx, remat_graph_write(ctx, graph, (remat_format)format, into_text, &buffer));
             OK(ctx, remat_input_parse(ctx, "again", buffer.bytes, buffer.n, &input));
             assert_int_equal(remat_input_kind(input), REMAT_KIND_GRAPH);

@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "algo/path_flow.h"
+#include "random_graph.h"
 
 enum { MOST_ROWS = 200, MOST_INTERVALS = 600 };
 
@@ -12,13 +13,9 @@ typedef struct instance {
     rm_interval intervals[MOST_INTERVALS];
 } instance;
 
-static uint64_t seed = 1;
+static random_source source = {1};
 
-static uint32_t below(uint32_t n)
-{
-    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)((seed >> 33) % n);
-}
+static uint32_t below(uint32_t n) { return random_below(&source, n); }
 
 static void make(instance *x, uint32_t n_rows, uint32_t n_intervals, uint32_t most_size,
                  uint32_t most_profit)

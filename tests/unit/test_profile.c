@@ -5,20 +5,14 @@
 #include <string.h>
 
 #include "algo/profile.h"
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *state >> 33;
-}
+#include "random_graph.h"
 
 enum { MOST = 300 };
 
-static rm_range random_range(uint64_t *seed, uint32_t n)
+static rm_range random_range(random_source *r, uint32_t n)
 {
-    const uint32_t first = (uint32_t)(next_random(seed) % n),
-                   last = first + (uint32_t)(next_random(seed) % (n - first));
-    return (rm_range){first, last, (int64_t)(next_random(seed) % 19) - 9};
+    const uint32_t first = random_below(r, n), last = first + random_below(r, n - first);
+    return (rm_range){first, last, (int64_t)random_below(r, 19) - 9};
 }
 
 static void check(const rm_profile *p, const int64_t *naive)
@@ -37,18 +31,17 @@ static void random_edits(void **state)
 {
     (void)state;
     remat_ctx *ctx = remat_ctx_new(NULL);
-    uint64_t seed = 1;
+    random_source r = {1};
     for (uint32_t n = 1; n < MOST; n += 13) {
         rm_profile profile;
         int64_t naive[MOST + RM_PROFILE_BLOCK] = {0};
         OK(ctx, rm_profile_new(ctx, n, &profile));
         for (int edit = 0; edit < 200; edit++) {
             rm_range ranges[RM_PROFILE_LOOK];
-            const size_t k = next_random(&seed) % (RM_PROFILE_LOOK + 1);
-            for (size_t i = 0; i < k; i++) ranges[i] = random_range(&seed, n);
+            const size_t k = random_below(&r, RM_PROFILE_LOOK + 1);
+            for (size_t i = 0; i < k; i++) ranges[i] = random_range(&r, n);
             const int64_t seen = rm_profile_look(&profile, ranges, k), before = profile.max;
-            const int64_t limit = (int64_t)(next_random(&seed) % 40),
-                          excess = rm_profile_excess(&profile, limit);
+            const int64_t limit = random_below(&r, 40), excess = rm_profile_excess(&profile, limit);
             const int64_t excess_seen = excess + rm_profile_look_excess(&profile, ranges, k, limit);
             const bool may_sink = rm_profile_may_sink(&profile, ranges, k);
             check(&profile, naive); /* looking changes nothing */
@@ -56,7 +49,7 @@ static void random_edits(void **state)
             assert_int_equal(profile.max, seen);
             assert_int_equal(rm_profile_excess(&profile, limit), excess_seen);
             if (!may_sink) assert_true(profile.max >= before);
-            if (next_random(&seed) % 3 == 0) {
+            if (random_below(&r, 3) == 0) {
                 rm_profile_undo(&profile, ranges, k);
                 assert_int_equal(profile.max, before);
             } else {
@@ -70,9 +63,9 @@ static void random_edits(void **state)
         memset(naive, 0, sizeof naive);
         check(&profile, naive);
         for (int i = 0; i < 20; i++) {
-            const rm_range r = random_range(&seed, n);
-            rm_profile_sketch(&profile, &r, 1);
-            for (uint32_t t = r.first; t <= r.last; t++) naive[t] += r.delta;
+            const rm_range range = random_range(&r, n);
+            rm_profile_sketch(&profile, &range, 1);
+            for (uint32_t t = range.first; t <= range.last; t++) naive[t] += range.delta;
         }
         rm_profile_finish(&profile);
         check(&profile, naive);

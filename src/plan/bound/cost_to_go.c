@@ -12,6 +12,7 @@
  * forced ops with their charges). */
 #include "plan/bound/cost_to_go.h"
 
+#include "base/csr.h"
 #include "plan/bound/gaps.h"
 
 #include <stdlib.h>
@@ -84,14 +85,14 @@ static remat_status list_current(remat_ctx *ctx, rm_cost_to_go *f)
 {
     const rm_order_bound *b = &f->bound;
     const uint32_t n = f->nm->n_ops;
-    TRY(RM_SCRATCH(ctx, f->current_begin, (size_t)n + 3));
-    for (uint32_t i = 0; i < b->n_gaps; i++)
-        for (uint32_t t = b->start[i] + 1; t <= b->gaps[i].to; t++) f->current_begin[t + 2]++;
-    for (uint32_t t = 0; t <= n; t++) f->current_begin[t + 2] += f->current_begin[t + 1];
-    TRY(RM_SCRATCH(ctx, f->current, f->current_begin[n + 2]));
+    TRY(rm_csr_begin(ctx, n + 1, &f->current_begin));
     for (uint32_t i = 0; i < b->n_gaps; i++)
         for (uint32_t t = b->start[i] + 1; t <= b->gaps[i].to; t++)
-            f->current[f->current_begin[t + 1]++] =
+            rm_csr_count(f->current_begin, t);
+    TRY(RM_SCRATCH(ctx, f->current, rm_csr_sum(f->current_begin, n + 1)));
+    for (uint32_t i = 0; i < b->n_gaps; i++)
+        for (uint32_t t = b->start[i] + 1; t <= b->gaps[i].to; t++)
+            f->current[rm_csr_place(f->current_begin, t)] =
                 (rm_current_gap){i, worth_of(b, f->nm, i, price_from(b, t, &b->gaps[i]))};
     return REMAT_OK;
 }
@@ -103,8 +104,8 @@ static void want(rm_cost_to_go *f, uint32_t store, uint32_t from, uint32_t deadl
 {
     if (of == MEASURE) f->n_wanted += deadline - from;
     for (uint32_t t = from + 1; t <= deadline && of != MEASURE; t++)
-        if (of == COUNT) f->wanted_begin[t + 2]++;
-        else f->wanted[f->wanted_begin[t + 1]++] = (rm_wanted){store, deadline};
+        if (of == COUNT) rm_csr_count(f->wanted_begin, t);
+        else f->wanted[rm_csr_place(f->wanted_begin, t)] = (rm_wanted){store, deadline};
 }
 
 /* last: by storage, the position that touched it last. */
@@ -134,10 +135,9 @@ static int by_deadline(const void *left, const void *right)
 static remat_status list_wanted(remat_ctx *ctx, uint32_t *last, rm_cost_to_go *f)
 {
     const uint32_t n = f->nm->n_ops;
-    TRY(RM_SCRATCH(ctx, f->wanted_begin, (size_t)n + 3));
+    TRY(rm_csr_begin(ctx, n + 1, &f->wanted_begin));
     walk_wanted(f, last, COUNT);
-    for (uint32_t t = 0; t <= n; t++) f->wanted_begin[t + 2] += f->wanted_begin[t + 1];
-    TRY(RM_SCRATCH(ctx, f->wanted, f->wanted_begin[n + 2]));
+    TRY(RM_SCRATCH(ctx, f->wanted, rm_csr_sum(f->wanted_begin, n + 1)));
     walk_wanted(f, last, FILL);
     for (uint32_t t = 0; t <= n; t++) {
         const uint32_t size = f->wanted_begin[t + 1] - f->wanted_begin[t];

@@ -6,6 +6,8 @@
  * O(edges). */
 #include "plan/bound/gaps.h"
 
+#include "base/csr.h"
+
 typedef struct walk {
     remat_ctx *ctx;
     rm_gaps *gs;
@@ -65,11 +67,11 @@ static remat_status sort_by_store(walk *w)
     const uint32_t n_stores = gs->nm->n_stores;
     gs->n_gaps = (uint32_t)w->found.n;
     TRY(RM_SCRATCH(w->ctx, gs->gaps, gs->n_gaps));
-    TRY(RM_SCRATCH(w->ctx, gs->gap_begin, (size_t)n_stores + 2));
-    for (uint32_t i = 0; i < gs->n_gaps; i++) gs->gap_begin[w->found.items[i].store + 2]++;
-    for (uint32_t s = 0; s < n_stores; s++) gs->gap_begin[s + 2] += gs->gap_begin[s + 1];
+    TRY(rm_csr_begin(w->ctx, n_stores, &gs->gap_begin));
+    for (uint32_t i = 0; i < gs->n_gaps; i++) rm_csr_count(gs->gap_begin, w->found.items[i].store);
+    rm_csr_sum(gs->gap_begin, n_stores);
     for (uint32_t i = 0; i < gs->n_gaps; i++)
-        gs->gaps[gs->gap_begin[w->found.items[i].store + 1]++] = w->found.items[i];
+        gs->gaps[rm_csr_place(gs->gap_begin, w->found.items[i].store)] = w->found.items[i];
     return REMAT_OK;
 }
 

@@ -22,6 +22,7 @@
 #include "plan/bound/order_bound.h"
 
 #include "algo/path_flow.h"
+#include "base/csr.h"
 #include "plan/bound/gaps.h"
 
 #include <stdlib.h>
@@ -144,36 +145,27 @@ static remat_status charge_gaps(solver *s, bool *too_many)
 }
 
 /* The gaps that charge an op, by ascending key. */
-static remat_status list_by_op(solver *s, const uint32_t *key, uint32_t *items)
+static remat_status list_by_op(const solver *s, const uint32_t *key, rm_csr *out)
 {
     const uint32_t n_gaps = s->gs.n_gaps, n = s->nm->n_ops;
-    uint32_t *bucket, *sorted, *next;
-    TRY(RM_SCRATCH(s->ctx, bucket, (size_t)n + 3));
-    TRY(RM_SCRATCH(s->ctx, sorted, n_gaps));
-    TRY(RM_SCRATCH(s->ctx, next, n));
-    for (uint32_t i = 0; i < n_gaps; i++) bucket[key[i] + 2]++;
-    for (uint32_t t = 0; t <= n; t++) bucket[t + 2] += bucket[t + 1];
-    for (uint32_t i = 0; i < n_gaps; i++) sorted[bucket[key[i] + 1]++] = i;
-    memcpy(next, s->op_begin, n * sizeof *next);
-    for (uint32_t i = 0; i < n_gaps; i++)
-        for (uint32_t k = s->charge_begin[sorted[i]]; k < s->charge_begin[sorted[i] + 1]; k++)
-            items[next[s->charges.items[k]]++] = sorted[i];
-    return REMAT_OK;
+    rm_csr by_key;
+    TRY(rm_csr_by_key(s->ctx, n + 1, n_gaps, key, &by_key));
+    return rm_csr_invert(s->ctx, n, n_gaps, s->charge_begin, s->charges.items, by_key.items, out);
 }
 
 static remat_status list_charges(solver *s)
 {
     const uint32_t n_gaps = s->gs.n_gaps;
     uint32_t *end;
+    rm_csr by_start, by_end;
     TRY(RM_SCRATCH(s->ctx, end, n_gaps));
-    TRY(RM_SCRATCH(s->ctx, s->op_begin, (size_t)s->nm->n_ops + 1));
-    TRY(RM_SCRATCH(s->ctx, s->by_start, s->charges.n));
-    TRY(RM_SCRATCH(s->ctx, s->by_end, s->charges.n));
-    for (size_t i = 0; i < s->charges.n; i++) s->op_begin[s->charges.items[i] + 1]++;
-    for (uint32_t op = 0; op < s->nm->n_ops; op++) s->op_begin[op + 1] += s->op_begin[op];
     for (uint32_t i = 0; i < n_gaps; i++) end[i] = s->gs.gaps[i].to;
-    TRY(list_by_op(s, s->start, s->by_start));
-    return list_by_op(s, end, s->by_end);
+    TRY(list_by_op(s, s->start, &by_start));
+    TRY(list_by_op(s, end, &by_end));
+    s->op_begin = by_start.begin; /* as those of by_end */
+    s->by_start = by_start.items;
+    s->by_end = by_end.items;
+    return REMAT_OK;
 }
 
 static remat_status find_intervals(solver *s)

@@ -9,6 +9,7 @@
  * steps). */
 #include "plan/bound/rounding.h"
 
+#include "base/csr.h"
 #include "graph/demand.h"
 #include "sim/codes.h"
 
@@ -86,18 +87,18 @@ static remat_status find_last_uses(rounding *x)
 static remat_status round_gaps(rounding *x, const rm_order_bound *b)
 {
     const rm_normal *nm = x->nm;
-    uint32_t *begin, *by_from; /* the lost gaps by the position that they begin at */
-    TRY(RM_SCRATCH(x->ctx, begin, nm->n_ops + 2));
-    TRY(RM_SCRATCH(x->ctx, by_from, b->n_gaps));
-    for (uint32_t i = 0; i < b->n_gaps; i++)
-        begin[b->gaps[i].from + 2] += 2 * b->kept[i] < nm->bytes[b->gaps[i].store];
-    for (uint32_t at = 0; at < nm->n_ops; at++) begin[at + 2] += begin[at + 1];
-    for (uint32_t i = 0; i < b->n_gaps; i++)
-        if (2 * b->kept[i] < nm->bytes[b->gaps[i].store])
-            by_from[begin[b->gaps[i].from + 1]++] = b->gaps[i].store;
+    uint32_t *from; /* by gap that is lost: the position that it begins at */
+    rm_csr lost;    /* gaps by that position */
+    TRY(RM_SCRATCH(x->ctx, from, b->n_gaps));
+    for (uint32_t i = 0; i < b->n_gaps; i++) {
+        const bool is_lost = 2 * b->kept[i] < nm->bytes[b->gaps[i].store];
+        from[i] = is_lost ? b->gaps[i].from : REMAT_NONE;
+    }
+    TRY(rm_csr_by_key(x->ctx, nm->n_ops, b->n_gaps, from, &lost));
     for (uint32_t at = 0; at < nm->n_ops && !is_too_long(x); at++) {
         TRY(rm_demand_run(&x->demand, x->order[at]));
-        for (uint32_t k = begin[at]; k < begin[at + 1]; k++) x->lost[by_from[k]] = 1;
+        for (uint32_t k = lost.begin[at]; k < lost.begin[at + 1]; k++)
+            x->lost[b->gaps[lost.items[k]].store] = 1;
         end_op(x, at);
     }
     for (uint32_t s = 0; s < nm->n_stores && !is_too_long(x); s++)

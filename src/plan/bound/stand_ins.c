@@ -15,6 +15,8 @@
  * its readers have. */
 #include "plan/bound/gaps.h"
 
+#include "base/csr.h"
+
 #include <stdlib.h>
 
 enum { MOST_HEIRS = 8, MOST_CANDIDATES = 64 };
@@ -148,19 +150,15 @@ static remat_status tabulate(const chooser *c, rm_stand_ins *out)
     out->rules = c->used;
     TRY(RM_SCRATCH(c->ctx, out->heir_begin, (size_t)n_stores + 1));
     TRY(RM_SCRATCH(c->ctx, out->heirs, out->n));
-    TRY(RM_SCRATCH(c->ctx, out->stand_in_begin, (size_t)n_stores + 2));
-    TRY(RM_SCRATCH(c->ctx, out->stand_ins, out->n));
     uint32_t n = 0;
     for (uint32_t s = 0; s < n_stores; s++) {
         for (uint32_t i = 0; i < c->n[s]; i++) out->heirs[n++] = c->chosen.items[c->first[s] + i];
         out->heir_begin[s + 1] = n;
     }
-    for (uint32_t i = 0; i < n; i++) out->stand_in_begin[out->heirs[i] + 2]++;
-    for (uint32_t s = 0; s < n_stores; s++)
-        out->stand_in_begin[s + 2] += out->stand_in_begin[s + 1];
-    for (uint32_t s = 0; s < n_stores; s++)
-        for (uint32_t i = out->heir_begin[s]; i < out->heir_begin[s + 1]; i++)
-            out->stand_ins[out->stand_in_begin[out->heirs[i] + 1]++] = s;
+    rm_csr back;
+    TRY(rm_csr_invert(c->ctx, n_stores, n_stores, out->heir_begin, out->heirs, NULL, &back));
+    out->stand_in_begin = back.begin;
+    out->stand_ins = back.items;
     return REMAT_OK;
 }
 

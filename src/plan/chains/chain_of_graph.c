@@ -19,6 +19,7 @@
 
 #include <string.h>
 
+#include "base/csr.h"
 #include "graph/cuts.h"
 #include "graph/schedule.h"
 
@@ -60,17 +61,14 @@ static void assign_stages(finder *f)
 static remat_status list_ops(finder *f)
 {
     const remat_graph *g = f->g;
-    const size_t n_lists = 2 * (size_t)f->x.n;
-    uint32_t *next;
-    TRY(RM_SCRATCH(f->ctx, f->x.begin, n_lists + 2));
-    TRY(RM_SCRATCH(f->ctx, next, n_lists + 2));
-    TRY(RM_SCRATCH(f->ctx, f->x.ops, g->n_ops));
+    uint32_t *list; /* by op */
+    rm_csr by_list;
+    TRY(RM_SCRATCH(f->ctx, list, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++)
-        f->x.begin[(rm_is_backward_part(g, op) ? f->x.n : 0) + f->x.stage[op] + 1]++;
-    for (size_t i = 1; i <= n_lists + 1; i++) f->x.begin[i] += f->x.begin[i - 1];
-    memcpy(next, f->x.begin, (n_lists + 2) * sizeof *next);
-    for (uint32_t op = 0; op < g->n_ops; op++)
-        f->x.ops[next[(rm_is_backward_part(g, op) ? f->x.n : 0) + f->x.stage[op]]++] = op;
+        list[op] = (rm_is_backward_part(g, op) ? f->x.n : 0) + f->x.stage[op];
+    TRY(rm_csr_by_key(f->ctx, 2 * f->x.n + 1, g->n_ops, list, &by_list));
+    f->x.begin = by_list.begin;
+    f->x.ops = by_list.items;
     return REMAT_OK;
 }
 

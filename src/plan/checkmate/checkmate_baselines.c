@@ -99,7 +99,7 @@ static bool any_crosses(const baseline *x)
 static void fill_retained(baseline *x, bool crossing)
 {
     const rm_normal *nm = &x->nm;
-    memset(x->retained.words, 0, nm->n_ops * x->retained.stride * sizeof *x->retained.words);
+    rm_bits_empty(&x->retained);
     rm_spend(x->p->ctx, (int64_t)nm->n_ops * nm->n_stores / RM_ENTRIES_A_WORK);
     for (uint32_t t = 0; t < nm->n_ops; t++) {
         if (rm_is_late_turn(x->p->ctx, t)) return; /* rm_optimal_r sees it too */

@@ -10,8 +10,6 @@
  * auto's search in the graph's order, from the rounding of lowest peak. Doubles only choose; what
  * fits is measured. Cost: three linear programs at most, and O(ops * edges) for each rounding and
  * each repair. */
-#include <string.h>
-
 #include "base/random.h"
 #include "plan/checkmate/checkmate_model.h"
 #include "plan/checkmate/checkmate_start.h"
@@ -39,7 +37,7 @@ static remat_status judge(rounding *x)
     TRY(rm_offer_codes(x->p, x->nm, &x->codes, x->best));
     if (x->best->offered_peak_bytes >= x->lowest_peak) return REMAT_OK;
     x->lowest_peak = x->best->offered_peak_bytes;
-    memcpy(x->lowest.words, x->kept.words, x->nm->n_ops * x->kept.stride * sizeof *x->kept.words);
+    rm_bits_copy(&x->lowest, &x->kept);
     return REMAT_OK;
 }
 
@@ -47,7 +45,7 @@ static remat_status judge(rounding *x)
 static remat_status round_at(rounding *x, double threshold)
 {
     const rm_normal *nm = x->nm;
-    memset(x->kept.words, 0, nm->n_ops * x->kept.stride * sizeof *x->kept.words);
+    rm_bits_empty(&x->kept);
     for (uint32_t t = 1; t < nm->n_ops; t++)
         for (uint32_t s = 0; s < nm->n_stores; s++) {
             const uint32_t column = x->program.kept[(size_t)t * nm->n_stores + s];
@@ -129,7 +127,7 @@ static remat_status repair(rounding *x)
 {
     remat_ctx *ctx = x->p->ctx;
     if (x->lowest_peak == INT64_MAX) return REMAT_OK;
-    memcpy(x->kept.words, x->lowest.words, x->nm->n_ops * x->kept.stride * sizeof *x->kept.words);
+    rm_bits_copy(&x->kept, &x->lowest);
     for (uint32_t i = 0; i < REPAIRS_PER_OP * x->nm->n_ops && !rm_is_over(ctx); i++) {
         const rm_mark mark = rm_scratch_mark(ctx);
         uint32_t turn;

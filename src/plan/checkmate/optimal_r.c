@@ -58,7 +58,7 @@ static bool fill_row(backing *x, uint32_t turn)
 {
     bool lost = false;
     memcpy(x->wanted, x->wanted_at_end, x->nm->n_stores);
-    memset(x->runs.words + turn * x->runs.stride, 0, x->runs.stride * sizeof *x->runs.words);
+    rm_bits_empty_row(&x->runs, turn);
     for (uint32_t op = turn + 1; op-- > 0;)
         if (has_to_run(x, turn, op)) lost |= run(x, turn, op);
     return !lost;

@@ -22,6 +22,7 @@
 
 #include "fusion/op_class.h"
 #include "fusion/unroll.h"
+#include "graph/demand.h"
 #include "plan/cut/recompute_rules.h"
 #include "plan/cut/saved_cut.h"
 
@@ -39,10 +40,6 @@ typedef struct state {
     rm_kernel_traffic traffic;
 } state;
 
-typedef struct frame {
-    uint32_t op, next_input;
-} frame;
-
 typedef struct round { /* arrays live in scratch */
     remat_ctx *ctx;
     const state *s;
@@ -51,7 +48,7 @@ typedef struct round { /* arrays live in scratch */
     uint8_t *banned, *delivered; /* by op; by root value */
     uint32_t *n_readers;         /* by root value: kernels besides the maker's that read it */
     int64_t *price;              /* by root value, of the pair at hand */
-    uint32_t b;                  /* the kernel that reads */
+    uint32_t a, b;               /* the kernel that makes, and the one that reads */
     int64_t *reads_now;          /* by root value: bytes that b reads of it, or REMAT_ABSENT */
     uint32_t
         *fixed; /* by root value: 1 + the last kernel that reads it through a view from elsewhere */
@@ -62,7 +59,7 @@ typedef struct round { /* arrays live in scratch */
         *is_saved; /* by op: in the cone, or to be copied; by root value. Both 0 between pairs */
     uint32_t *cone, *readers; /* ops: inputs before users; ascending */
     uint32_t n_cone, n_pair_readers;
-    frame *stack;
+    rm_demand demand;                    /* of ops for the cone */
     RM_VEC(uint32_t) copies;             /* ops, kernel after kernel */
     uint32_t *copies_begin, *copies_end; /* by kernel */
     uint8_t *copied;                     /* by op: some kernel has a copy */
@@ -73,11 +70,8 @@ enum { IN_CONE = 1, COPY = 2 };
 
 static remat_status look_at(remat_ctx *ctx, const remat_graph *g, state *out)
 {
-    remat_step *steps;
     out->g = g;
-    TRY(RM_SCRATCH(ctx, steps, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) steps[op] = (remat_step){REMAT_RUN, op};
-    TRY(rm_trace_of(ctx, g, steps, g->n_ops, &out->trace));
+    TRY(rm_trace_keep_all(ctx, g, &out->trace));
     TRY(rm_kernels_find(ctx, &out->trace, &out->kernels));
     return rm_kernel_traffic_of(ctx, &out->trace, &out->kernels, &out->traffic);
 }
@@ -89,6 +83,24 @@ static bool must_run_once(const remat_ctx *ctx, const remat_graph *g, uint32_t o
     const remat_class c = rm_op_class(ctx, g, op);
     return g->pinned[op] || c == REMAT_CLASS_RANDOM ||
            (c == REMAT_CLASS_FUSIBLE && rm_is_reduction(ctx, g, op));
+}
+
+/* Its maker, if that is an op of kernel a that has to join the cone. */
+static uint32_t new_in_cone(void *user, uint32_t value)
+{
+    round *r = user;
+    const uint32_t maker = r->g->producer[value];
+    if (maker == REMAT_NONE || r->s->kernels.of[maker] != r->a || r->in_cone[maker])
+        return REMAT_NONE;
+    r->in_cone[maker] = IN_CONE;
+    return maker;
+}
+
+static remat_status add_to_cone(void *user, uint32_t op)
+{
+    round *r = user;
+    r->cone[r->n_cone++] = op;
+    return REMAT_OK;
 }
 
 static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, round *r)
@@ -109,7 +121,9 @@ static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, rou
     TRY(RM_SCRATCH(ctx, r->is_saved, g->n_values));
     TRY(RM_SCRATCH(ctx, r->cone, g->n_ops));
     TRY(RM_SCRATCH(ctx, r->readers, g->n_in));
-    TRY(RM_SCRATCH(ctx, r->stack, (size_t)g->n_ops + 1));
+    r->demand = (rm_demand){
+        .in_begin = g->in_begin, .in = g->in, .ask = new_in_cone, .run = add_to_cone, .user = r};
+    TRY(rm_demand_begin(ctx, &r->demand, g->n_ops));
     TRY(RM_SCRATCH(ctx, r->copies_begin, s->kernels.n));
     TRY(RM_SCRATCH(ctx, r->copies_end, s->kernels.n));
     TRY(RM_SCRATCH(ctx, r->copied, g->n_ops));
@@ -128,42 +142,17 @@ static remat_status begin_round(remat_ctx *ctx, const state *s, size_t room, rou
 
 /* ---- one pair ---- */
 
-static bool is_made_in(const round *r, uint32_t value, uint32_t kernel)
-{
-    return r->g->producer[value] != REMAT_NONE && r->s->kernels.of[r->g->producer[value]] == kernel;
-}
-
-/* The ops of kernel a that this op depends on, and itself, behind those that are in the cone
- * already. */
-static void add_to_cone(round *r, uint32_t a, uint32_t wanted)
-{
-    const remat_graph *g = r->g;
-    uint32_t depth = 0;
-    if (r->in_cone[wanted]) return;
-    r->in_cone[wanted] = IN_CONE;
-    r->stack[depth++] = (frame){wanted, g->in_begin[wanted]};
-    while (depth) {
-        frame *top = &r->stack[depth - 1];
-        if (top->next_input == g->in_begin[top->op + 1]) {
-            r->cone[r->n_cone++] = top->op;
-            depth--;
-            continue;
-        }
-        const uint32_t value = g->in[top->next_input++];
-        if (!is_made_in(r, value, a) || r->in_cone[g->producer[value]]) continue;
-        r->in_cone[g->producer[value]] = IN_CONE;
-        r->stack[depth++] = (frame){g->producer[value], g->in_begin[g->producer[value]]};
-    }
-}
-
-static void find_cone(round *r, uint32_t a)
+/* What b reads of kernel a, with all that it depends on there. */
+static remat_status find_cone(round *r)
 {
     r->n_cone = r->n_pair_readers = 0;
-    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) {
-        add_to_cone(r, a, r->g->producer[r->g->in[k]]);
+    for (uint32_t k = r->head[r->a]; k != REMAT_NONE; k = r->next[k]) {
+        const uint32_t op = new_in_cone(r, r->g->in[k]);
+        if (op != REMAT_NONE) TRY(rm_demand_run(&r->demand, op));
         if (!r->n_pair_readers || r->readers[r->n_pair_readers - 1] != r->reader[k])
             r->readers[r->n_pair_readers++] = r->reader[k];
     }
+    return REMAT_OK;
 }
 
 static void set_prices(round *r)
@@ -189,15 +178,15 @@ static void set_prices(round *r)
 }
 
 /* What b pays now for what it reads of kernel a; marks the storages in is_saved while it counts. */
-static int64_t price_now(round *r, uint32_t a)
+static int64_t price_now(round *r)
 {
     int64_t sum = 0; /* distinct storages: below 2 * 2^62 */
-    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) {
+    for (uint32_t k = r->head[r->a]; k != REMAT_NONE; k = r->next[k]) {
         const uint32_t root = r->g->root[r->g->in[k]], owner = r->g->producer[root];
         if (!r->is_saved[root] && owner != REMAT_NONE && r->in_cone[owner]) sum += r->price[root];
         r->is_saved[root] = 1;
     }
-    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k])
+    for (uint32_t k = r->head[r->a]; k != REMAT_NONE; k = r->next[k])
         r->is_saved[r->g->root[r->g->in[k]]] = 0;
     return sum;
 }
@@ -209,10 +198,10 @@ static bool is_made_again(const round *r, uint32_t value)
     return op != REMAT_NONE && r->in_cone[op] && !r->is_saved[r->g->root[value]];
 }
 
-static remat_status copy_cone(round *r, uint32_t a)
+static remat_status copy_cone(round *r)
 {
     const remat_graph *g = r->g;
-    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k])
+    for (uint32_t k = r->head[r->a]; k != REMAT_NONE; k = r->next[k])
         if (is_made_again(r, g->in[k])) r->in_cone[g->producer[g->in[k]]] = COPY;
     for (uint32_t i = r->n_cone; i-- > 0;) {
         const uint32_t op = r->cone[i];
@@ -230,14 +219,14 @@ static remat_status copy_cone(round *r, uint32_t a)
 }
 
 /* Who reads what from now on: the pairs that follow in this round ask for it. */
-static void update_readers(round *r, uint32_t a, const rm_saved *saved)
+static void update_readers(round *r, const rm_saved *saved)
 {
     const remat_graph *g = r->g;
     for (uint32_t i = 0; i < saved->n_values; i++) {
         const uint32_t root = saved->values[i];
         if (r->reads_now[root] == REMAT_ABSENT) r->n_readers[root]++;
     }
-    for (uint32_t k = r->head[a]; k != REMAT_NONE; k = r->next[k]) {
+    for (uint32_t k = r->head[r->a]; k != REMAT_NONE; k = r->next[k]) {
         const uint32_t root = g->root[g->in[k]];
         if (!is_made_again(r, g->in[k]) || r->fixed[root] == r->b + 1 ||
             r->reads_now[root] == REMAT_ABSENT)
@@ -247,10 +236,10 @@ static void update_readers(round *r, uint32_t a, const rm_saved *saved)
     }
 }
 
-static remat_status cut_pair(round *r, uint32_t a)
+static remat_status cut_pair(round *r)
 {
     rm_saved saved;
-    find_cone(r, a);
+    TRY(find_cone(r));
     set_prices(r);
     const rm_cut_problem problem = {.inside = r->cone,
                                     .n_inside = r->n_cone,
@@ -258,13 +247,13 @@ static remat_status cut_pair(round *r, uint32_t a)
                                     .n_outside = r->n_pair_readers,
                                     .banned = r->banned,
                                     .price = r->price};
-    const int64_t now = price_now(r, a);
+    const int64_t now = price_now(r);
     TRY(rm_saved_cut(&r->space, &problem, &saved));
     if (saved.capacity == REMAT_ABSENT || saved.capacity >= now || r->n_cone > r->room)
         return REMAT_OK;
     for (uint32_t i = 0; i < saved.n_values; i++) r->is_saved[saved.values[i]] = 1;
-    TRY(copy_cone(r, a));
-    update_readers(r, a, &saved);
+    TRY(copy_cone(r));
+    update_readers(r, &saved);
     for (uint32_t i = 0; i < saved.n_values; i++) r->is_saved[saved.values[i]] = 0;
     r->room -= r->copies_end[r->b] - r->copies_begin[r->b];
     return REMAT_OK;
@@ -273,7 +262,8 @@ static remat_status cut_pair(round *r, uint32_t a)
 static remat_status one_pair(round *r, uint32_t a)
 {
     const rm_mark mark = rm_scratch_mark(r->ctx);
-    const remat_status status = cut_pair(r, a);
+    r->a = a;
+    const remat_status status = cut_pair(r);
     for (uint32_t i = 0; i < r->n_cone; i++) r->in_cone[r->cone[i]] = 0;
     rm_scratch_release(r->ctx, mark);
     return status;

@@ -23,7 +23,6 @@
 #include "graph/cuts.h"
 #include "plan/cut/recompute_rules.h"
 #include "plan/planner.h"
-#include "plan/cut/saved_cut.h"
 #include "plan/cut/saved_steps.h"
 
 enum {
@@ -72,19 +71,11 @@ static remat_status try_hold(sweep *s, uint32_t hold, bool *fits)
 
 /* ---- without a budget ---- */
 
-static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again,
-                        const uint8_t *banned, bool *found)
+static remat_status cut(sweep *s, const rm_cut_problem *problem, bool *found)
 {
     rm_saved saved;
-    const rm_cut_problem problem = {.inside = s->rules.inside,
-                                    .outside = s->rules.outside,
-                                    .n_inside = s->rules.n_inside,
-                                    .n_outside = s->rules.n_outside,
-                                    .banned = banned,
-                                    .price = price,
-                                    .run_again = run_again};
     const rm_mark mark = rm_scratch_mark(s->ctx);
-    const remat_status status = rm_saved_cut(&s->space, &problem, &saved);
+    const remat_status status = rm_saved_cut(&s->space, problem, &saved);
     *found = status == REMAT_OK && saved.capacity != REMAT_ABSENT;
     if (*found) memset(s->saved, 0, s->g->n_values);
     for (uint32_t i = 0; *found && i < saved.n_values; i++) s->saved[saved.values[i]] = 1;
@@ -92,10 +83,10 @@ static remat_status cut(sweep *s, const int64_t *price, const int64_t *run_again
     return status;
 }
 
-/* The paper's own cut. */
 static remat_status plain(sweep *s, bool *found)
 {
-    return cut(s, s->rules.weighed, NULL, s->rules.ban, found);
+    const rm_cut_problem problem = rm_cut_by_rules(&s->rules);
+    return cut(s, &problem, found);
 }
 
 /* ---- with one ---- */
@@ -163,9 +154,13 @@ static remat_status try_saved(sweep *s, bool *fits)
 static remat_status try_level(sweep *s, int64_t level, bool *fits)
 {
     bool found;
+    rm_cut_problem problem = rm_cut_by_rules(&s->rules);
+    problem.price = s->price;
+    problem.run_again = s->run_again;
+    problem.banned = s->runs_once;
     *fits = false;
     price_runs(s, level);
-    TRY(cut(s, s->price, s->run_again, s->runs_once, &found));
+    TRY(cut(s, &problem, &found));
     return found ? try_saved(s, fits) : REMAT_OK;
 }
 

@@ -219,3 +219,13 @@ remat_status rm_recompute_rules_find(remat_ctx *ctx, const remat_graph *g, rm_re
     *out = f.x;
     return REMAT_OK;
 }
+
+rm_cut_problem rm_cut_by_rules(const rm_recompute_rules *rules)
+{
+    return (rm_cut_problem){.inside = rules->inside,
+                            .outside = rules->outside,
+                            .n_inside = rules->n_inside,
+                            .n_outside = rules->n_outside,
+                            .banned = rules->ban,
+                            .price = rules->weighed};
+}

@@ -3,7 +3,7 @@
 #ifndef RM_RECOMPUTE_RULES_H
 #define RM_RECOMPUTE_RULES_H
 
-#include "graph/graph.h"
+#include "plan/cut/saved_cut.h"
 
 typedef struct rm_recompute_rules { /* arrays live in scratch */
     uint32_t boundary;              /* the op that makes the tangents: in neither list */
@@ -22,6 +22,7 @@ typedef struct rm_recompute_rules { /* arrays live in scratch */
 /* REMAT_E_APPLIES, with the reason, if the graph has no phases or its backward pass does not start
  * from the last forward op. */
 remat_status rm_recompute_rules_find(remat_ctx *ctx, const remat_graph *g, rm_recompute_rules *out);
+rm_cut_problem rm_cut_by_rules(const rm_recompute_rules *rules); /* the paper's own */
 
 /* Is what it makes so much smaller than what it reads (option reduction_factor) that it is better
  * kept? Not meant for views. */

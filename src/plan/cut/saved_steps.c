@@ -11,8 +11,7 @@
  * limited to MOST_RUNS a graph op. */
 #include "plan/cut/saved_steps.h"
 
-#include <string.h>
-
+#include "base/csr.h"
 #include "graph/demand.h"
 
 enum { MOST_RUNS = 8 };
@@ -86,16 +85,15 @@ static uint32_t place(const expander *x, const uint32_t *places, uint32_t op, ui
 static remat_status order_first_runs(expander *x)
 {
     const remat_graph *g = x->g;
-    uint32_t *places, *next, last_pinned = 0;
+    uint32_t *places, last_pinned = 0;
+    rm_csr by_place;
     TRY(RM_SCRATCH(x->ctx, places, g->n_ops));
-    TRY(RM_SCRATCH(x->ctx, next, (size_t)g->n_ops + 1));
     for (uint32_t op = 0; op < g->n_ops; op++) {
         places[op] = place(x, places, op, last_pinned);
         if (g->pinned[op]) last_pinned = places[op];
-        next[places[op] + 1]++;
     }
-    for (uint32_t i = 0; i < g->n_ops; i++) next[i + 1] += next[i];
-    for (uint32_t op = 0; op < g->n_ops; op++) x->order[next[places[op]]++] = op;
+    TRY(rm_csr_by_key(x->ctx, g->n_ops, g->n_ops, places, &by_place));
+    x->order = by_place.items;
     return REMAT_OK;
 }
 
@@ -149,7 +147,6 @@ remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recom
     remat_status status = RM_SCRATCH(ctx, x.again, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.early, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.wanted, g->n_values);
-    if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.order, g->n_ops);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.asked, g->n_ops);
     if (status == REMAT_OK) status = rm_demand_begin(ctx, &x.demand, g->n_ops);
     if (status == REMAT_OK) find_demand(&x);
