@@ -602,26 +602,25 @@ static void link_pins(rm_seq *q)
 static size_t place(rm_seq *q, char *block)
 {
     const size_t n_ops = q->nm->n_ops, n_stores = q->nm->n_stores;
-    const struct {
-        void **to;
-        size_t bytes;
-    } arrays[] = {{(void **)&q->ranges, q->max_ranges * sizeof *q->ranges},
-                  {(void **)&q->edits, q->max_edits * sizeof *q->edits},
-                  {(void **)&q->events, n_stores * sizeof *q->events},
-                  {(void **)&q->at, q->n_slots * sizeof *q->at},
-                  {(void **)&q->set, q->n_slots * sizeof *q->set},
-                  {(void **)&q->rank, q->n_slots * sizeof *q->rank},
-                  {(void **)&q->pool, q->pool_size * sizeof *q->pool},
-                  {(void **)&q->runs, n_ops * sizeof *q->runs},
-                  {(void **)&q->pin_slot, n_ops * sizeof *q->pin_slot},
-                  {(void **)&q->pin_before, n_ops * sizeof *q->pin_before},
-                  {(void **)&q->pin_after, n_ops * sizeof *q->pin_after},
-                  {(void **)&q->fetches, n_stores * sizeof *q->fetches}};
     size_t used = 0;
-    for (size_t i = 0; i < RM_LEN(arrays); i++) {
-        if (block) *arrays[i].to = block + used;
-        used += (arrays[i].bytes + 15) / 16 * 16;
-    }
+#define ARRAY(field, n)                                                                            \
+    do {                                                                                           \
+        if (block) q->field = (void *)(block + used);                                              \
+        used += ((n) * sizeof *q->field + 15) / 16 * 16;                                           \
+    } while (0)
+    ARRAY(ranges, q->max_ranges);
+    ARRAY(edits, q->max_edits);
+    ARRAY(events, n_stores);
+    ARRAY(at, q->n_slots);
+    ARRAY(set, q->n_slots);
+    ARRAY(rank, q->n_slots);
+    ARRAY(pool, q->pool_size);
+    ARRAY(runs, n_ops);
+    ARRAY(pin_slot, n_ops);
+    ARRAY(pin_before, n_ops);
+    ARRAY(pin_after, n_ops);
+    ARRAY(fetches, n_stores);
+#undef ARRAY
     return used;
 }
 
