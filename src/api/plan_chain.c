@@ -38,7 +38,7 @@ static remat_status of_graph(remat_ctx *ctx, const remat_graph *graph, remat_cha
                               .size_unit = "bytes",
                               .cost_unit = remat_graph_cost_unit(graph),
                               .n_stages = stages.n - 1};
-    return rm_chain_new(ctx, &head, stages.chain, out);
+    return rm_chain_of_stages(ctx, &head, &stages, out);
 }
 
 remat_status remat_chain_of_graph(remat_ctx *ctx, const remat_graph *graph, remat_chain **out)
@@ -123,20 +123,6 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
     return REMAT_OK;
 }
 
-/* The longest schedule of any planner here forwards every stage for every backward: its cost must
- * fit. */
-static remat_status check_times(remat_ctx *ctx, const remat_chain *c)
-{
-    int64_t forward = 0, backward = 0, all; /* below 2^62: rm_chain_new has checked it */
-    for (uint32_t l = 1; l <= c->n_stages + 1; l++)
-        forward += c->stages[l].tf, backward += c->stages[l].tb;
-    if (rm_mul_overflows(forward, (int64_t)c->n_stages + 2, &all) ||
-        rm_add_overflows(all, backward, &all) || all >= RM_MAX_SUM)
-        return rm_fail(ctx, REMAT_E_INPUT,
-                       "the times are so large that a schedule's cost may pass 2^62");
-    return REMAT_OK;
-}
-
 typedef struct answers {
     rm_chain_result base, least, *results;
     remat_plan **plans;
@@ -148,7 +134,9 @@ static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner
 {
     const bool least = budgets[0] == REMAT_BUDGET_MIN;
     int64_t *limits;
-    TRY(check_times(ctx, c));
+    if (!rm_chain_can_be_planned(c))
+        return rm_fail(ctx, REMAT_E_INPUT,
+                       "the times are so large that a schedule's cost may pass 2^62");
     TRY(keep_all(ctx, c, &x->base));
     TRY(RM_SCRATCH(ctx, limits, x->n));
     TRY(RM_SCRATCH(ctx, x->results, x->n));
