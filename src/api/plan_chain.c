@@ -168,9 +168,12 @@ remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const c
 {
     const rm_planner *planner = rm_planner_find(ctx, strategy);
     if (!planner) return REMAT_E_USAGE;
-    for (uint32_t i = 0; i < n_budgets; i++)
+    for (uint32_t i = 0; i < n_budgets; i++) {
         if (budgets[i] < (n_budgets == 1 ? REMAT_BUDGET_MIN : 0))
             return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budgets[i]);
+        if (budgets[i] >= RM_MAX_SUM)
+            return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is 2^62 or more", budgets[i]);
+    }
     if (n_budgets == 0) return REMAT_OK;
     const rm_mark mark = rm_scratch_mark(ctx);
     answers x = {.n = n_budgets};
