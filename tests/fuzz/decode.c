@@ -67,7 +67,7 @@ static void take_option(source *s, remat_ctx *ctx)
 
 setting take_setting(source *s, remat_ctx *ctx)
 {
-    static const int64_t works[8] = {300, 1, 2, 30, 100, 600, 1500, 3000};
+    static const int64_t works[8] = {300, 1, 2, 30, 100, 600, 2000, 20000};
     static const stop_kind stops[4] = {STOP_NEVER, STOP_NEVER, STOP_AT_ONCE, STOP_IN_REPORT};
     static const char *const models[8] = {NULL,   NULL,   NULL,    "given",
                                           "unit", "node", "flops", "roofline:h100"};
@@ -327,7 +327,7 @@ remat_status take_graph(source *s, const setting *x, remat_ctx *ctx, remat_graph
             n_forward = m->n_ops;
             m->most_ops *= 2, m->most_values *= 2;
             for (uint32_t i = n_forward; i-- > 0 && !is_full(m);)
-                add_gradients(m, &m->ops[i], i % 2);
+                add_gradients(m, &m->ops[i], i % 2 || i + 1 == n_forward); /* the loss is read */
         }
         set_phases(m, n_forward);
         status = remat_builder_finish(m->b, out);

@@ -25,6 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum {
     MOST_HEAP = 256 << 20,
     SMALL_OPS = 200, /* with more, what takes long is done once or not at all */
+    TINY_OPS = 20,   /* with more, the work is less */
+    MOST_WORK = 2000,
+    FUSION_WORK = 100000, /* a round or two */
     NAIVE_STEPS = 150,
     NAIVE_VALUES = 400
 };
@@ -295,12 +298,14 @@ static void check_unrolled(trial *t, const remat_plan *plan)
     if (succeeds(t, remat_unroll(t->ctx, t->graph, steps, n, &unrolled), may_be) &&
         succeeds(t, remat_graph_info(t->ctx, unrolled, &info), NOTHING_ELSE))
         REQUIRE(t, info.keep_all_peak_bytes == s->peak_bytes && info.keep_all_cost == s->cost);
+    set(t, "work", FUSION_WORK);
     if (succeeds(t, remat_fuse(t->ctx, t->graph, steps, n, &f, &program), may_be)) {
         if (f.before.total_bytes != REMAT_ABSENT)
             REQUIRE(t, f.after.total_bytes != REMAT_ABSENT &&
                            f.after.total_bytes <= f.before.total_bytes);
         succeeds(t, remat_graph_info(t->ctx, program, &info), NOTHING_ELSE);
     }
+    set(t, "work", t->x.work);
     remat_graph_free(unrolled), remat_graph_free(program);
 }
 
@@ -442,6 +447,7 @@ static void check_graph(trial *t, const remat_graph *graph)
         REQUIRE(t, remat_plan_make(t->ctx, graph, "auto", t->budget, &t->before) == REMAT_E_USAGE);
         t->budget = MOST_BUDGET;
     }
+    if (t->info.ops > TINY_OPS && t->x.work > MOST_WORK) set(t, "work", t->x.work = MOST_WORK);
     if (remat_graph_n_values(graph) <= NAIVE_VALUES) t->naive = naive_from(graph);
     check_questions(t);
     for (size_t i = 0; remat_strategy_at(i); i++) {
