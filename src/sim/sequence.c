@@ -505,8 +505,29 @@ void rm_seq_undo(rm_seq *q)
 
 /* ---- whole sequences ---- */
 
-/* Lists of the right length, with a little room each. False: the pool is too small. */
-static bool lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
+enum { SPARE_EVENTS = 3 }; /* room in every list, besides what it holds */
+
+/* Is there room for all steps and their events, and does their cost stay below 2^62? A fetch counts
+ * as if it needed an offload of its own. */
+static bool can_load(const rm_seq *q, const rm_code *codes, size_t n)
+{
+    const rm_normal *nm = q->nm;
+    uint64_t events = SPARE_EVENTS * (uint64_t)nm->n_stores;
+    int64_t cost = 0;
+    if (n >= q->n_slots) return false;
+    for (size_t i = 0; i < n; i++) {
+        const bool fetch = rm_is_fetch(nm, codes[i]);
+        const int64_t x = fetch ? q->transfer[codes[i] - nm->n_ops] : nm->cost[codes[i]];
+        events += n_events(nm, codes[i]);
+        if (rm_add_overflows(cost, x, &cost) || (fetch && rm_add_overflows(cost, x, &cost)) ||
+            cost >= RM_MAX_SUM)
+            return false;
+    }
+    return events <= q->pool_size;
+}
+
+/* Lists of the right length, with a little room each. */
+static void lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
 {
     const rm_normal *nm = q->nm;
     memset(q->events, 0, nm->n_stores * sizeof *q->events);
@@ -521,15 +542,12 @@ static bool lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
         for (uint32_t k = nm->out_begin[c]; k < nm->out_begin[c + 1]; k++)
             q->events[nm->out[k]].room++;
     }
-    uint64_t used = 0;
+    q->pool_used = 0;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
-        q->events[s].begin = (uint32_t)used;
-        q->events[s].room += 3;
-        used += q->events[s].room;
-        if (used > q->pool_size) return false;
+        q->events[s].begin = q->pool_used;
+        q->events[s].room += SPARE_EVENTS;
+        q->pool_used += q->events[s].room;
     }
-    q->pool_used = (uint32_t)used;
-    return true;
 }
 
 /* Memory of a step behind all others: its outputs' lives begin, its inputs' go on. */
@@ -554,7 +572,8 @@ static void load_step(rm_seq *q, uint32_t slot, rm_code code)
 bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
 {
     const rm_normal *nm = q->nm;
-    if (n >= q->n_slots || !lay_out_lists(q, codes, n)) return false;
+    if (!can_load(q, codes, n)) return false;
+    lay_out_lists(q, codes, n);
     for (uint32_t slot = 0; slot < q->n_slots; slot++) q->at[slot] = RM_EMPTY;
     memset(q->runs, 0, nm->n_ops * sizeof *q->runs);
     memset(q->fetches, 0, nm->n_stores * sizeof *q->fetches);
