@@ -1,7 +1,7 @@
 # The front door: `make`, `make demo`, `make check`. Each target fetches what it lacks (scripts/bootstrap), then calls CMake.
 #   SAN=address,undefined    build with sanitizers, in a build directory of its own
 #   PREFIX=... DESTDIR=...   where `make install` puts things
-#   FUZZ_SECONDS=60          how long `make fuzz` runs each reader
+#   FUZZ_SECONDS=60          how long `make fuzz` runs each reader and all strategies, and `make fuzz-threads` the latter
 MAKEFLAGS += --no-print-directory
 SAN ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -16,7 +16,7 @@ PYTHON = $(CURDIR)/.venv/bin/python
 HIGHS = $(or $(REMAT_HIGHS),$(shell ls $(CURDIR)/.venv/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so 2>/dev/null | head -1))
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz install format layers clean have-build have-check have-fuzz
+.PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz fuzz-threads install format layers clean have-build have-check have-fuzz
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -61,8 +61,16 @@ build-tests: .venv/ready
 
 fuzz: have-fuzz
 	@CC=clang $(CMAKE) -S . -B build/fuzz -DREMAT_FUZZ=ON -DREMAT_SANITIZE=address$(comma)undefined >/dev/null
-	@$(CMAKE) --build build/fuzz -j $(JOBS) --target fuzz_input
-	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+	@$(CMAKE) --build build/fuzz -j $(JOBS) --target fuzz_input fuzz_plan
+	@scripts/fuzz build/fuzz $(FUZZ_SECONDS) graph chain plan networkx dot dimacs strategies
+
+# Every strategy with several threads, under the sanitizer of data races, which does not get along with libFuzzer's counters.
+fuzz-threads: have-check
+	@$(CMAKE) -S . -B build/thread -DBUILD_TESTING=ON -DREMAT_SANITIZE=thread >/dev/null
+	@$(CMAKE) --build build/thread -j $(JOBS) --target fuzz_plan_replay
+	@TSAN_OPTIONS=halt_on_error=1 build/thread/tests/fuzz_plan_replay tests/fuzz/corpus/strategies $(FUZZ_SECONDS) 1 >build/thread/strategies.log || \
+	    { tail -n 1 build/thread/strategies.log; exit 1; }
+	@echo "fuzz-threads: $$(tail -n 1 build/thread/strategies.log), no fault found"
 
 install: all
 	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD) --prefix $(PREFIX)

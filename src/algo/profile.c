@@ -144,10 +144,21 @@ RM_MULTIVERSION void rm_profile_undo(rm_profile *p, const rm_range *ranges, size
     find_crest(p);
 }
 
+/* By how much x passes the limit; at most `most`. */
+ALWAYS_INLINE int64_t over(int64_t x, int64_t limit, int64_t most)
+{
+    const int64_t much = x > limit ? x - limit : 0;
+    return much < most ? much : most;
+}
+
+/* What one block may add to a sum over all of them, so that none overflows: no less than 2^38. */
+ALWAYS_INLINE int64_t most_over(const rm_profile *p) { return INT64_MAX / p->n_blocks; }
+
 RM_MULTIVERSION int64_t rm_profile_excess(const rm_profile *p, int64_t limit)
 {
+    const int64_t most = most_over(p);
     int64_t sum = 0;
-    for (uint32_t b = 0; b < p->n_blocks; b++) sum += p->high[b] > limit ? p->high[b] - limit : 0;
+    for (uint32_t b = 0; b < p->n_blocks; b++) sum += over(p->high[b], limit, most);
     return sum;
 }
 
@@ -217,8 +228,6 @@ RM_MULTIVERSION int64_t rm_profile_look(const rm_profile *p, const rm_range *ran
     return high;
 }
 
-ALWAYS_INLINE int64_t over(int64_t x, int64_t limit) { return x > limit ? x - limit : 0; }
-
 /* Whole blocks between turns grow by one number; a block with turns in it takes the highest of its
  * pieces. */
 RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges,
@@ -226,6 +235,7 @@ RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_ran
 {
     turn turns[2 * RM_PROFILE_LOOK];
     const size_t k = sort_turns(ranges, n, turns);
+    const int64_t most = most_over(p);
     int64_t change = 0, delta = 0, high = INT64_MIN; /* of the pieces of the block at hand */
     if (k == 0) return 0;
     uint32_t first = turns[0].at / BLOCK * BLOCK;
@@ -235,7 +245,7 @@ RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_ran
             const uint32_t b = first / BLOCK, c = end / BLOCK;
             if (first % BLOCK == 0 && c > b) {
                 for (uint32_t j = b; j < c && delta; j++)
-                    change += over(p->high[j] + delta, limit) - over(p->high[j], limit);
+                    change += over(p->high[j] + delta, limit, most) - over(p->high[j], limit, most);
                 first = c * BLOCK;
                 continue;
             }
@@ -244,7 +254,7 @@ RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_ran
             high = x > high ? x : high;
             first = last + 1;
             if (first % BLOCK) continue;
-            change += over(high, limit) - over(p->high[b], limit);
+            change += over(high, limit, most) - over(p->high[b], limit, most);
             high = INT64_MIN;
         }
         if (i < k) delta += turns[i].delta;

@@ -37,8 +37,9 @@ bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n);
 /* The maximum after adding them, which is not done. At most RM_PROFILE_LOOK ranges. */
 enum { RM_PROFILE_LOOK = 24 };
 int64_t rm_profile_look(const rm_profile *p, const rm_range *ranges, size_t n);
-/* By how much blocks pass the limit, summed over blocks; and how that would change with the ranges,
- * again at most RM_PROFILE_LOOK. */
+/* By how much blocks pass the limit, each by at most INT64_MAX / n_blocks, summed over blocks; and
+ * how that would change with the ranges, again at most RM_PROFILE_LOOK. Values and limit are within
+ * 2^62 of 0. */
 int64_t rm_profile_excess(const rm_profile *p, int64_t limit);
 int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges, size_t n,
                                int64_t limit);

@@ -137,7 +137,8 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
 remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
                               remat_bound *out)
 {
-    if (budget_bytes < 0) return rm_fail(ctx, REMAT_E_USAGE, "a bound needs a budget in bytes");
+    if (budget_bytes < 0 || budget_bytes >= RM_MAX_SUM)
+        return rm_fail(ctx, REMAT_E_USAGE, "a bound needs a budget in bytes, below 2^62");
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_bound bound;
     const remat_status status = find(ctx, graph, budget_bytes, &bound);

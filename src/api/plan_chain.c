@@ -36,7 +36,7 @@ static remat_status of_graph(remat_ctx *ctx, const remat_graph *graph, remat_cha
                               .size_unit = "bytes",
                               .cost_unit = remat_graph_cost_unit(graph),
                               .n_stages = stages.n - 1};
-    return rm_chain_new(ctx, &head, stages.chain, out);
+    return rm_chain_of_stages(ctx, &head, &stages, out);
 }
 
 remat_status remat_chain_of_graph(remat_ctx *ctx, const remat_graph *graph, remat_chain **out)
@@ -106,20 +106,6 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
     return REMAT_OK;
 }
 
-/* The longest schedule of any planner here forwards every stage for every backward: its cost must
- * fit. */
-static remat_status check_times(remat_ctx *ctx, const remat_chain *c)
-{
-    int64_t forward = 0, backward = 0, all; /* below 2^62: rm_chain_new has checked it */
-    for (uint32_t l = 1; l <= c->n_stages + 1; l++)
-        forward += c->stages[l].tf, backward += c->stages[l].tb;
-    if (rm_mul_overflows(forward, (int64_t)c->n_stages + 2, &all) ||
-        rm_add_overflows(all, backward, &all) || all >= RM_MAX_SUM)
-        return rm_fail(ctx, REMAT_E_INPUT,
-                       "the times are so large that a schedule's cost may pass 2^62");
-    return REMAT_OK;
-}
-
 typedef struct answers {
     rm_chain_result base, least, *results;
     remat_plan **plans;
@@ -131,7 +117,9 @@ static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner
 {
     const bool least = budgets[0] == REMAT_BUDGET_MIN;
     int64_t *limits;
-    TRY(check_times(ctx, c));
+    if (!rm_chain_can_be_planned(c))
+        return rm_fail(ctx, REMAT_E_INPUT,
+                       "the times are so large that a schedule's cost may pass 2^62");
     TRY(keep_all(ctx, c, &x->base));
     TRY(RM_SCRATCH(ctx, limits, x->n));
     TRY(RM_SCRATCH(ctx, x->results, x->n));
@@ -163,9 +151,12 @@ remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const c
 {
     const rm_planner *planner = rm_planner_find(ctx, strategy);
     if (!planner) return REMAT_E_USAGE;
-    for (uint32_t i = 0; i < n_budgets; i++)
+    for (uint32_t i = 0; i < n_budgets; i++) {
         if (budgets[i] < (n_budgets == 1 ? REMAT_BUDGET_MIN : 0))
             return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budgets[i]);
+        if (budgets[i] >= RM_MAX_SUM)
+            return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is 2^62 or more", budgets[i]);
+    }
     if (n_budgets == 0) return REMAT_OK;
     const rm_mark mark = rm_scratch_mark(ctx);
     answers x = {.n = n_budgets};

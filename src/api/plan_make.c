@@ -225,6 +225,9 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
 {
     if (budget_bytes < REMAT_BUDGET_MIN)
         return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is negative", budget_bytes);
+    if (budget_bytes >= RM_MAX_SUM)
+        return rm_fail(ctx, REMAT_E_USAGE, "budget %" PRId64 " is 2^62 bytes or more",
+                       budget_bytes);
     const rm_planner *planner = rm_planner_find(ctx, strategy);
     if (!planner) return REMAT_E_USAGE;
     const rm_mark mark = rm_scratch_mark(ctx);

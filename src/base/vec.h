@@ -16,13 +16,15 @@
         size_t n, room;                                                                            \
     }
 
-void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need,
-                  size_t item_size); /* NULL: no memory */
+/* The items, moved if there was no room for `need` of them; as they were, with *room, if there is
+ * no memory. */
+void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need, size_t item_size);
 
 /* Room for k more items; the status says whether there is. */
 #define RM_RESERVE(ctx, vec, k)                                                                    \
-    rm_vec_reserve_((ctx), (void **)(void *)&(vec).items, &(vec).room, (vec).n + (k),              \
-                    sizeof *(vec).items)
+    ((vec).items =                                                                                 \
+         rm_vec_grow((ctx), (vec).items, &(vec).room, (vec).n + (k), sizeof *(vec).items),         \
+     (vec).room - (vec).n >= (k) ? REMAT_OK : REMAT_E_MEMORY)
 #define RM_PUSH(ctx, vec, item)                                                                    \
     (RM_LIKELY((vec).n < (vec).room) || RM_RESERVE(ctx, vec, 1) == REMAT_OK                        \
          ? ((vec).items[(vec).n++] = (item), REMAT_OK)                                             \
@@ -30,15 +32,5 @@ void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need,
 #define RM_VEC_FREE(heap, vec)                                                                     \
     (rm_release((heap), (vec).items, (vec).room * sizeof *(vec).items), (vec).items = NULL,        \
      (vec).n = (vec).room = 0)
-
-static inline remat_status rm_vec_reserve_(remat_ctx *ctx, void **items, size_t *room, size_t need,
-                                           size_t item_size)
-{
-    if (need <= *room) return REMAT_OK;
-    void *grown = rm_vec_grow(ctx, *items, room, need, item_size);
-    if (!grown) return REMAT_E_MEMORY;
-    *items = grown;
-    return REMAT_OK;
-}
 
 #endif

@@ -14,6 +14,14 @@
 #include "fusion/kernels.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* Ops that are kernels (kernel_ops.c) cost what their members did, which no model can tell from the
+ * kernel, but for a roofline: such costs are taken over. */
+static bool keeps_costs(const remat_graph *g)
+{
+    return (g->flags & REMAT_FUSE) && strncmp(g->cost_model, "roofline:", 9) != 0;
+}
 
 remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *out)
 {
@@ -21,7 +29,8 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
     *out = (rm_unroller){.g = g};
     out->to = remat_builder_new(ctx, rm_text(g, g->name));
     if (!out->to) return REMAT_E_MEMORY;
-    out->to->cost_unit = rm_builder_text(out->to, rm_text(g, g->given_unit));
+    out->to->cost_unit =
+        rm_builder_text(out->to, keeps_costs(g) ? g->cost_unit : rm_text(g, g->given_unit));
     out->to->extra = rm_builder_text(out->to, rm_text(g, g->extra));
     TRY(RM_SCRATCH(ctx, out->now, g->n_values));
     TRY(RM_SCRATCH(ctx, out->delivers, g->n_values));
@@ -71,6 +80,7 @@ remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase, uint32_t k
     const uint32_t written = rm_copy_op(
         u->to, g, op, copy_name(rm_text(g, g->op_name[op]), u->written[op], name), u->list);
     if (u->to->status != REMAT_OK) return u->to->status;
+    if (keeps_costs(g)) u->to->ops.items[written].cost = g->cost[op];
     u->to->ops.items[written].phase = phase;
     u->to->ops.items[written].kernel = kernel;
     u->written[op] = 1;
@@ -84,7 +94,7 @@ remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u, remat_graph **out)
     for (uint32_t i = 0; i < g->n_outputs; i++)
         remat_builder_output(u->to, u->delivers[g->outputs[i]]);
     TRY(remat_builder_finish(u->to, &made));
-    const remat_status status = rm_cost_apply(ctx, made, g->cost_model);
+    const remat_status status = rm_cost_apply(ctx, made, keeps_costs(g) ? "given" : g->cost_model);
     if (status != REMAT_OK) return remat_graph_free(made), status;
     *out = made;
     return REMAT_OK;

@@ -20,7 +20,7 @@ typedef struct rm_unroller { /* arrays live in scratch */
 remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *out);
 remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase, uint32_t kernel);
 remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u,
-                           remat_graph **out); /* costs by the cost model of the old graph */
+                           remat_graph **out); /* costs as in the old graph */
 
 /* RM_UNROLL_KERNELS: each node is marked with the kernel that fusion finds for it, and an output is
  * the first instance, which a forward pass hands out. RM_UNROLL_STEPS: no marks, and an output is

@@ -116,6 +116,15 @@ bool rm_chain_never_grows(const remat_chain *c)
     return true;
 }
 
+bool rm_chain_can_be_planned(const remat_chain *c)
+{
+    int64_t forward = 0, backward = 0, all; /* below 2^62: rm_chain_new has checked it */
+    for (uint32_t l = 1; l <= c->n_stages + 1; l++)
+        forward += c->stages[l].tf, backward += c->stages[l].tb;
+    return !rm_mul_overflows(forward, (int64_t)c->n_stages + 2, &all) &&
+           !rm_add_overflows(all, backward, &all) && all < RM_MAX_SUM;
+}
+
 int64_t rm_chain_need(const remat_chain *c, uint32_t *stage)
 {
     int64_t need = 0, kept = 0;

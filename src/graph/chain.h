@@ -24,6 +24,9 @@ remat_status rm_chain_new(remat_ctx *ctx, const remat_chain *head, const remat_s
 bool rm_chain_is_plain(const remat_chain *c);
 bool rm_chain_never_grows(
     const remat_chain *c); /* a^0 >= a^1 >= ..: then nothing floats (Rotor, section 4.3) */
+/* Does every schedule of any planner here cost less than 2^62? The longest forwards every stage for
+ * every backward. */
+bool rm_chain_can_be_planned(const remat_chain *c);
 void rm_chain_digest(const remat_chain *c, char digest[80]);
 /* No schedule needs less: at B^l and Fall^l, besides what they touch, a^0 is stored. `stage` is
  * where. */

@@ -22,7 +22,8 @@ uint32_t rm_copy_op(remat_builder *b, const remat_graph *g, uint32_t op, const c
 {
     const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op],
                    n_out = g->out_begin[op + 1] - g->out_begin[op];
-    const uint32_t copied = remat_builder_op(b, name, list, n_in, list + n_in, n_out);
+    const uint32_t *out = n_out ? list + n_in : list; /* an empty list may be NULL */
+    const uint32_t copied = remat_builder_op(b, name, list, n_in, out, n_out);
     remat_builder_op_target(b, copied, rm_text(g, g->op_target[op]));
     const uint32_t extra = rm_builder_text(b, rm_text(g, g->op_extra[op]));
     if (b->status != REMAT_OK) return REMAT_NONE;

@@ -146,9 +146,11 @@ static remat_status advance(parser *p)
         while (is_word_char(*end)) end++;
         return slice(p, end, true);
     }
-    if (strchr("{}[]=;,:", c)) {
+    static const char punctuation[] = "{}[]=;,:";
+    const char *mark = strchr(punctuation, c);
+    if (mark) {
         static const char *const names[] = {"{", "}", "[", "]", "=", ";", ",", ":"};
-        p->next = (token){PUNCT, names[strchr("{}[]=;,:", c) - "{}[]=;,:"], c, false, p->line};
+        p->next = (token){PUNCT, names[mark - punctuation], c, false, p->line};
         p->at++;
         return REMAT_OK;
     }

@@ -3,6 +3,7 @@
 #include "graph/plan.h"
 #include "import/formats.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 const char *const rm_chain_operations[] = {"Fall", "Fck", "Fnone",
@@ -67,14 +68,25 @@ static remat_status read_header(remat_ctx *ctx, const rm_json *root, remat_summa
     return REMAT_OK;
 }
 
+/* What an option is set to: below 2^63, where sizes and costs stay below 2^62. */
+static remat_status get_option(remat_ctx *ctx, const rm_json *options, rm_place place, int64_t *out)
+{
+    const rm_json *x = rm_json_get(options, place.key);
+    if (!x) return REMAT_OK;
+    if (x->kind != RM_JSON_INTEGER) return rm_bad(ctx, place, "must be an integer");
+    if (x->integer < 0) return rm_bad(ctx, place, "must not be negative: %" PRId64, x->integer);
+    *out = x->integer;
+    return REMAT_OK;
+}
+
 static remat_status read_options(remat_ctx *ctx, const rm_json *root, remat_summary *s)
 {
     const rm_json *options = rm_json_get(root, "options");
     if (!options) return REMAT_OK;
     TRY(rm_check_object(ctx, options, (rm_place){.key = "options", .item = RM_NO_ITEM}));
     rm_place place = {"options", RM_NO_ITEM, NULL, RM_NO_ITEM};
-    TRY((place.key = "seed", rm_get_int(ctx, options, place, 0, &s->seed)));
-    TRY((place.key = "bandwidth", rm_get_int(ctx, options, place, 0, &s->bandwidth)));
+    TRY((place.key = "seed", get_option(ctx, options, place, &s->seed)));
+    TRY((place.key = "bandwidth", get_option(ctx, options, place, &s->bandwidth)));
     for (const rm_flag_name *f = rm_flag_names; f->name; f++) {
         bool on = false;
         TRY((place.key = f->name, rm_get_bool(ctx, options, place, &on)));

@@ -529,8 +529,29 @@ void rm_seq_undo(rm_seq *q)
 
 /* ---- whole sequences ---- */
 
-/* Lists of the right length, with a little room each. False: the pool is too small. */
-static bool lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
+enum { SPARE_EVENTS = 3 }; /* room in every list, besides what it holds */
+
+/* Is there room for all steps and their events, and does their cost stay below 2^62? A fetch counts
+ * as if it needed an offload of its own. */
+static bool can_load(const rm_seq *q, const rm_code *codes, size_t n)
+{
+    const rm_normal *nm = q->nm;
+    uint64_t events = SPARE_EVENTS * (uint64_t)nm->n_stores;
+    int64_t cost = 0;
+    if (n >= q->n_slots) return false;
+    for (size_t i = 0; i < n; i++) {
+        const bool fetch = rm_is_fetch(nm, codes[i]);
+        const int64_t x = fetch ? q->transfer[codes[i] - nm->n_ops] : nm->cost[codes[i]];
+        events += rm_code_events(nm, codes[i]);
+        if (rm_add_overflows(cost, x, &cost) || (fetch && rm_add_overflows(cost, x, &cost)) ||
+            cost >= RM_MAX_SUM)
+            return false;
+    }
+    return events <= q->pool_size;
+}
+
+/* Lists of the right length, with a little room each. */
+static void lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
 {
     const rm_normal *nm = q->nm;
     memset(q->events, 0, nm->n_stores * sizeof *q->events);
@@ -545,16 +566,13 @@ static bool lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
         for (uint32_t k = nm->out_begin[c]; k < nm->out_begin[c + 1]; k++)
             q->events[nm->out[k]].room++;
     }
-    uint64_t used = 0;
+    q->pool_used = 0;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
-        q->events[s].begin = (uint32_t)used;
-        q->events[s].room += 3;
-        used += q->events[s].room;
-        if (used > q->pool_size) return false;
+        q->events[s].begin = q->pool_used;
+        q->events[s].room += SPARE_EVENTS;
+        q->pool_used += q->events[s].room;
     }
-    q->pool_used = (uint32_t)used;
-    q->work += WORK_A_EVENT * (int64_t)used + q->n_slots / BLOCKS_A_WORK;
-    return true;
+    q->work += WORK_A_EVENT * (int64_t)q->pool_used + q->n_slots / BLOCKS_A_WORK;
 }
 
 /* Memory of a step behind all others: its outputs' lives begin, its inputs' go on. */
@@ -579,7 +597,8 @@ static void load_step(rm_seq *q, uint32_t slot, rm_code code)
 bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
 {
     const rm_normal *nm = q->nm;
-    if (n >= q->n_slots || !lay_out_lists(q, codes, n)) return false;
+    if (!can_load(q, codes, n)) return false;
+    lay_out_lists(q, codes, n);
     for (uint32_t slot = 0; slot < q->n_slots; slot++) q->at[slot] = RM_EMPTY;
     memset(q->runs, 0, nm->n_ops * sizeof *q->runs);
     memset(q->fetches, 0, nm->n_stores * sizeof *q->fetches);
@@ -628,26 +647,25 @@ static void link_pins(rm_seq *q)
 static size_t place(rm_seq *q, char *block)
 {
     const size_t n_ops = q->nm->n_ops, n_stores = q->nm->n_stores;
-    const struct {
-        void **to;
-        size_t bytes;
-    } arrays[] = {{(void **)&q->ranges, q->max_ranges * sizeof *q->ranges},
-                  {(void **)&q->edits, q->max_edits * sizeof *q->edits},
-                  {(void **)&q->events, n_stores * sizeof *q->events},
-                  {(void **)&q->at, q->n_slots * sizeof *q->at},
-                  {(void **)&q->set, q->n_slots * sizeof *q->set},
-                  {(void **)&q->rank, q->n_slots * sizeof *q->rank},
-                  {(void **)&q->pool, q->pool_size * sizeof *q->pool},
-                  {(void **)&q->runs, n_ops * sizeof *q->runs},
-                  {(void **)&q->pin_slot, n_ops * sizeof *q->pin_slot},
-                  {(void **)&q->pin_before, n_ops * sizeof *q->pin_before},
-                  {(void **)&q->pin_after, n_ops * sizeof *q->pin_after},
-                  {(void **)&q->fetches, n_stores * sizeof *q->fetches}};
     size_t used = 0;
-    for (size_t i = 0; i < RM_LEN(arrays); i++) {
-        if (block) *arrays[i].to = block + used;
-        used += (arrays[i].bytes + 15) / 16 * 16;
-    }
+#define ARRAY(field, n)                                                                            \
+    do {                                                                                           \
+        if (block) q->field = (void *)(block + used);                                              \
+        used += ((n) * sizeof *q->field + 15) / 16 * 16;                                           \
+    } while (0)
+    ARRAY(ranges, q->max_ranges);
+    ARRAY(edits, q->max_edits);
+    ARRAY(events, n_stores);
+    ARRAY(at, q->n_slots);
+    ARRAY(set, q->n_slots);
+    ARRAY(rank, q->n_slots);
+    ARRAY(pool, q->pool_size);
+    ARRAY(runs, n_ops);
+    ARRAY(pin_slot, n_ops);
+    ARRAY(pin_before, n_ops);
+    ARRAY(pin_after, n_ops);
+    ARRAY(fetches, n_stores);
+#undef ARRAY
     return used;
 }
 

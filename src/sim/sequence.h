@@ -55,8 +55,9 @@ typedef struct rm_seq {
 
 remat_status rm_seq_new(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots, rm_seq *out);
 void rm_seq_free(rm_seq *q);
-/* Steps evenly spread: step i of n in slot (i + 1) * n_slots / (n + 1). They must be valid, and
- * fewer than slots; false: no room. */
+/* Steps evenly spread: step i of n in slot (i + 1) * n_slots / (n + 1). They must be valid. False:
+ * they are not fewer than slots, there is no room for them, or their cost passes 2^62; then nothing
+ * has changed. */
 bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n);
 size_t rm_seq_codes(rm_seq *q,
                     rm_code *out); /* in order, with the move at hand; out has room for n_slots */

@@ -113,6 +113,42 @@ static void slots(void **state)
     rm_scratch_release(ctx, mark);
 }
 
+/* One op makes eight values, another reads them; the first runs so often that lists run out. */
+static void no_room_to_load(void **state)
+{
+    remat_ctx *ctx = *state;
+    enum { WIDE = 8, SLOTS = 100 };
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_builder *b = remat_builder_new(ctx, "wide");
+    uint32_t values[WIDE];
+    for (uint32_t i = 0; i < WIDE; i++) values[i] = remat_builder_value(b, NULL, 1);
+    remat_builder_op(b, NULL, NULL, 0, values, WIDE);
+    remat_builder_op(b, NULL, values, WIDE, NULL, 0);
+    remat_graph *graph = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    rm_normal nm;
+    rm_seq q;
+    rm_code codes[SLOTS] = {0};
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    OK(ctx, rm_seq_new(ctx, &nm, SLOTS, &q));
+    size_t n = 2; /* runs of the wide op, and one of the other */
+    do codes[n - 1] = 0, codes[n++] = 1;
+    while (n < SLOTS && rm_seq_load(&q, codes, n));
+    assert_true(n < SLOTS); /* refused for lack of room, and as it was before: */
+    assert_int_equal(q.n_steps, n - 1);
+    assert_int_equal(rm_seq_peak_kept(&q), WIDE);
+    for (uint32_t slot = 0; slot < SLOTS; slot++)
+        if (q.at[slot] == 0 && rm_seq_remove(&q, slot)) {
+            assert_int_equal(rm_seq_peak(&q), WIDE);
+            rm_seq_keep(&q);
+        }
+    assert_int_equal(q.n_steps, 2);
+    rm_seq_free(&q);
+    remat_graph_free(graph);
+    rm_scratch_release(ctx, mark);
+}
+
 static void grouping_alone(void **state)
 {
     remat_ctx *ctx = *state;
@@ -255,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {WITH_CONTEXT(single_recomputations),
                                        cmocka_unit_test(formulas),
                                        WITH_CONTEXT(slots),
+                                       WITH_CONTEXT(no_room_to_load),
                                        WITH_CONTEXT(grouping_alone),
                                        WITH_CONTEXT(soft_peak),
                                        WITH_CONTEXT(polish_removes_what_can_go),

@@ -118,8 +118,11 @@ static remat_status run(const rm_problem *p, rm_incumbent *best, const rm_planne
     TRY(RM_SCRATCH(ctx, results, BUDGETS));
     const remat_chain head = {
         .name = "", .size_unit = "", .cost_unit = "", .n_stages = x.stages.n - 1};
-    TRY(rm_chain_new(ctx, &head, x.stages.chain, &chain));
-    const remat_status status = sweep(&x, planner, chain, results);
+    TRY(rm_chain_of_stages(ctx, &head, &x.stages, &chain));
+    const remat_status status =
+        rm_chain_can_be_planned(chain)
+            ? sweep(&x, planner, chain, results)
+            : rm_fail(ctx, REMAT_E_APPLIES, "a schedule of the stages may cost 2^62 or more");
     remat_chain_free(chain);
     for (uint32_t i = 0; i < BUDGETS; i++) RM_VEC_FREE(&ctx->heap, results[i].steps);
     RM_VEC_FREE(&ctx->heap, x.steps);

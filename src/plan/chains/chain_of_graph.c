@@ -275,3 +275,12 @@ remat_status rm_stages_find(remat_ctx *ctx, const remat_graph *g, rm_cut_choice 
     *out = f.x;
     return REMAT_OK;
 }
+
+remat_status rm_chain_of_stages(remat_ctx *ctx, const remat_chain *head, const rm_stages *stages,
+                                remat_chain **out)
+{
+    const remat_status status = rm_chain_new(ctx, head, stages->chain, out);
+    return status == REMAT_E_INPUT
+               ? rm_fail(ctx, REMAT_E_APPLIES, "as a chain of stages its sizes pass 2^62")
+               : status;
+}

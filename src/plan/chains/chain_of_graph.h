@@ -29,5 +29,8 @@ typedef enum rm_cut_choice { RM_CUTS_READ_BACKWARD, RM_ALL_CUTS } rm_cut_choice;
  * stages would reorder. */
 remat_status rm_stages_find(remat_ctx *ctx, const remat_graph *g, rm_cut_choice choice,
                             rm_stages *out);
+/* A storage may count in several stages: REMAT_E_APPLIES, where their sizes pass 2^62. */
+remat_status rm_chain_of_stages(remat_ctx *ctx, const remat_chain *head, const rm_stages *stages,
+                                remat_chain **out);
 
 #endif

@@ -67,7 +67,8 @@ static void find_demand(expander *x)
     }
 }
 
-/* Where an op moves that the forward pass has to run: behind what it reads. */
+/* Where an op moves that the forward pass has to run: behind what it reads; never to where its
+ * readers could come first, so not past its own place. */
 static uint32_t place(const expander *x, const uint32_t *places, uint32_t op, uint32_t last_pinned)
 {
     const remat_graph *g = x->g;
@@ -79,6 +80,7 @@ static uint32_t place(const expander *x, const uint32_t *places, uint32_t op, ui
             latest = places[maker];
     }
     if (latest == REMAT_NONE) latest = x->rules->boundary ? x->rules->boundary - 1 : 0;
+    if (latest > op) latest = op;
     return g->pinned[op] && last_pinned > latest ? last_pinned : latest;
 }
 

@@ -343,7 +343,7 @@ static bool can_group(const setting *set)
     const rm_options *o = &set->p->ctx->options;
     int64_t cost = 0;
     for (uint32_t op = 0; op < set->groups.n_ops; op++)
-        if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost > RM_MAX_SUM) return false;
+        if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost >= RM_MAX_SUM) return false;
     return o->group && !set->from[0] && set->allowed.first == 0 &&
            set->groups.n_ops < set->nm.n_ops &&
            set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
@@ -366,6 +366,7 @@ static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_
     if (status == REMAT_OK) anneal_all(grouped, n_grouped, (uint32_t)ctx->options.threads);
     for (uint32_t i = 0; i < n_grouped; i++) {
         walker *c = &grouped[i];
+        if (!c->search.q.ranges) continue; /* too large: its ops begin from keep-all */
         starts[2 * i].n = 0;
         if (status == REMAT_OK)
             status = rm_ungroup_nodes(ctx, &set->groups, c->search.best, c->search.n_best,

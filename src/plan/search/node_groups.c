@@ -225,7 +225,9 @@ static remat_status emit(grouping *x, rm_normal *out)
             copy_span(out->members, out->member_begin[i], x->members.items, s);
         out->out_begin[i + 1] = copy_span(out->out, out->out_begin[i], nm->out,
                                           (span){nm->out_begin[op], nm->out_begin[op + 1]});
-        for (uint32_t k = s.begin; k < s.end; k++) out->cost[i] += nm->cost[x->members.items[k]];
+        for (uint32_t k = s.begin; k < s.end; k++)
+            if (rm_add_overflows(out->cost[i], nm->cost[x->members.items[k]], &out->cost[i]))
+                out->cost[i] = INT64_MAX; /* fastsa does not anneal over such groups */
         out->workspace[i] = inner_bytes(x, op);
         out->pinned[i] = nm->pinned[op];
     }
