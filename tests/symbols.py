@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the names that the libraries show. Usage: symbols.py SHARED STATIC [MAX_STRIPPED_BYTES]
 The shared library exports remat_* only, and every function of the header; names shared between files of the static library
-start with remat_ or rm_; the stripped shared library stays small (sanitizer builds leave that limit out)."""
+start with remat_ or rm_; the library calls nothing that is not safe among threads, that prints or that exits; stripped, it stays
+small (sanitizer builds leave that limit out)."""
 import pathlib
 import re
 import subprocess
@@ -9,6 +10,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+FORBIDDEN = set("""strerror strtok rand srand random localtime gmtime ctime asctime setlocale localeconv readdir tmpnam
+    printf vprintf fprintf vfprintf puts fputs putchar perror exit abort quick_exit""".split())
 
 
 def names(*command):
@@ -26,6 +30,8 @@ def main():
     public = set(re.findall(r"\b(remat_\w+)\(", header))
     faults += [f"in remat.h but not exported: {name}" for name in sorted(public - exported)]
     faults += [f"exported but not in remat.h: {name}" for name in sorted(exported - public) if name.startswith("remat_")]
+    used = names("nm", "-D", "--undefined-only", shared)
+    faults += [f"the library calls {name}" for name in sorted(used & FORBIDDEN)]
     internal = names("nm", "-g", "--defined-only", static)
     faults += [f"shared between files without a prefix: {name}" for name in sorted(internal)
                if not re.match(r"(remat_|rm_|_*odr_asan|__odr_asan|_*asan_|DW\.ref\.)", name)]

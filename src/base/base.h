@@ -90,6 +90,8 @@ remat_status rm_fail(remat_ctx *ctx, remat_status status, const char *format, ..
 remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format,
                         ...) RM_PRINTF(4, 5);
 remat_status rm_no_memory(remat_ctx *ctx);
+/* REMAT_E_IO: what failed, and what the system says of `error`, an errno. */
+remat_status rm_fail_io(remat_ctx *ctx, const char *what, int error);
 void rm_warn(remat_ctx *ctx, const char *format, ...) RM_PRINTF(2, 3);
 void rm_clean_text(
     char *text); /* what a terminal would obey becomes '?': messages quote bytes of files */

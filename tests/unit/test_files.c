@@ -111,6 +111,7 @@ static void parts_of_an_error(void **state)
     assert_non_null(strstr(remat_ctx_error_place(ctx), "line 2"));
     FAILS(ctx, REMAT_E_IO, remat_input_open(ctx, "/no/such/file", &input));
     assert_string_equal(remat_ctx_error_file(ctx), "/no/such/file");
+    assert_string_equal(remat_ctx_error_reason(ctx), "cannot open it: No such file or directory");
     FAILS(ctx, REMAT_E_USAGE,
           remat_graph_load(ctx, "zoo:soup",
                            &graph)); /* an unknown model may only show when it is built */
