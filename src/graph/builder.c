@@ -238,6 +238,10 @@ static remat_status check_values(remat_builder *b, uint32_t *root, int64_t *stor
         if (v->size < 0) return bad(ctx, "values", i, "size", "must not be negative");
         if (v->size >= RM_MAX_SUM || (sizes += v->size) >= RM_MAX_SUM)
             return bad(ctx, "values", i, "size", "the sizes add up to 2^62 or more");
+        for (uint32_t k = 0; k < v->n_dims; k++)
+            if (b->dims.items[v->dims_begin + k] < 0 ||
+                b->dims.items[v->dims_begin + k] >= RM_MAX_SUM)
+                return bad(ctx, "values", i, "shape", "must not be negative or 2^62 and more");
         root[i] = (uint32_t)i;
         if (v->alias != REMAT_NONE) {
             if (v->storage != REMAT_ABSENT)
@@ -246,10 +250,6 @@ static remat_status check_values(remat_builder *b, uint32_t *root, int64_t *stor
             root[i] = root[v->alias];
             continue;
         }
-        for (uint32_t k = 0; k < v->n_dims; k++)
-            if (b->dims.items[v->dims_begin + k] < 0 ||
-                b->dims.items[v->dims_begin + k] >= RM_MAX_SUM)
-                return bad(ctx, "values", i, "shape", "must not be negative or 2^62 and more");
         const int64_t storage = v->storage == REMAT_ABSENT ? v->size : v->storage;
         if (storage < 0) return bad(ctx, "values", i, "storage", "must not be negative");
         if (storage >= RM_MAX_SUM || (*storages += storage) >= RM_MAX_SUM)

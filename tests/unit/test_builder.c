@@ -176,6 +176,16 @@ static void alias_with_storage(remat_builder *b)
     remat_builder_value_set(b, v, REMAT_VALUE_STORAGE, 4);
     remat_builder_op(b, "g", LIST(1), LIST(v));
 }
+static void shape_of_alias(remat_builder *b)
+{
+    const uint32_t v = remat_builder_view(b, "v", 1, 1);
+    remat_builder_value_tensor(b, v, "int8", (const int64_t[]){3, -1}, 2);
+    remat_builder_op(b, "g", LIST(1), LIST(v));
+}
+static void shape_is_huge(remat_builder *b)
+{
+    remat_builder_value_tensor(b, 0, "int8", (const int64_t[]){(int64_t)1 << 62}, 1);
+}
 static void sizes_add_up(remat_builder *b)
 {
     remat_builder_value(b, "v", (int64_t)1 << 61);
@@ -227,6 +237,8 @@ static void mistakes(void **state)
         ROW(alias_without_source),
         ROW(resident_alias_of_made),
         ROW(alias_with_storage),
+        ROW(shape_of_alias),
+        ROW(shape_is_huge),
         ROW(sizes_add_up),
         ROW(one_size_is_huge),
         ROW(costs_add_up),
