@@ -9,7 +9,7 @@ static remat_status count(remat_ctx *ctx, const remat_graph *g, remat_info *info
     rm_cuts cuts;
     uint8_t *live;
     TRY(rm_liveness_keep_all(ctx, g, &l));
-    TRY(rm_need_find(ctx, g, &need));
+    TRY(rm_need_find(ctx, g, ctx->options.offload, &need));
     TRY(rm_cuts_find(ctx, g, &cuts));
     TRY(RM_SCRATCH(ctx, live, g->n_ops));
     TRY(rm_mark_live_ops(ctx, g, 0, live));
@@ -42,53 +42,12 @@ remat_status remat_graph_info(remat_ctx *ctx, const remat_graph *graph, remat_in
     return status;
 }
 
-/* Heap order: the smallest storage on top, so that it is the first to make room. */
-static void sift_down(const remat_graph *g, uint32_t *heap, uint32_t n, uint32_t at)
-{
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && g->storage[heap[child + 1]] < g->storage[heap[child]]) child++;
-        if (g->storage[heap[at]] <= g->storage[heap[child]]) return;
-        const uint32_t swap = heap[at];
-        heap[at] = heap[child];
-        heap[child] = swap;
-    }
-}
-
-static remat_status need_values(remat_ctx *ctx, const remat_graph *g, uint32_t *values,
-                                uint32_t capacity, uint32_t *n_values)
-{
-    rm_need need;
-    uint8_t *marked;
-    TRY(rm_need_find(ctx, g, &need));
-    TRY(RM_SCRATCH(ctx, marked, g->n_values));
-    if (need.op != REMAT_NONE) TRY(rm_need_storages(ctx, g, need.op, marked));
-    uint32_t n = 0;
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        if (!marked[v]) continue;
-        if (n < capacity) {
-            values[n++] = v;
-            for (uint32_t at = n / 2; n == capacity && at-- > 0;) sift_down(g, values, n, at);
-        } else if (capacity && g->storage[v] > g->storage[values[0]]) {
-            values[0] = v;
-            sift_down(g, values, n, 0);
-        }
-    }
-    for (uint32_t at = n / 2; at-- > 0;) sift_down(g, values, n, at);
-    for (uint32_t left = n; left > 1;) { /* smallest to the end, one by one */
-        const uint32_t smallest = values[0];
-        values[0] = values[--left];
-        values[left] = smallest;
-        sift_down(g, values, left, 0);
-    }
-    *n_values = n;
-    return REMAT_OK;
-}
-
 remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values,
                                      uint32_t capacity, uint32_t *n_values)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = need_values(ctx, graph, values, capacity, n_values);
+    const remat_status status =
+        rm_need_values(ctx, graph, ctx->options.offload, values, capacity, n_values);
     rm_scratch_release(ctx, mark);
     return status;
 }

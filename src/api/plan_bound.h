@@ -17,8 +17,10 @@ typedef struct rm_proof {
     rm_certificate certificate; /* in scratch; scale 0: none */
 } rm_proof;
 
-/* For the first runs of `steps`, a valid schedule in the original's indices. */
+/* For the first runs of `steps`, a valid schedule in the original's indices. With `fetches`: of
+ * plans that may offload and fetch, at that bandwidth. */
 remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                            size_t n_steps, int64_t budget_bytes, rm_proof *out);
+                            size_t n_steps, int64_t budget_bytes, bool fetches, int64_t bandwidth,
+                            rm_proof *out);
 
 #endif

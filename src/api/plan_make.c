@@ -77,7 +77,8 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
 {
     rm_proof proof;
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
-    TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes, &proof));
+    TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes,
+                       rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth, &proof));
     if (!proof.feasible || proof.cost > s->cost)
         return rm_fail(ctx, REMAT_E_BUG,
                        "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
@@ -119,7 +120,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
     remat_verdict verdict;
     rm_certificate certificate = {.scale = 0};
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
-    TRY(rm_need_find(ctx, g, &need));
+    TRY(rm_need_find(ctx, g, ctx->options.offload, &need));
     remat_summary s = {.strategy = planner->entry.name,
                        .graph = rm_text(g, g->name),
                        .digest = g->digest,
@@ -198,7 +199,8 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     if (status == REMAT_OK) status = planner->run(&p, &best);
     rm_need need;
     if (status == REMAT_E_APPLIES && budget_bytes >= 0 &&
-        rm_need_find(ctx, graph, &need) == REMAT_OK && budget_bytes < need.bytes)
+        rm_need_find(ctx, graph, ctx->options.offload, &need) == REMAT_OK &&
+        budget_bytes < need.bytes)
         status = rm_keep_all.run(
             &p, &best); /* a proof that nothing fits goes before a strategy's excuse */
     if (status == REMAT_OK && !best.any) status = rm_keep_all.run(&p, &best);

@@ -62,7 +62,7 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     rm_liveness keep_all;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     rm_need need;
-    TRY(rm_need_find(ctx, g, &need));
+    TRY(rm_need_find(ctx, g, ctx->options.offload, &need));
     const bool same_cost =
         strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
     const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost,

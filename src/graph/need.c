@@ -4,7 +4,8 @@
  * is resident. So is the storage of a pinned op p (it has one instance only) at every op o with p
  * -> ... -> o -> ... -> r, where r reads that storage: p runs before the first run of o, r after
  * it. The same holds if the storage is a graph output and p is an ancestor of o. Need = the largest
- * such sum. (Without offload: a fetch would make a second instance.)
+ * such sum. With offload a fetch makes a second instance, so only what the op itself touches
+ * counts.
  *
  * Reachability goes 64 pinned storages at a time: "p reaches o" one way over the ops, "o reaches a
  * reader" the other way, each one word per op, over the ops between the first maker and the last
@@ -143,7 +144,7 @@ static void add_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
     }
 }
 
-remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
+remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out)
 {
     int64_t *need;
     uint32_t *seen;
@@ -152,8 +153,7 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
     TRY(RM_SCRATCH(ctx, seen, g->n_values));
     TRY(batch_new(ctx, g, &b));
     add_own_needs(g, need, seen);
-    for (uint32_t v = 0; !ctx->options.offload &&
-                         batch_next(g, &b, &v);) /* what can be offloaded need not be there */
+    for (uint32_t v = 0; !offload && batch_next(g, &b, &v);)
         for (uint32_t op = b.from; op < b.to; op++)
             for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
                 need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];
@@ -163,7 +163,10 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
     return REMAT_OK;
 }
 
-remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, uint8_t *marked)
+/* Marks the storages, by root value, that are in memory at `op` whatever the schedule: the sum that
+ * rm_need_find made for it. */
+static remat_status mark_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, bool offload,
+                                  uint8_t *marked)
 {
     batch b;
     TRY(batch_new(ctx, g, &b));
@@ -171,9 +174,51 @@ remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op,
         marked[g->root[g->in[k]]] = !rm_is_resident(g, g->in[k]);
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
-    for (uint32_t v = 0; batch_next(g, &b, &v);)
+    for (uint32_t v = 0; !offload && batch_next(g, &b, &v);)
         for (uint64_t bits = op >= b.from && op < b.to ? held_across(g, &b, op) : 0; bits;
              bits &= bits - 1)
             marked[b.storage[rm_lowest_bit(bits)]] = 1;
+    return REMAT_OK;
+}
+
+/* Heap order: the smallest storage on top, so that it is the first to make room. */
+static void sift_down(const remat_graph *g, uint32_t *heap, uint32_t n, uint32_t at)
+{
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && g->storage[heap[child + 1]] < g->storage[heap[child]]) child++;
+        if (g->storage[heap[at]] <= g->storage[heap[child]]) return;
+        const uint32_t swap = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swap;
+    }
+}
+
+remat_status rm_need_values(remat_ctx *ctx, const remat_graph *g, bool offload, uint32_t *values,
+                            uint32_t capacity, uint32_t *n_values)
+{
+    rm_need need;
+    uint8_t *marked;
+    TRY(rm_need_find(ctx, g, offload, &need));
+    TRY(RM_SCRATCH(ctx, marked, g->n_values));
+    if (need.op != REMAT_NONE) TRY(mark_storages(ctx, g, need.op, offload, marked));
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        if (!marked[v]) continue;
+        if (n < capacity) {
+            values[n++] = v;
+            for (uint32_t at = n / 2; n == capacity && at-- > 0;) sift_down(g, values, n, at);
+        } else if (capacity && g->storage[v] > g->storage[values[0]]) {
+            values[0] = v;
+            sift_down(g, values, n, 0);
+        }
+    }
+    for (uint32_t at = n / 2; at-- > 0;) sift_down(g, values, n, at);
+    for (uint32_t left = n; left > 1;) { /* smallest to the end, one by one */
+        const uint32_t smallest = values[0];
+        values[0] = values[--left];
+        values[left] = smallest;
+        sift_down(g, values, left, 0);
+    }
+    *n_values = n;
     return REMAT_OK;
 }

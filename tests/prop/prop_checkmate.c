@@ -119,7 +119,7 @@ static void check_start(remat_ctx *ctx, const rm_backend *backend, const rm_norm
     rm_schedule steps = {0};
     rm_liveness l;
     CHECK(rm_normal_expand(ctx, nm, codes.items, codes.n, &steps) == REMAT_OK &&
-              rm_liveness_of(ctx, nm->g, steps.items, steps.n, &l) == REMAT_OK,
+              rm_liveness_of(ctx, nm->g, steps.items, steps.n, 0, &l) == REMAT_OK,
           "%s", remat_ctx_error(ctx));
     CHECK(rm_checkmate_build(ctx, &program) == REMAT_OK, "%s", remat_ctx_error(ctx));
     double *x = rm_scratch(ctx, program.model.columns.n, sizeof *x);

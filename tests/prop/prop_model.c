@@ -10,7 +10,7 @@
 #include "random_graph.h"
 #include "remat.h"
 
-static int64_t counts[3]; /* valid, broken and seen so, with transfers */
+static int64_t counts[4]; /* valid, broken and seen so, with transfers; orders that never fit */
 
 static void compare_verdict(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s,
                             const naive_verdict *n)
@@ -39,11 +39,11 @@ static void compare_verdict(remat_ctx *ctx, const remat_graph *graph, const rand
 }
 
 static void compare_liveness(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s,
-                             const naive_verdict *n)
+                             int64_t bandwidth, const naive_verdict *n)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_liveness l;
-    CHECK(rm_liveness_of(ctx, graph, s->steps, s->n_steps, &l) == REMAT_OK, "%s",
+    CHECK(rm_liveness_of(ctx, graph, s->steps, s->n_steps, bandwidth, &l) == REMAT_OK, "%s",
           remat_ctx_error(ctx));
     CHECK(l.peak_bytes == n->peak_bytes && l.peak_step == n->peak_step && l.cost == n->cost,
           "liveness: peak %" PRId64 " at %u, cost %" PRId64, l.peak_bytes, l.peak_step, l.cost);
@@ -132,6 +132,53 @@ static void compare_unrolled(remat_ctx *ctx, const remat_graph *graph, const ran
     remat_graph_free(unrolled);
 }
 
+/* The values that are named where memory is needed most are what the bytes there are made of. */
+static int64_t bytes_named(const remat_graph *graph, const naive_graph *ng, uint32_t need_op,
+                           const uint32_t *values, uint32_t n)
+{
+    int64_t bytes = ng->resident_bytes;
+    if (need_op != REMAT_NONE) bytes += ng->ops[need_op].workspace;
+    for (uint32_t i = 0; i < n; i++) {
+        CHECK(ng->values[values[i]].root == values[i] &&
+                  ng->values[values[i]].producer != REMAT_NONE,
+              "value %u has no storage of its own, or is resident", values[i]);
+        bytes += remat_graph_value_get(graph, values[i], REMAT_VALUE_STORAGE);
+    }
+    return bytes;
+}
+
+static void check_needs(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng)
+{
+    uint32_t *values = malloc((ng->n_values + 1) * sizeof *values), n;
+    for (int64_t offload = 0; offload < 2; offload++) {
+        remat_info info;
+        CHECK(remat_ctx_set(ctx, "offload", offload) == REMAT_OK &&
+                  remat_graph_info(ctx, graph, &info) == REMAT_OK &&
+                  remat_graph_need_values(ctx, graph, values, ng->n_values, &n) == REMAT_OK,
+              "%s", remat_ctx_error(ctx));
+        CHECK(bytes_named(graph, ng, info.need_op, values, n) == info.need_bytes,
+              "need %" PRId64 ", offload %d", info.need_bytes, (int)offload);
+        for (int64_t budget = info.need_bytes - 1; budget <= info.need_bytes; budget++) {
+            remat_bound bound;
+            if (budget < 0) continue;
+            CHECK(remat_bound_find(ctx, graph, budget, &bound) == REMAT_OK, "%s",
+                  remat_ctx_error(ctx));
+            CHECK(bound.status == REMAT_E_INFEASIBLE || budget == info.need_bytes,
+                  "budget %" PRId64 ", need %" PRId64, budget, info.need_bytes);
+            if (bound.status == REMAT_OK) continue;
+            const int64_t named =
+                bytes_named(graph, ng, bound.need_op, bound.need_values, bound.n_need_values);
+            const bool all = bound.n_need_values < RM_LEN(bound.need_values);
+            CHECK(all ? named == bound.need_bytes : named <= bound.need_bytes,
+                  "bound's need %" PRId64 ", named %" PRId64 ", offload %d", bound.need_bytes,
+                  named, (int)offload);
+            counts[3] += budget == info.need_bytes;
+        }
+    }
+    CHECK(remat_ctx_set(ctx, "offload", 0) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    free(values);
+}
+
 static void one_pair(remat_ctx *ctx, random_schedule *s)
 {
     random_source r = {case_seed};
@@ -146,9 +193,10 @@ static void one_pair(remat_ctx *ctx, random_schedule *s)
     naive_verdict n = naive_judge(ng, s->steps, s->n_steps, bandwidth);
     CHECK(n.valid, "the generator made an invalid schedule at step %u", n.first_bad_step);
     compare_verdict(ctx, graph, s, &n);
-    compare_liveness(ctx, graph, s, &n);
+    compare_liveness(ctx, graph, s, bandwidth, &n);
     compare_program(ctx, graph, ng, s, &n);
     compare_unrolled(ctx, graph, s, &n);
+    check_needs(ctx, graph, ng);
     naive_release(&n);
 
     random_schedule_break(s, graph, &r);
@@ -169,7 +217,7 @@ int main(int argc, char **argv)
     random_schedule_free(&s);
     remat_ctx_free(ctx);
     printf("%" PRId64 " pairs agree: %" PRId64 " valid schedules, %" PRId64 " broken ones, %" PRId64
-           " with transfers\n",
-           pairs, counts[0], counts[1], counts[2]);
+           " with transfers, %" PRId64 " orders that never fit\n",
+           pairs, counts[0], counts[1], counts[2], counts[3]);
     return 0;
 }

@@ -143,7 +143,7 @@ static void one_graph(remat_ctx *ctx, const char *source, int64_t n, bool fetche
           "%s", remat_ctx_error(ctx));
     int64_t *transfer = rm_scratch(ctx, b.nm.n_stores, sizeof *transfer);
     for (uint32_t s = 0; transfer && s < b.nm.n_stores; s++)
-        CHECK(rm_transfer_cost(ctx, b.nm.bytes[s], &transfer[s]) == REMAT_OK, "%s",
+        CHECK(rm_transfer_cost(ctx, b.nm.bytes[s], 50000000000, &transfer[s]) == REMAT_OK, "%s",
               remat_ctx_error(ctx));
     CHECK(rm_search_begin(ctx, &b.s, &b.nm, fetches ? transfer : NULL, &start, fetches ? 3 : 10) ==
                   REMAT_OK &&

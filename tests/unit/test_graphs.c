@@ -54,7 +54,7 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     remat_plan_free(plan);
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_liveness l;
-    OK(ctx, rm_liveness_of(ctx, graph, steps, n, &l));
+    OK(ctx, rm_liveness_of(ctx, graph, steps, n, 0, &l));
     assert_int_equal(l.peak_bytes, expected.peak_bytes);
     rm_normal nm; /* without views: other steps, the same peak and cost */
     rm_seq q;
