@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     double end = begin;
     uint64_t rounds = 0;
     for (; end - begin < seconds; rounds++, end = now()) {
-        status = remat_verify(ctx, graph, steps, n, &verdict);
+        status = remat_verify(ctx, graph, steps, n, 0, &verdict);
         if (status != REMAT_OK || !verdict.valid || verdict.peak_bytes != info.keep_all_peak_bytes)
             return fail(ctx, REMAT_E_BUG);
     }

@@ -387,10 +387,12 @@ typedef struct remat_bound {
 remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
                               remat_bound *out);
 
-/* Both answer REMAT_OK and fill `out` whether the schedule is valid or not. remat_plan_verify also
- * checks that the plan belongs to the graph and that the numbers it carries are true. */
+/* Both answer REMAT_OK and fill `out` whether the schedule is valid or not, and whatever the
+ * context's options are. bandwidth: bytes that offload and fetch move per 1e9 cost units; 0: they
+ * are free. remat_plan_verify also checks that the plan belongs to the graph and that the numbers
+ * it carries are true; it takes the bandwidth from the plan. */
 remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
-                          size_t n_steps, remat_verdict *out);
+                          size_t n_steps, int64_t bandwidth, remat_verdict *out);
 remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
                                remat_verdict *out);
 /* The same, and the plan's bound must be proved: by its certificate, or by running every op once.

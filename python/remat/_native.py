@@ -112,7 +112,7 @@ PROTOTYPES = {
     "remat_builder_finish": "ipP", "remat_builder_free": "vp", "remat_zoo_at": "ez", "remat_strategy_at": "ez", "remat_device_at": "ez",
     "remat_budget_parse": "ipslL", "remat_plan_make": "ippslP", "remat_plan_improve": "ipppslP", "remat_plan_read": "ippP", "remat_plan_write": "ippikp",
     "remat_plan_free": "vp", "remat_plan_status": "ip", "remat_plan_summary": "mp", "remat_plan_steps": "tpZ", "remat_bound_find": "ipplB",
-    "remat_verify": "ipptzd", "remat_plan_verify": "ipppd", "remat_plan_verify_bound": "ipppd", "remat_lower": "ipptzP",
+    "remat_verify": "ipptzld", "remat_plan_verify": "ipppd", "remat_plan_verify_bound": "ipppd", "remat_lower": "ipptzP",
     "remat_program_statements": "TpZ", "remat_program_free": "vp", "remat_chain_new": "ipsSuP", "remat_chain_of_graph": "ippP",
     "remat_chain_read": "ippP", "remat_chain_write": "ippikp", "remat_chain_free": "vp", "remat_chain_plan": "ippslP",
     "remat_chain_plan_verify": "ipppd", "remat_chain_verify": "ipptzd", "remat_chain_digest": "sp", "remat_chain_name": "sp",

@@ -236,8 +236,9 @@ class _Plannable(_File, abc.ABC):
         """
         return [self.plan(budget, strategy, strict=False, **options) for budget in budgets]
 
-    def verify(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> Verdict:
-        """Judges a plan, or bare steps, with the independent verifier: bare integers run ops.
+    def verify(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]], bandwidth: int = 0) -> Verdict:
+        """Judges a plan, or bare steps, with the independent verifier: bare integers run ops. `bandwidth` is for offload and fetch among bare
+        steps, in bytes per 1e9 cost units, 0 for none; a plan has its own.
 
         >>> import remat
         >>> remat.load("zoo:f").verify([1]).reason != ""
@@ -249,7 +250,8 @@ class _Plannable(_File, abc.ABC):
                 context.check(self._verify_plan(context.handle, self.handle, plan.handle, ctypes.byref(out)))
             else:
                 steps, n_steps = _steps_array(plan)
-                context.check(self._verify_steps(context.handle, self.handle, steps, n_steps, ctypes.byref(out)))
+                more = (bandwidth,) if isinstance(self, Graph) else ()
+                context.check(self._verify_steps(context.handle, self.handle, steps, n_steps, *more, ctypes.byref(out)))
         return Verdict(**out.fields())
 
 

@@ -12,7 +12,7 @@ static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_ste
 {
     remat_verdict verdict;
     remat_step *own;
-    TRY(rm_verify(ctx, g, steps, n_steps, ctx->options.bandwidth, &verdict));
+    TRY(rm_verify(ctx, g, steps, n_steps, 0, &verdict));
     if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
     TRY(RM_SCRATCH(ctx, own, n_steps));
     for (size_t t = 0; t < n_steps; t++) own[t] = steps[t];

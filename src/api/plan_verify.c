@@ -10,10 +10,12 @@
 #include <string.h>
 
 remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
-                          size_t n_steps, remat_verdict *out)
+                          size_t n_steps, int64_t bandwidth, remat_verdict *out)
 {
+    if (bandwidth < 0)
+        return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 " is negative", bandwidth);
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = rm_verify(ctx, graph, steps, n_steps, ctx->options.bandwidth, out);
+    const remat_status status = rm_verify(ctx, graph, steps, n_steps, bandwidth, out);
     rm_scratch_release(ctx, mark);
     return status;
 }
@@ -21,16 +23,29 @@ remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_
 remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
                          size_t n_steps, remat_program **out)
 {
-    remat_verdict verdict;
-    TRY(remat_verify(ctx, graph, steps, n_steps, &verdict));
-    if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = rm_lower(ctx, graph, steps, n_steps, out);
+    remat_verdict verdict;
+    remat_status status = rm_verify(ctx, graph, steps, n_steps, 0, &verdict);
+    if (status == REMAT_OK && !verdict.valid)
+        status = rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
+    if (status == REMAT_OK) status = rm_lower(ctx, graph, steps, n_steps, out);
     rm_scratch_release(ctx, mark);
     return status;
 }
 
-/* ---- a plan that was given ---- */
+/* ---- a plan that was given: the verdict depends on it and on the graph, and on no option ---- */
+
+/* A plan that does not say what transfers cost has them for nothing: docs/format.md. */
+static int64_t bandwidth_of(const remat_plan *plan)
+{
+    return plan->summary.bandwidth == REMAT_ABSENT ? 0 : plan->summary.bandwidth;
+}
+
+/* Plans that fetch are compared with plans that may. */
+static bool fetches(const remat_plan *plan)
+{
+    return rm_has_kind(plan->steps, plan->n_steps, REMAT_FETCH);
+}
 
 static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
                                remat_verdict *out)
@@ -56,13 +71,12 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values)
         return rm_verdict_refuse(out, "n_values", plan->graph_values, g->n_original_values),
                REMAT_OK;
-    const int64_t bandwidth = s->bandwidth == REMAT_ABSENT ? ctx->options.bandwidth : s->bandwidth;
-    TRY(rm_verify(ctx, g, plan->steps, plan->n_steps, bandwidth, out));
+    TRY(rm_verify(ctx, g, plan->steps, plan->n_steps, bandwidth_of(plan), out));
     if (!out->valid) return REMAT_OK;
     rm_liveness keep_all;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     rm_need need;
-    TRY(rm_need_find(ctx, g, ctx->options.offload, &need));
+    TRY(rm_need_find(ctx, g, fetches(plan), &need));
     const bool same_cost =
         strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
     const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost,
@@ -90,7 +104,6 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
     const remat_summary *s = &plan->summary;
     remat_verdict word;
     int64_t cost = 0;
-    bool fetches = false;
     const bool searched = strcmp(s->bound_method, "search") == 0;
     if (strcmp(s->cost_model, "") != 0 && strcmp(s->cost_model, g->cost_model) != 0)
         return must     ? rm_blame(v, REMAT_NONE,
@@ -106,10 +119,8 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
     }
     if (s->budget_bytes < 0)
         return rm_blame(v, REMAT_NONE, "the plan has a certificate, but no budget"), REMAT_OK;
-    const int64_t bandwidth = s->bandwidth == REMAT_ABSENT ? ctx->options.bandwidth : s->bandwidth;
-    for (size_t i = 0; i < plan->n_steps; i++) fetches |= plan->steps[i].kind == REMAT_FETCH;
-    TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches, bandwidth,
-                        &plan->certificate, &cost, &word));
+    TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches(plan),
+                        bandwidth_of(plan), &plan->certificate, &cost, &word));
     if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
     else if (searched && plan->certificate.cost) {
         if (plan->certificate.cost != cost)

@@ -171,7 +171,7 @@ static void plan_way(remat_ctx *ctx, const remat_input *input)
     const remat_status judged = remat_plan_verify(ctx, graph, plan, &verdict);
     one_honest_line(ctx, judged);
     if (judged == REMAT_OK) REQUIRE(verdict.valid || *verdict.reason);
-    REQUIRE(remat_verify(ctx, graph, steps, n, &verdict) == REMAT_OK);
+    REQUIRE(remat_verify(ctx, graph, steps, n, 0, &verdict) == REMAT_OK);
     remat_graph_free(graph), remat_plan_free(plan), remat_plan_free(again), remat_input_free(copy);
 }
 

@@ -349,7 +349,7 @@ static void check_fuse(remat_ctx *ctx, const remat_graph *g, const random_schedu
     random_schedule own = {steps, program->n_ops, 0};
     check_schedule(ctx, program, &own, false);
     remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, program, steps, program->n_ops, &verdict));
+    OK(ctx, remat_verify(ctx, program, steps, program->n_ops, 0, &verdict));
     CHECK(verdict.valid, "%s", verdict.reason);
     uint32_t *kernel = zeros(program->n_ops, sizeof *kernel), n;
     remat_moved *moved = zeros(program->n_ops, sizeof *moved);

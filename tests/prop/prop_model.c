@@ -13,10 +13,10 @@
 static int64_t counts[4]; /* valid, broken and seen so, with transfers; orders that never fit */
 
 static void compare_verdict(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s,
-                            const naive_verdict *n)
+                            int64_t bandwidth, const naive_verdict *n)
 {
     remat_verdict v;
-    CHECK(remat_verify(ctx, graph, s->steps, s->n_steps, &v) == REMAT_OK, "%s",
+    CHECK(remat_verify(ctx, graph, s->steps, s->n_steps, bandwidth, &v) == REMAT_OK, "%s",
           remat_ctx_error(ctx));
     CHECK(v.valid == n->valid, "verify %d, reference %d: %s", v.valid, n->valid, v.reason);
     CHECK(v.first_bad_step == n->first_bad_step, "verify %u, reference %u: %s", v.first_bad_step,
@@ -188,11 +188,10 @@ static void one_pair(remat_ctx *ctx, random_schedule *s)
     const bool transfers = random_chance(&r, 35);
     counts[2] += transfers;
     const int64_t bandwidth = random_chance(&r, 40) ? 0 : 1 + random_below(&r, 2000000000);
-    CHECK(remat_ctx_set(ctx, "bandwidth", bandwidth) == REMAT_OK, "%s", remat_ctx_error(ctx));
     random_schedule_make(s, graph, &r, transfers);
     naive_verdict n = naive_judge(ng, s->steps, s->n_steps, bandwidth);
     CHECK(n.valid, "the generator made an invalid schedule at step %u", n.first_bad_step);
-    compare_verdict(ctx, graph, s, &n);
+    compare_verdict(ctx, graph, s, bandwidth, &n);
     compare_liveness(ctx, graph, s, bandwidth, &n);
     compare_program(ctx, graph, ng, s, &n);
     compare_unrolled(ctx, graph, s, &n);
@@ -201,7 +200,7 @@ static void one_pair(remat_ctx *ctx, random_schedule *s)
 
     random_schedule_break(s, graph, &r);
     n = naive_judge(ng, s->steps, s->n_steps, bandwidth);
-    compare_verdict(ctx, graph, s, &n);
+    compare_verdict(ctx, graph, s, bandwidth, &n);
     naive_release(&n);
     naive_free(ng);
     remat_graph_free(graph);

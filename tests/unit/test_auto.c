@@ -168,7 +168,7 @@ static void flow_seeds(void **state)
         check_first_runs(ctx, &nm, order, &codes);
         OK(ctx, rm_normal_expand(ctx, &nm, codes.items, codes.n, &steps));
         rm_steps_to_original(graph, steps.items, steps.n);
-        OK(ctx, remat_verify(ctx, graph, steps.items, steps.n, &v));
+        OK(ctx, remat_verify(ctx, graph, steps.items, steps.n, 0, &v));
         assert_true(v.valid);
         assert_true(v.peak_bytes < info.keep_all_peak_bytes);
         rm_seq q; /* has the same memory: no token is stale */

@@ -109,7 +109,7 @@ static void empty(void **state)
     assert_int_equal(info.keep_all_peak_bytes, 0);
     assert_int_equal(info.need_op, REMAT_NONE);
     remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, NULL, 0, &verdict));
+    OK(ctx, remat_verify(ctx, graph, NULL, 0, 0, &verdict));
     assert_true(verdict.valid);
     remat_plan *plan = NULL;
     OK(ctx, remat_plan_make(ctx, graph, "keep-all", 0, &plan));

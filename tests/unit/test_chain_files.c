@@ -133,7 +133,7 @@ static void plans_that_lie(void **state)
     OK(ctx, remat_graph_load(ctx, "zoo:chain?n=3&size=10", &graph));
     OK(ctx, remat_plan_verify(ctx, graph, plan, &v));
     assert_false(v.valid);
-    OK(ctx, remat_verify(ctx, graph, steps, n, &v));
+    OK(ctx, remat_verify(ctx, graph, steps, n, 0, &v));
     assert_false(v.valid);
     remat_plan_free(plan);
     OK(ctx, remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE,

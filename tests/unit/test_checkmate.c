@@ -182,7 +182,7 @@ static void figure_2(void **state)
     OK(ctx, remat_builder_finish(b, &graph));
     remat_builder_free(b);
     const size_t n = steps_of("0 1 2 1 3 4 5", steps);
-    OK(ctx, remat_verify(ctx, graph, steps, n, &verdict));
+    OK(ctx, remat_verify(ctx, graph, steps, n, 0, &verdict));
     assert_true(verdict.valid);
     assert_int_equal(verdict.cost, 6 + 1);
     remat_graph_free(graph);

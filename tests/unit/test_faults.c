@@ -81,7 +81,7 @@ static remat_status use_plan(remat_ctx *ctx, const remat_graph *graph, const cha
     if (status == REMAT_OK) assert_true(verdict.valid);
     size_t n = 0;
     const remat_step *steps = status == REMAT_OK ? remat_plan_steps(plan, &n) : NULL;
-    THEN(remat_verify(ctx, graph, steps, n, &verdict));
+    THEN(remat_verify(ctx, graph, steps, n, 0, &verdict));
     THEN(remat_lower(ctx, graph, steps, n, &program));
     remat_graph *unrolled = NULL;
     THEN(remat_unroll(ctx, graph, steps, n, &unrolled));

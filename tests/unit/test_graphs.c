@@ -46,7 +46,7 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     const remat_step *named = remat_plan_steps(plan, &n_steps);
     assert_int_equal(n_steps, n);
     remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, named, n_steps, &verdict));
+    OK(ctx, remat_verify(ctx, graph, named, n_steps, 0, &verdict));
     assert_true(verdict.valid);
     assert_int_equal(verdict.peak_bytes, expected.peak_bytes);
     assert_int_equal(verdict.cost, expected.cost);
