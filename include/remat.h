@@ -358,8 +358,9 @@ remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_pla
 remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format,
                               remat_sink *sink, void *user);
 void remat_plan_free(remat_plan *plan);
-remat_status
-remat_plan_status(const remat_plan *plan); /* REMAT_OK, REMAT_E_INFEASIBLE or REMAT_E_NOT_FOUND */
+/* REMAT_OK: it is within its budget; or REMAT_E_INFEASIBLE or REMAT_E_NOT_FOUND, also for a plan
+ * read from a file that says neither its peak nor that it fits: remat_plan_verify finds out. */
+remat_status remat_plan_status(const remat_plan *plan);
 const remat_summary *remat_plan_summary(const remat_plan *plan);
 const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps);
 

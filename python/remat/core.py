@@ -130,21 +130,25 @@ class Plan(_File):
 
     def __repr__(self) -> str:
         limit = "no budget" if self.budget_bytes is None else f"budget {size_text(self.budget_bytes)}"
-        return f"<remat.Plan {self.strategy} of {self.graph!r}: {limit}, peak {size_text(self.peak_bytes)}, overhead {100 * self.overhead:.2f} %>"
+        peak = "not known" if self.peak_bytes is None else size_text(self.peak_bytes)
+        more = "" if self.overhead is None else f", overhead {100 * self.overhead:.2f} %"
+        return f"<remat.Plan {self.strategy} of {self.graph!r}: {limit}, peak {peak}{more}>"
 
     @property
     def summary(self) -> Dict[str, Any]:
         return dict(self._summary)
 
     @property
-    def overhead(self) -> float:
-        """cost / keep-all cost - 1."""
+    def overhead(self) -> Optional[float]:
+        """cost / keep-all cost - 1, or None where a file does not say them."""
+        if self.cost is None or self.keep_all_cost is None:
+            return None
         return self.cost / self.keep_all_cost - 1 if self.keep_all_cost else 0.0
 
     @property
     def gap(self) -> Optional[float]:
         """(cost - bound) / bound, or None without a bound."""
-        return (self.cost - self.bound_cost) / self.bound_cost if self.bound_cost else None
+        return (self.cost - self.bound_cost) / self.bound_cost if self.bound_cost and self.cost is not None else None
 
     @property
     def status(self) -> int:

@@ -109,7 +109,7 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
                        .stopped = ctx->stopped,
                        .kind = REMAT_KIND_CHAIN};
     s.need_bytes = rm_chain_need(c, &s.need_op);
-    s.within_budget = budget < 0 || r->peak_bytes <= budget;
+    s.within_budget = rm_is_within(&s);
     if (r->optimal && s.within_budget) s.bound_cost = r->cost, s.bound_method = "dynamic-program";
     s.outcome = s.within_budget
                     ? (s.cost == s.bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE)

@@ -155,9 +155,10 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
     if (!rm_outcome_parse(outcome, &s->outcome))
         return rm_bad(ctx, place, "'%.40s' is none of optimal, feasible, infeasible, unknown",
                       outcome);
-    const rm_json *within = rm_json_get(root, "within_budget");
-    TRY((place.key = "within_budget", rm_get_bool(ctx, root, place, &s->within_budget)));
-    head->says_within = within != NULL;
+    bool within = false;
+    TRY((place.key = "within_budget", rm_get_bool(ctx, root, place, &within)));
+    head->claimed_within = rm_json_get(root, "within_budget") ? within : -1;
+    s->within_budget = rm_is_within(s) || (s->peak_bytes == REMAT_ABSENT && within);
     const rm_json *bound = rm_json_get(root, "bound");
     if (!bound) return REMAT_OK;
     TRY((place.key = "bound", rm_check_object(ctx, bound, place)));
@@ -212,8 +213,7 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
                        .seed = REMAT_ABSENT,
                        .work = REMAT_ABSENT,
                        .need_op = REMAT_NONE,
-                       .bandwidth = REMAT_ABSENT,
-                       .within_budget = true};
+                       .bandwidth = REMAT_ABSENT};
     remat_plan head = {0};
     remat_step *steps;
     TRY(read_header(ctx, root, &s, &head));
@@ -230,13 +230,12 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
     }
     s.steps = (uint32_t)n;
     s.ops = head.graph_ops; /* REMAT_NONE where the file does not say */
-    if (!head.says_within) s.within_budget = s.budget_bytes < 0 || s.peak_bytes <= s.budget_bytes;
     TRY(count_repeats(ctx, steps, n, &s.recomputed_ops));
     remat_plan *plan = NULL;
     TRY(rm_plan_new(ctx, &s, steps, n, &head.certificate, &plan));
     plan->graph_ops = head.graph_ops;
     plan->graph_values = head.graph_values;
-    plan->says_within = head.says_within;
+    plan->claimed_within = head.claimed_within;
     *out = plan;
     return REMAT_OK;
 }

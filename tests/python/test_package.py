@@ -1,5 +1,6 @@
 """remat without torch: read, build, plan, verify, bound, curve; errors, progress, Ctrl-C; the wheel."""
 import copy
+import json
 import os
 import pathlib
 import pickle
@@ -29,6 +30,14 @@ def test_a_traced_graph_is_read_planned_verified_and_written(tmp_path):
     file.save(tmp_path / "graph.json")
     assert remat.load(tmp_path / "graph.json").digest == file.digest == graph.digest
     assert sorted(os.listdir(tmp_path)) == ["graph.json", "plan.json.gz"]
+
+
+def test_a_plan_that_says_little_can_be_shown():
+    graph = remat.load("zoo:f")
+    bare = {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": graph.digest}, "budget_bytes": 1 << 40, "schedule": [0]}
+    plan = remat.parse(json.dumps(bare))
+    assert plan.status == 11 and not plan.within_budget  # nothing says that it fits
+    assert plan.peak_bytes is None and plan.overhead is None and plan.gap is None and "not known" in repr(plan)
 
 
 def test_bound_curve_and_lowering_agree_with_the_plan():

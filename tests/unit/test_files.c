@@ -90,6 +90,68 @@ static void a_plan(void **state)
     }
 }
 
+typedef struct text_of_file {
+    char text[2000];
+    size_t n;
+} text_of_file;
+
+static int take_text(void *user, const void *bytes, size_t n_bytes)
+{
+    text_of_file *to = user;
+    assert_true(to->n + n_bytes < sizeof to->text);
+    memcpy(to->text + to->n, bytes, n_bytes);
+    to->n += n_bytes;
+    to->text[to->n] = '\0';
+    return 0;
+}
+
+/* Whether a plan fits is what its peak says, or else the file's word; without either it is not
+ * known, and that is not OK. Writing it again claims no more than the file did. */
+static void a_plan_fits_by_what_is_known(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const struct {
+        const char *members;
+        remat_status status;
+        const char *written; /* NULL: nothing about it */
+    } rows[] = {
+        {"", REMAT_OK, "\"within_budget\":true"}, /* no budget */
+        {"\"budget_bytes\":5,\"peak_bytes\":5,", REMAT_OK, "\"within_budget\":true"},
+        {"\"budget_bytes\":5,\"peak_bytes\":6,", REMAT_E_NOT_FOUND, "\"within_budget\":false"},
+        {"\"budget_bytes\":5,\"peak_bytes\":6,\"outcome\":\"infeasible\",", REMAT_E_INFEASIBLE,
+         "\"within_budget\":false"},
+        {"\"budget_bytes\":5,\"peak_bytes\":5,\"outcome\":\"infeasible\",", REMAT_OK,
+         "\"within_budget\":true"},
+        {"\"budget_bytes\":5,", REMAT_E_NOT_FOUND, NULL},
+        {"\"budget_bytes\":5,\"peak_bytes\":null,", REMAT_E_NOT_FOUND, NULL},
+        {"\"budget_bytes\":0,\"outcome\":\"infeasible\",", REMAT_E_INFEASIBLE, NULL},
+        {"\"budget_bytes\":5,\"within_budget\":true,", REMAT_OK, "\"within_budget\":true"},
+        {"\"budget_bytes\":5,\"within_budget\":false,", REMAT_E_NOT_FOUND,
+         "\"within_budget\":false"},
+        {"\"budget_bytes\":5,\"peak_bytes\":6,\"within_budget\":true,", REMAT_E_NOT_FOUND,
+         "\"within_budget\":true"}, /* the file's claim stays, for the verifier to refuse */
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        char text[400];
+        text_of_file written = {.n = 0};
+        snprintf(text, sizeof text,
+                 "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",%s\"graph\":{"
+                 "\"digest\":\"" DIGEST "\"},\"schedule\":[0]}",
+                 rows[i].members);
+        remat_input *input = parsed(ctx, text);
+        remat_plan *plan = NULL;
+        OK(ctx, remat_plan_read(ctx, input, &plan));
+        if (remat_plan_status(plan) != rows[i].status)
+            fail_msg("%s: status %d", rows[i].members, (int)remat_plan_status(plan));
+        assert_int_equal(remat_plan_summary(plan)->within_budget, rows[i].status == REMAT_OK);
+        OK(ctx, remat_plan_write(ctx, plan, REMAT_JSON, take_text, &written));
+        const char *found = strstr(written.text, "\"within_budget\"");
+        if (!rows[i].written) assert_null(found);
+        else assert_true(found && strncmp(found, rows[i].written, strlen(rows[i].written)) == 0);
+        remat_plan_free(plan), remat_input_free(input);
+    }
+}
+
 static void parts_of_an_error(void **state)
 {
     remat_ctx *ctx = *state;
@@ -204,9 +266,12 @@ static void progress_and_stop(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(a_chain),           WITH_CONTEXT(a_plan),
-        WITH_CONTEXT(parts_of_an_error), WITH_CONTEXT(a_limit_on_size),
-        WITH_CONTEXT(sinks_that_fail),   WITH_CONTEXT(progress_and_stop)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(a_chain),
+                                       WITH_CONTEXT(a_plan),
+                                       WITH_CONTEXT(a_plan_fits_by_what_is_known),
+                                       WITH_CONTEXT(parts_of_an_error),
+                                       WITH_CONTEXT(a_limit_on_size),
+                                       WITH_CONTEXT(sinks_that_fail),
+                                       WITH_CONTEXT(progress_and_stop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
