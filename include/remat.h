@@ -94,6 +94,7 @@ void remat_ctx_free(remat_ctx *ctx);
 /* From any thread or signal handler: the planning call that runs, or else the next one, returns the
  * best it has so far. */
 void remat_ctx_stop(remat_ctx *ctx);
+void remat_ctx_resume(remat_ctx *ctx); /* takes back a stop that no call has obeyed */
 remat_status remat_ctx_set(remat_ctx *ctx, const char *option, int64_t value);
 remat_status remat_ctx_get(remat_ctx *ctx, const char *option, int64_t *out);
 size_t remat_option_count(void);
@@ -263,6 +264,7 @@ typedef struct remat_recompute_rule {
 /* Ops whose target is `target`, or begins with it and a dot, are of this class from now on,
  * whatever files and tables say. */
 remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_class);
+void remat_ctx_class_clear(remat_ctx *ctx); /* files and tables decide again */
 /* `out` has room for a rule per op of this graph. REMAT_E_APPLIES if it has no forward and backward
  * pass. */
 remat_status remat_graph_recompute_rules(remat_ctx *ctx, const remat_graph *graph,

@@ -51,7 +51,7 @@ typedef struct rm_class_rule { /* remat_ctx_class; the newest that speaks for an
 struct remat_ctx {
     remat_alloc heap;
     rm_arena scratch;
-    rm_arena settings; /* what lives as long as the context */
+    rm_arena settings; /* where class_rules lie: they outlive calls */
     const rm_class_rule *class_rules;
     rm_options options;
     rm_error error;

@@ -261,7 +261,18 @@ static void progress_and_stop(void **state)
     OK(ctx, remat_ctx_set(ctx, "work", 1)); /* a plan comes back all the same */
     OK(ctx, remat_plan_make(ctx, graph, "chen-greedy", REMAT_BUDGET_MIN, &plan));
     assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_WORK);
-    remat_plan_free(plan), remat_graph_free(graph);
+    remat_plan_free(plan);
+
+    OK(ctx, remat_ctx_set(ctx, "work", 0));
+    const remat_stopped expected[] = {REMAT_SIGNAL, REMAT_DONE, REMAT_DONE};
+    for (int i = 0; i < 3; i++) {
+        if (i < 2) remat_ctx_stop(ctx); /* the next call obeys it, unless it is taken back */
+        if (i == 1) remat_ctx_resume(ctx);
+        OK(ctx, remat_plan_make(ctx, graph, "chen-greedy", REMAT_BUDGET_MIN, &plan));
+        assert_int_equal(remat_plan_summary(plan)->stopped, expected[i]);
+        remat_plan_free(plan);
+    }
+    remat_graph_free(graph);
 }
 
 int main(void)

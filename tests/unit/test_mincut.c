@@ -274,6 +274,16 @@ static void classes_by_name(void **state)
     FAILS(ctx, REMAT_E_USAGE, remat_ctx_class(ctx, "", REMAT_CLASS_FUSIBLE));
     FAILS(ctx, REMAT_E_USAGE, remat_ctx_class(ctx, NULL, REMAT_CLASS_FUSIBLE));
     FAILS(ctx, REMAT_E_USAGE, remat_ctx_class(ctx, "x", (remat_class)5));
+    for (int round = 0; round < 2; round++) { /* cleared; and again, with nothing to clear */
+        remat_ctx_class_clear(ctx);
+        OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
+        for (size_t i = 0; i < LENGTH(names); i++)
+            assert_int_equal(rules[i].op_class, names[i].expected);
+    }
+    OK(ctx, remat_ctx_class(ctx, "aten.mm", REMAT_CLASS_FUSIBLE));
+    OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
+    assert_int_equal(rules[1].op_class, REMAT_CLASS_FUSIBLE);
+    assert_int_equal(rules[8].op_class, REMAT_CLASS_OTHER); /* the old rules do not come back */
     assert_null(remat_class_name((remat_class)5));
     assert_null(remat_ban_reason((remat_ban)7));
     remat_graph_free(g);
