@@ -160,14 +160,17 @@ typedef enum remat_value_attr {
     REMAT_VALUE_PRODUCER = 5, /* read only: the op that makes it, or REMAT_ABSENT: resident */
 } remat_value_attr;
 typedef enum remat_op_attr {
-    REMAT_OP_COST = 0,  /* in the graph's cost unit */
+    REMAT_OP_COST = 0,  /* in effect, by the graph's cost model */
     REMAT_OP_FLOPS = 1, /* or REMAT_ABSENT */
     REMAT_OP_WORKSPACE = 2,
     REMAT_OP_PHASE = 3,  /* remat_phase */
     REMAT_OP_CLASS = 4,  /* remat_class */
-    REMAT_OP_PINNED = 5, /* 1: runs exactly once, in order among pinned ops */
+    REMAT_OP_PINNED = 5, /* 1: runs exactly once, in order among pinned ops; so do random ops
+                            without REMAT_OP_REPLAY */
     REMAT_OP_REPLAY =
         6, /* 1: random, but its generator state is replayed, so it need not be pinned */
+    REMAT_OP_KERNEL = 7, /* ops with the same number fuse, and with no others; or REMAT_ABSENT */
+    REMAT_OP_GIVEN_COST = 8, /* read only: the cost that was set, or REMAT_ABSENT */
 } remat_op_attr;
 
 typedef struct remat_info {
@@ -217,6 +220,8 @@ const char *remat_graph_op_name(const remat_graph *graph, uint32_t op); /* "" pa
 const char *remat_graph_op_target(const remat_graph *graph,
                                   uint32_t op); /* what it calls: "aten.mm.default" */
 const char *remat_graph_value_name(const remat_graph *graph, uint32_t value);
+const char *remat_graph_value_dtype(const remat_graph *graph, uint32_t value); /* "" if unknown */
+const int64_t *remat_graph_value_shape(const remat_graph *graph, uint32_t value, uint32_t *rank);
 int64_t remat_graph_op_get(const remat_graph *graph, uint32_t op, remat_op_attr attr);
 int64_t remat_graph_value_get(const remat_graph *graph, uint32_t value, remat_value_attr attr);
 const uint32_t *remat_graph_op_in(const remat_graph *graph, uint32_t op, uint32_t *n);
@@ -238,6 +243,7 @@ uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in
 void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int64_t x);
 void remat_builder_op_target(remat_builder *b, uint32_t op, const char *target);
 void remat_builder_output(remat_builder *b, uint32_t value);
+void remat_builder_cost_unit(remat_builder *b, const char *unit); /* of given costs; else "ns" */
 remat_status remat_builder_finish(remat_builder *b,
                                   remat_graph **out); /* may be called again after more additions */
 void remat_builder_free(remat_builder *b);

@@ -259,6 +259,10 @@ class _Plannable(_File, abc.ABC):
         return Verdict(**out.fields())
 
 
+def _known(x: int) -> Optional[int]:
+    return None if x == ABSENT else x
+
+
 class Graph(_Plannable):
     """A training step: ops, values and costs; immutable. Made by `load`, `parse`, `Builder` or `remat.torch.trace`."""
 
@@ -324,7 +328,7 @@ class Graph(_Plannable):
         return text_of(lib.remat_graph_value_name(self.handle, value))
 
     def op(self, op: int) -> Dict[str, Any]:
-        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay.
+        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay, kernel, given_cost.
 
         >>> import remat
         >>> remat.load("zoo:f").op(0)["out"]
@@ -332,18 +336,20 @@ class Graph(_Plannable):
         """
         if not 0 <= op < self.n_ops:
             raise IndexError(f"op {op} of {self.n_ops}")
-        get = [lib.remat_graph_op_get(self.handle, op, attribute) for attribute in range(7)]
+        get = [lib.remat_graph_op_get(self.handle, op, attribute) for attribute in range(9)]
         return {"name": self.op_name(op), "target": self.op_target(op), "in": self._list(lib.remat_graph_op_in, op),
-                "out": self._list(lib.remat_graph_op_out, op), "cost": get[0], "flops": None if get[1] == ABSENT else get[1],
-                "workspace": get[2], "phase": PHASES[get[3]], "class": CLASSES[get[4]], "pinned": bool(get[5]), "replay": bool(get[6])}
+                "out": self._list(lib.remat_graph_op_out, op), "cost": get[0], "flops": _known(get[1]),
+                "workspace": get[2], "phase": PHASES[get[3]], "class": CLASSES[get[4]], "pinned": bool(get[5]), "replay": bool(get[6]),
+                "kernel": _known(get[7]), "given_cost": _known(get[8])}
 
     def value(self, value: int) -> Dict[str, Any]:
-        """Everything about a value: name, size, storage, alias, kind, root, producer (None: resident)."""
+        """Everything about a value: name, size, storage, alias, kind, root, producer (None: resident), dtype, shape."""
         if not 0 <= value < self.n_values:
             raise IndexError(f"value {value} of {self.n_values}")
         get = [lib.remat_graph_value_get(self.handle, value, attribute) for attribute in range(6)]
-        return {"name": self.value_name(value), "size": get[0], "storage": get[1], "alias": None if get[2] == ABSENT else get[2],
-                "kind": KINDS[get[3]], "root": get[4], "producer": None if get[5] == ABSENT else get[5]}
+        return {"name": self.value_name(value), "size": get[0], "storage": get[1], "alias": _known(get[2]), "kind": KINDS[get[3]],
+                "root": get[4], "producer": _known(get[5]), "dtype": text_of(lib.remat_graph_value_dtype(self.handle, value)),
+                "shape": self._list(lib.remat_graph_value_shape, value)}
 
     @property
     def outputs(self) -> List[int]:
@@ -505,7 +511,7 @@ class Builder:
     8192
     """
 
-    def __init__(self, name: str = ""):
+    def __init__(self, name: str = "", cost_unit: str = ""):
         self._context = Context()
         self._handle = lib.remat_builder_new(self._context.handle, name.encode())
         if not self._handle:
@@ -513,6 +519,8 @@ class Builder:
         context, handle = self._context.handle, self._handle
         self._context.handle, self._context.close = context, lambda: None  # type: ignore[method-assign]
         weakref.finalize(self, lambda: (lib.remat_builder_free(handle), lib.remat_ctx_free(context)))
+        if cost_unit:
+            lib.remat_builder_cost_unit(handle, cost_unit.encode())
 
     def value(self, name: str, size: int, *, storage: Optional[int] = None, kind: str = "temporary", dtype: str = "",
               shape: Sequence[int] = ()) -> int:
@@ -533,11 +541,11 @@ class Builder:
 
     def op(self, name: str, inputs: Iterable[int], outputs: Iterable[int], *, target: str = "", cost: Optional[int] = None,
            flops: Optional[int] = None, workspace: int = 0, phase: str = "none", op_class: str = "other", pinned: bool = False,
-           replay: bool = False) -> int:
+           replay: bool = False, kernel: Optional[int] = None) -> int:
         if phase not in PHASES or op_class not in CLASSES:
             raise UsageError(f"no phase {phase!r} or no class {op_class!r}: {', '.join(PHASES)}; {', '.join(CLASSES)}")
         op = lib.remat_builder_op(self._handle, name.encode(), *indices(inputs), *indices(outputs))
-        for attribute, x in enumerate((cost, flops, workspace, PHASES.index(phase), CLASSES.index(op_class), int(pinned), int(replay))):
+        for attribute, x in enumerate((cost, flops, workspace, PHASES.index(phase), CLASSES.index(op_class), int(pinned), int(replay), kernel)):
             if x is not None:
                 lib.remat_builder_op_set(self._handle, op, attribute, x)
         if target:

@@ -8,7 +8,7 @@ from conftest import ROOT
 
 from remat import _native
 
-HEADER = re.sub(r"/\*.*?\*/|//[^\n]*", " ", (ROOT / "include" / "remat.h").read_text(), flags=re.DOTALL)
+HEADER = re.sub(r"/\*.*?\*/|//[^\n]*|^#[^\n]*", " ", (ROOT / "include" / "remat.h").read_text(), flags=re.DOTALL | re.MULTILINE)
 SCALARS = {"int64_t": "l", "uint32_t": "u", "size_t": "z", "unsigned": "U", "int": "i", "void": "v"}
 POINTERS = {"char *": "s", "int64_t *": "L", "uint32_t *": "A", "size_t *": "Z", "void *": "p", "remat_sink *": "k"}
 STRUCTS = {"option": "o", "entry": "e", "info": "I", "step": "t", "summary": "m", "verdict": "d", "bound": "B", "statement": "T", "stage": "S"}
@@ -43,8 +43,10 @@ def split(arguments):
 
 def declared():
     found = {}
-    for result, name, arguments in re.findall(r"^((?:const )?\w+(?: \w+)* ?\*?)(remat_\w+)\(((?:[^()]|\([^()]*\))*)\);", HEADER, re.MULTILINE):
-        if not result.startswith("typedef"):
+    for statement in re.split(r"[;{}]", HEADER):
+        match = re.fullmatch(r"((?:const )?\w+ \*? ?)(remat_\w+)\((.*)\)", " ".join(statement.split()))
+        if match:
+            result, name, arguments = match.groups()
             found[name] = letter(result) + "".join(map(letter, split(arguments)))
     return found
 

@@ -52,17 +52,18 @@ def test_bound_curve_and_lowering_agree_with_the_plan():
 
 
 def test_a_built_graph_says_what_was_put_in():
-    b = remat.Builder("g")
+    b = remat.Builder("g", cost_unit="tick")
     x = b.value("x", 100, kind="param", dtype="float32", shape=[5, 5])
     y = b.value("y", 40, storage=64)
     z = b.view("z", 40, of=y)
-    op = b.op("f", [x], [y], target="aten.f", cost=7, flops=50, workspace=9, phase="forward", op_class="random", replay=True)
+    op = b.op("f", [x], [y], target="aten.f", cost=7, flops=50, workspace=9, phase="forward", op_class="random", replay=True, kernel=3)
     b.op("v", [y], [z], cost=0, op_class="view", phase="backward")
     b.output(z)
     graph = b.finish()
     assert graph.op(op) == {"name": "f", "target": "aten.f", "in": [x], "out": [y], "cost": 7, "flops": 50, "workspace": 9, "phase": "forward",
-                            "class": "random", "pinned": False, "replay": True}
-    assert graph.value(z) == {"name": "z", "size": 40, "storage": 64, "alias": y, "kind": "temporary", "root": y, "producer": 1}
+                            "class": "random", "pinned": False, "replay": True, "kernel": 3, "given_cost": 7}
+    assert graph.value(z) == {"name": "z", "size": 40, "storage": 64, "alias": y, "kind": "temporary", "root": y, "producer": 1, "dtype": "", "shape": []}
+    assert (graph.value(x)["dtype"], graph.value(x)["shape"]) == ("float32", [5, 5]) and graph.cost_unit == "tick"
     assert graph.value(x)["producer"] is None and graph.outputs == [z]
     assert graph.plan().peak_bytes == 100 + 64 + 9
     with pytest.raises(IndexError):
