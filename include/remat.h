@@ -362,6 +362,12 @@ remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const cha
  * strategies that search begin there too. */
 remat_status remat_plan_improve(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,
                                 const char *strategy, int64_t budget_bytes, remat_plan **out);
+/* A schedule of your own as a plan, judged, bounded and told as any other: strategy names it (NULL:
+ * "given"); budget_bytes may be REMAT_BUDGET_NONE; bandwidth as for remat_verify. REMAT_E_PLAN: it
+ * is invalid. */
+remat_status remat_plan_of_steps(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                                 size_t n_steps, const char *strategy, int64_t budget_bytes,
+                                 int64_t bandwidth, remat_plan **out);
 remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_plan **out);
 remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format,
                               remat_sink *sink, void *user);
@@ -371,6 +377,10 @@ void remat_plan_free(remat_plan *plan);
 remat_status remat_plan_status(const remat_plan *plan);
 const remat_summary *remat_plan_summary(const remat_plan *plan);
 const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps);
+/* What is in memory while each step of a valid schedule runs; `bytes` has room for n_steps. The
+ * largest is the peak. */
+remat_status remat_steps_memory(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                                size_t n_steps, int64_t *bytes);
 
 enum {
     REMAT_BOUND_SINGLE = 1,

@@ -396,6 +396,36 @@ class Graph(_Plannable):
         fields.pop("rules")
         return Bound(infeasible=fields.pop("status") == 10, **fields)
 
+    def plan_of(self, steps: Iterable[Union[int, Tuple[str, int]]], budget: Budget = None, *, strategy: str = "given", bandwidth: int = 0) -> Plan:
+        """A schedule of your own as a plan, to be saved, lowered, compared and verified; `InvalidPlan` says what is wrong with it. It need not fit
+        the budget: see `within_budget`.
+
+        >>> import remat
+        >>> graph = remat.load("zoo:f")
+        >>> graph.plan_of(range(graph.n_ops)).outcome
+        'optimal'
+        """
+        out = ctypes.c_void_p()
+        array, n_steps = _steps_array(steps)
+        with Context() as context:
+            context.plan(lib.remat_plan_of_steps, self.handle, array, n_steps, strategy.encode(), self._budget(context, budget), bandwidth,
+                         ctypes.byref(out))
+        return Plan(out)
+
+    def memory(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> List[int]:
+        """Bytes in memory while each step runs; the largest is the peak.
+
+        >>> import remat
+        >>> graph = remat.load("zoo:f")
+        >>> max(graph.memory(graph.plan())) == graph.plan().peak_bytes
+        True
+        """
+        array, n_steps = _steps_array(plan)
+        out = (ctypes.c_int64 * n_steps)()
+        with Context() as context:
+            context.check(lib.remat_steps_memory(context.handle, self.handle, array, n_steps, out))
+        return list(out)
+
     def lower(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> List[Statement]:
         """The schedule with its allocations and frees.
 

@@ -101,7 +101,8 @@ static remat_status plan_of(const rm_problem *p, const char *source, rm_bytes *b
     rm_input_name(ctx, NULL);
     TRY(rm_offer_codes(p, &nm, codes, best));
     if (!best->any) return rm_fail(ctx, REMAT_E_INPUT, "memory or cost passes 2^62");
-    return rm_plan_finish(p, &rm_checkmate_milp, best, out);
+    return rm_plan_finish(p, &rm_checkmate_milp,
+                          (rm_transfers){ctx->options.offload, ctx->options.bandwidth}, best, out);
 }
 
 remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,

@@ -26,7 +26,8 @@ static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const remat_
     return REMAT_OK;
 }
 
-static remat_status transfers(remat_ctx *ctx, const rm_normal *nm, int64_t bandwidth, int64_t **out)
+static remat_status transfer_costs(remat_ctx *ctx, const rm_normal *nm, int64_t bandwidth,
+                                   int64_t **out)
 {
     TRY(RM_SCRATCH(ctx, *out, nm->n_stores));
     for (uint32_t s = 0; s < nm->n_stores; s++)
@@ -66,7 +67,7 @@ static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint3
 }
 
 remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                            size_t n_steps, int64_t budget_bytes, bool fetches, int64_t bandwidth,
+                            size_t n_steps, int64_t budget_bytes, rm_transfers transfers,
                             rm_proof *out)
 {
     rm_normal nm;
@@ -76,7 +77,7 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
     remat_verdict verdict;
     TRY(rm_normal_of(ctx, g, &nm));
     TRY(first_runs(ctx, &nm, steps, n_steps, &order));
-    if (fetches) TRY(transfers(ctx, &nm, bandwidth, &transfer));
+    if (transfers.allowed) TRY(transfer_costs(ctx, &nm, transfers.bandwidth, &transfer));
     const rm_order_bound_options options = {(unsigned)ctx->options.bound_rules, transfer, false};
     TRY(rm_order_bound_find(ctx, &nm, budget_bytes, order, &options, &bound));
     rm_proof proof = {.cost = g->total_cost,
@@ -88,11 +89,12 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
     if (bound.tightest != REMAT_NONE) {
         proof.need_bytes = bound.need[bound.tightest];
         proof.need_op = nm.op[order[bound.tightest]];
-        if (!bound.feasible) TRY(name_needed(ctx, &nm, order, bound.tightest, fetches, &proof));
+        if (!bound.feasible)
+            TRY(name_needed(ctx, &nm, order, bound.tightest, transfers.allowed, &proof));
     }
     if (bound.feasible) {
-        TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, fetches, bandwidth,
-                            &bound.certificate, &proof.cost, &verdict));
+        TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, transfers.allowed,
+                            transfers.bandwidth, &bound.certificate, &proof.cost, &verdict));
         if (!verdict.valid)
             return rm_fail(ctx, REMAT_E_BUG, "the certificate of a bound is refused: %s",
                            verdict.reason);
@@ -105,16 +107,15 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
 static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_bytes,
                          remat_bound *out)
 {
-    const bool offload = ctx->options.offload;
+    const rm_transfers transfers = {ctx->options.offload, ctx->options.bandwidth};
     remat_step *steps;
     rm_proof proof;
     rm_need need;
     TRY(RM_SCRATCH(ctx, steps, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++)
         steps[op] = (remat_step){REMAT_RUN, g->op_original[op]};
-    TRY(rm_need_find(ctx, g, offload, &need));
-    TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, offload, ctx->options.bandwidth,
-                       &proof));
+    TRY(rm_need_find(ctx, g, transfers.allowed, &need));
+    TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, transfers, &proof));
     const bool more = proof.certificate.scale && proof.cost > g->total_cost;
     *out = (remat_bound){.budget_bytes = budget_bytes,
                          .cost = proof.feasible ? proof.cost : REMAT_ABSENT,
@@ -135,7 +136,7 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
         out->scope = "any-order";
         out->method = "need";
         out->status = REMAT_E_INFEASIBLE;
-        TRY(rm_need_values(ctx, g, offload, proof.need_values, RM_LEN(proof.need_values),
+        TRY(rm_need_values(ctx, g, transfers.allowed, proof.need_values, RM_LEN(proof.need_values),
                            &proof.n_need_values));
     }
     for (uint32_t i = 0; i < proof.n_need_values; i++)

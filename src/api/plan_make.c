@@ -77,8 +77,9 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
 {
     rm_proof proof;
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
-    TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes,
-                       rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth, &proof));
+    TRY(rm_prove_bound(
+        ctx, g, steps->items, steps->n, s->budget_bytes,
+        (rm_transfers){rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth}, &proof));
     if (!proof.feasible || proof.cost > s->cost)
         return rm_fail(ctx, REMAT_E_BUG,
                        "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
@@ -110,8 +111,8 @@ static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificat
     *certificate = (rm_certificate){.scale = 0};
 }
 
-remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best,
-                            remat_plan **out)
+remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_transfers transfers,
+                            rm_incumbent *best, remat_plan **out)
 {
     remat_ctx *ctx = p->ctx;
     const remat_graph *g = p->graph;
@@ -120,7 +121,8 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
     remat_verdict verdict;
     rm_certificate certificate = {.scale = 0};
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
-    TRY(rm_need_find(ctx, g, ctx->options.offload, &need));
+    transfers.allowed |= rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
+    TRY(rm_need_find(ctx, g, transfers.allowed, &need));
     remat_summary s = {.strategy = planner->entry.name,
                        .graph = rm_text(g, g->name),
                        .digest = g->digest,
@@ -143,7 +145,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
                        .ops = g->n_ops,
                        .stopped = ctx->stopped,
                        .kind = REMAT_KIND_GRAPH,
-                       .bandwidth = ctx->options.bandwidth};
+                       .bandwidth = transfers.bandwidth};
     s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
     s.within_budget = rm_fits(p, best->peak_bytes);
     TRY(saved_bytes(ctx, g, best->steps.items, best->steps.n, &s.saved_bytes));
@@ -151,7 +153,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
     TRY(cut_capacity(ctx, g, &best->steps, &s.cut_capacity));
     TRY(count_recomputed(ctx, g, &best->steps, &s.recomputed_ops));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
-    TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
+    TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, transfers.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(strengthen(ctx, g, &best->steps, best->proved, &s, &certificate));
     take_claim(best, &s, &certificate);
@@ -206,7 +208,8 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     if (status == REMAT_OK && !best.any) status = rm_keep_all.run(&p, &best);
     if (status == REMAT_OK && !best.any)
         status = rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
-    if (status == REMAT_OK) status = rm_plan_finish(&p, planner, &best, out);
+    const rm_transfers transfers = {ctx->options.offload, ctx->options.bandwidth};
+    if (status == REMAT_OK) status = rm_plan_finish(&p, planner, transfers, &best, out);
     RM_VEC_FREE(&ctx->heap, best.steps);
     rm_scratch_release(ctx, mark);
     atomic_store_explicit(&ctx->stop, false, memory_order_relaxed); /* a stop ends one call */

@@ -1,39 +1,12 @@
-/* plan_verify.c: judging a schedule or a plan that somebody gives us, and lowering one that has
- * passed. */
+/* plan_verify.c: judging a plan that somebody gives us: its graph, its steps, its numbers, its
+ * bound. The verdict depends on the plan and on the graph, and on no option. */
 #include "graph/plan.h"
 #include "verify/claims.h"
-#include "lower/lower.h"
 #include "verify/verify.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
-                          size_t n_steps, int64_t bandwidth, remat_verdict *out)
-{
-    if (bandwidth < 0)
-        return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 " is negative", bandwidth);
-    const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = rm_verify(ctx, graph, steps, n_steps, bandwidth, out);
-    rm_scratch_release(ctx, mark);
-    return status;
-}
-
-remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
-                         size_t n_steps, remat_program **out)
-{
-    const rm_mark mark = rm_scratch_mark(ctx);
-    remat_verdict verdict;
-    remat_status status = rm_verify(ctx, graph, steps, n_steps, 0, &verdict);
-    if (status == REMAT_OK && !verdict.valid)
-        status = rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
-    if (status == REMAT_OK) status = rm_lower(ctx, graph, steps, n_steps, out);
-    rm_scratch_release(ctx, mark);
-    return status;
-}
-
-/* ---- a plan that was given: the verdict depends on it and on the graph, and on no option ---- */
 
 /* A plan that does not say what transfers cost has them for nothing: docs/format.md. */
 static int64_t bandwidth_of(const remat_plan *plan)

@@ -15,6 +15,12 @@ static inline remat_status rm_schedule_run(remat_ctx *ctx, rm_schedule *s, uint3
     return RM_PUSH(ctx, *s, step);
 }
 
+/* Values may go to the host and back. */
+typedef struct rm_transfers {
+    bool allowed;
+    int64_t bandwidth; /* bytes per 1e9 cost units; 0: transfers are free */
+} rm_transfers;
+
 /* One storage instance: made at step `birth`, in memory through step `death`, which is n_steps if a
  * graph output keeps it. */
 typedef struct rm_instance {

@@ -32,6 +32,26 @@ def test_a_traced_graph_is_read_planned_verified_and_written(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["graph.json", "plan.json.gz"]
 
 
+def test_a_schedule_of_ones_own_is_a_plan(tmp_path):
+    graph = remat.load("zoo:resnet18").prepare(dce=True)
+    made = graph.plan("70%", "rotor")
+    given = graph.plan_of(made.steps, made.budget_bytes, strategy="mine")
+    assert given.strategy == "mine" and given.seed is None and given.steps == made.steps
+    assert (given.peak_bytes, given.cost, given.bound_cost, given.outcome) == (made.peak_bytes, made.cost, made.bound_cost, made.outcome)
+    assert max(graph.memory(given)) == made.peak_bytes and len(graph.memory(given.steps)) == len(made.steps)
+    given.save(tmp_path / "mine.json")
+    assert graph.verify(remat.load(tmp_path / "mine.json"))
+    over = graph.plan_of(made.steps, made.peak_bytes - 1)
+    assert not over.within_budget and over.status == 11 and over.outcome == "unknown"
+    with pytest.raises(remat.InvalidPlan, match="never runs"):
+        graph.plan_of([step for step in made.steps if step.index != made.steps[-1].index])
+    moved = ["offload", "fetch"]
+    raw = remat.load("zoo:resnet18")
+    steps = [0, *((kind, raw.op(0)["out"][0]) for kind in moved), *range(1, raw.n_ops)]
+    free, paid = raw.verify(steps), raw.verify(steps, bandwidth=1 << 30)
+    assert free and paid and free.cost < paid.cost == raw.plan_of(steps, bandwidth=1 << 30).cost
+
+
 def test_a_plan_that_says_little_can_be_shown():
     graph = remat.load("zoo:f")
     bare = {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": graph.digest}, "budget_bytes": 1 << 40, "schedule": [0]}

@@ -239,11 +239,59 @@ static void written_and_read_again(void **state)
         }
 }
 
+/* The steps of a strategy's plan, brought back as a caller's own: the same numbers, bound and all,
+ * but nobody searched. */
+static void steps_of_a_plan_as_a_plan(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *file = NULL, *graph = NULL;
+    remat_plan *made = NULL, *given = NULL, *better = NULL;
+    remat_verdict verdict;
+    size_t n, n_given;
+    file = load(ctx, "resnet18");
+    OK(ctx, remat_graph_prepare(ctx, file, REMAT_DCE, NULL, &graph)); /* with indices of its own */
+    OK(ctx, remat_ctx_set(ctx, "seed", 5));
+    OK(ctx, remat_plan_make(ctx, graph, "rotor", INT64_C(8) << 30, &made));
+    const remat_step *steps = remat_plan_steps(made, &n);
+    const remat_summary *x = remat_plan_summary(made);
+    assert_true(x->recomputed_ops > 0 && x->within_budget && x->bound_cost > x->keep_all_cost);
+    OK(ctx, remat_plan_of_steps(ctx, graph, steps, n, "mine", x->budget_bytes, 0, &given));
+    const remat_summary *y = remat_plan_summary(given);
+    assert_int_equal(memcmp(steps, remat_plan_steps(given, &n_given), n * sizeof *steps), 0);
+    assert_int_equal(n, n_given);
+    assert_string_equal(y->strategy, "mine");
+    assert_true(y->seed == REMAT_ABSENT && y->work == 0 && y->stopped == REMAT_DONE);
+#define SAME(field) assert_int_equal(y->field, x->field)
+    SAME(flags), SAME(budget_bytes), SAME(peak_bytes), SAME(keep_all_peak_bytes);
+    SAME(resident_bytes), SAME(need_bytes), SAME(cost), SAME(keep_all_cost), SAME(bound_cost);
+    SAME(offloaded_bytes), SAME(saved_bytes), SAME(traffic_bytes), SAME(peak_step), SAME(need_op);
+    SAME(steps), SAME(ops), SAME(recomputed_ops), SAME(within_budget), SAME(outcome), SAME(kind);
+    SAME(bandwidth), SAME(cut_capacity);
+#undef SAME
+    assert_string_equal(y->bound_method, "flow");
+    OK(ctx, remat_plan_verify_bound(ctx, graph, given, &verdict));
+    assert_true(verdict.valid);
+    OK(ctx, remat_plan_improve(ctx, graph, given, "keep-all", x->budget_bytes, &better));
+    assert_int_equal(remat_plan_summary(better)->cost, x->cost); /* a start as good as any */
+
+    FAILS(ctx, REMAT_E_USAGE,
+          remat_plan_of_steps(ctx, graph, steps, n, NULL, REMAT_BUDGET_MIN, 0, &given));
+    FAILS(ctx, REMAT_E_USAGE, remat_plan_of_steps(ctx, graph, steps, n, NULL, 0, -1, &given));
+    FAILS(ctx, REMAT_E_PLAN, remat_plan_of_steps(ctx, graph, steps, n - 1, NULL, 0, 0, &given));
+    FAILS(ctx, REMAT_E_PLAN, remat_plan_of_steps(ctx, file, steps, n, NULL, 0, 0, &given));
+    assert_ptr_equal(remat_plan_summary(given), y); /* untouched */
+    remat_plan_free(made), remat_plan_free(given), remat_plan_free(better);
+    remat_graph_free(graph), remat_graph_free(file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(keep_all_peaks), WITH_CONTEXT(folded_op_counts),
-        WITH_CONTEXT(vgg11_numbers),  WITH_CONTEXT(llama_without_aliases),
-        WITH_CONTEXT(moccasin),       WITH_CONTEXT(written_and_read_again)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(keep_all_peaks),
+                                       WITH_CONTEXT(folded_op_counts),
+                                       WITH_CONTEXT(vgg11_numbers),
+                                       WITH_CONTEXT(llama_without_aliases),
+                                       WITH_CONTEXT(moccasin),
+                                       WITH_CONTEXT(written_and_read_again),
+                                       WITH_CONTEXT(steps_of_a_plan_as_a_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
