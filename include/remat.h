@@ -21,6 +21,9 @@
  * handler; it forks only where checkmate and checkmate-lp run their solver. What the words mean:
  * docs/model.md.
  *
+ * Structs that you allocate and the library fills begin with `size`: the library writes no more
+ * than that. Begin with `remat_verdict v = REMAT_VERDICT_INIT;` and the like.
+ *
  * Indices. remat_graph_prepare may drop ops, so the copy has indices of its own: accessors,
  * remat_info and need_values speak of the graph they are given. Steps, plans, verdicts and
  * statements always name ops and values of the original graph. */
@@ -174,11 +177,13 @@ typedef enum remat_op_attr {
 } remat_op_attr;
 
 typedef struct remat_info {
+    size_t size;
     uint32_t ops, values, storages, views, multi_output, pinned, dead, cut_values;
     int64_t resident_bytes, keep_all_peak_bytes, keep_all_cost, need_bytes;
     uint32_t keep_all_peak_step;
     uint32_t need_op; /* the op that forces need_bytes, or REMAT_NONE */
 } remat_info;
+#define REMAT_INFO_INIT {sizeof(remat_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 enum {
     REMAT_DCE = 1,
@@ -343,6 +348,7 @@ typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: 
 } remat_summary;
 
 typedef struct remat_verdict {
+    size_t size;
     bool valid;
     int64_t peak_bytes, cost,
         host_bytes;              /* REMAT_ABSENT if invalid; host_bytes: the offloaded copies */
@@ -350,6 +356,7 @@ typedef struct remat_verdict {
     uint32_t first_bad_step;     /* REMAT_NONE if valid, or if the fault is in no one step */
     char reason[240];
 } remat_verdict;
+#define REMAT_VERDICT_INIT {sizeof(remat_verdict), false, 0, 0, 0, 0, 0, 0, ""}
 
 /* "12GiB", "900MB", "50%" of `keep_all_peak_bytes`, "min", "4096". */
 remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
@@ -389,6 +396,7 @@ enum {
     REMAT_BOUND_SIDE = 8
 }; /* docs/bound.md */
 typedef struct remat_bound {
+    size_t size;
     remat_status status; /* REMAT_E_INFEASIBLE: proved, nothing of that scope fits; need_bytes and
                             need_op say why */
     int64_t budget_bytes, cost, keep_all_cost; /* cost: no plan of that scope within the budget
@@ -401,6 +409,7 @@ typedef struct remat_bound {
                                    graph's order */
     unsigned rules;             /* REMAT_BOUND_SINGLE | ... that took part */
 } remat_bound;
+#define REMAT_BOUND_INIT {sizeof(remat_bound), REMAT_OK, 0, 0, 0, 0, 0, {0}, 0, "", "", 0}
 /* A lower limit on the cost of plans. Plans carry the one for their own order, with a certificate.
  */
 remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
@@ -422,8 +431,10 @@ remat_status remat_plan_verify_bound(remat_ctx *ctx, const remat_graph *graph,
 /* ---- Checkmate's program, for other solvers ---- */
 
 typedef struct remat_solver {
+    size_t size;
     char version[32], where[512];
 } remat_solver; /* version "": none was found, and `where` says why */
+#define REMAT_SOLVER_INIT {sizeof(remat_solver), "", ""}
 /* The solver behind checkmate and checkmate-lp: HiGHS, from the file that REMAT_HIGHS names, the
  * system's, or that of the active Python environment. */
 remat_status remat_solver_find(remat_ctx *ctx, remat_solver *out);
@@ -482,11 +493,21 @@ typedef struct remat_traffic {
     uint32_t n_kernels;          /* kernels of fused ops */
 } remat_traffic;
 typedef struct remat_fusion {
+    size_t size;
     remat_traffic unfused, before, after; /* every op by itself; in kernels; with values computed
                                              again where that moves less */
     uint32_t rounds, copies;
     remat_stopped stopped;
 } remat_fusion;
+#define REMAT_TRAFFIC_INIT {{0, 0}, {0, 0}, 0, 0}
+#define REMAT_FUSION_INIT                                                                          \
+    {sizeof(remat_fusion),                                                                         \
+     REMAT_TRAFFIC_INIT,                                                                           \
+     REMAT_TRAFFIC_INIT,                                                                           \
+     REMAT_TRAFFIC_INIT,                                                                           \
+     0,                                                                                            \
+     0,                                                                                            \
+     REMAT_DONE}
 
 /* A schedule as the program of a fusing compiler: *out is a graph of its own with a node for every
  * step (repeated nodes where ops run again), each marked with its kernel, and with values computed

@@ -34,6 +34,18 @@ class Struct(Structure):
         return found
 
 
+class Answer(Struct):
+    """A struct that the library fills: it begins with its size."""
+
+    def __init__(self) -> None:
+        super().__init__(size=ctypes.sizeof(self))
+
+    def fields(self) -> dict:
+        found = super().fields()
+        del found["size"]
+        return found
+
+
 class Progress(Struct):
     _fields_ = [("strategy", c_char_p), ("permille", c_int), ("cost", c_int64), ("peak_bytes", c_int64), ("work", c_int64), ("bound_cost", c_int64)]
 
@@ -42,8 +54,8 @@ class Option(Struct):
     _fields_ = [("name", c_char_p), ("help", c_char_p), ("initial", c_int64), ("low", c_int64), ("high", c_int64)]
 
 
-class Info(Struct):
-    _fields_ = [*((name, c_uint32) for name in "ops values storages views multi_output pinned dead cut_values".split()),
+class Info(Answer):
+    _fields_ = [("size", c_size_t), *((name, c_uint32) for name in "ops values storages views multi_output pinned dead cut_values".split()),
                 *((name, c_int64) for name in "resident_bytes keep_all_peak_bytes keep_all_cost need_bytes".split()),
                 ("keep_all_peak_step", c_uint32), ("need_op", c_uint32)]
 
@@ -66,13 +78,13 @@ class Summary(Struct):
                 ("cut_capacity", c_int64)]
 
 
-class Verdict(Struct):
-    _fields_ = [("valid", c_bool), ("peak_bytes", c_int64), ("cost", c_int64), ("host_bytes", c_int64), ("peak_step", c_uint32),
+class Verdict(Answer):
+    _fields_ = [("size", c_size_t), ("valid", c_bool), ("peak_bytes", c_int64), ("cost", c_int64), ("host_bytes", c_int64), ("peak_step", c_uint32),
                 ("peak_op", c_uint32), ("first_bad_step", c_uint32), ("reason", c_char * 240)]
 
 
-class Bound(Struct):
-    _fields_ = [("status", c_int), ("budget_bytes", c_int64), ("cost", c_int64), ("keep_all_cost", c_int64), ("need_bytes", c_int64),
+class Bound(Answer):
+    _fields_ = [("size", c_size_t), ("status", c_int), ("budget_bytes", c_int64), ("cost", c_int64), ("keep_all_cost", c_int64), ("need_bytes", c_int64),
                 ("need_op", c_uint32), ("need_values", c_uint32 * 4), ("n_need_values", c_uint32), ("scope", c_char_p),
                 ("method", c_char_p), ("rules", c_uint)]
 

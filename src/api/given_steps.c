@@ -3,6 +3,7 @@
  * The verifier speaks first: whatever breaks a rule is REMAT_E_PLAN, with its reason. What passes
  * is measured by the liveness pass, so that the verifier and the planners' model of memory hold
  * each other to the byte here too. Linear, but for the bound that a plan carries. */
+#include "api/answer.h"
 #include "api/plan_make.h"
 #include "graph/plan.h"
 #include "lower/lower.h"
@@ -21,9 +22,12 @@ static remat_status check_bandwidth(remat_ctx *ctx, int64_t bandwidth)
 remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
                           size_t n_steps, int64_t bandwidth, remat_verdict *out)
 {
+    TRY(rm_answer_check(ctx, out->size, "remat_verdict"));
     TRY(check_bandwidth(ctx, bandwidth));
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = rm_verify(ctx, graph, steps, n_steps, bandwidth, out);
+    remat_verdict verdict;
+    const remat_status status = rm_verify(ctx, graph, steps, n_steps, bandwidth, &verdict);
+    if (status == REMAT_OK) RM_ANSWER(out, &verdict);
     rm_scratch_release(ctx, mark);
     return status;
 }

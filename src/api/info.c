@@ -1,4 +1,5 @@
 /* info.c: the figures of a graph, before any planning. */
+#include "api/answer.h"
 #include "graph/cuts.h"
 #include "graph/schedule.h"
 
@@ -34,10 +35,11 @@ static remat_status count(remat_ctx *ctx, const remat_graph *g, remat_info *info
 
 remat_status remat_graph_info(remat_ctx *ctx, const remat_graph *graph, remat_info *out)
 {
+    TRY(rm_answer_check(ctx, out->size, "remat_info"));
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_info info;
     const remat_status status = count(ctx, graph, &info);
-    if (status == REMAT_OK) *out = info;
+    if (status == REMAT_OK) RM_ANSWER(out, &info);
     rm_scratch_release(ctx, mark);
     return status;
 }

@@ -3,6 +3,7 @@
  * the verifier's word. */
 #include "api/plan_bound.h"
 
+#include "api/answer.h"
 #include "graph/schedule.h"
 #include "plan/bound/order_bound.h"
 #include "verify/verify.h"
@@ -147,11 +148,12 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
 remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
                               remat_bound *out)
 {
+    TRY(rm_answer_check(ctx, out->size, "remat_bound"));
     if (budget_bytes < 0) return rm_fail(ctx, REMAT_E_USAGE, "a bound needs a budget in bytes");
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_bound bound;
     const remat_status status = find(ctx, graph, budget_bytes, &bound);
-    if (status == REMAT_OK) *out = bound;
+    if (status == REMAT_OK) RM_ANSWER(out, &bound);
     rm_scratch_release(ctx, mark);
     return status;
 }

@@ -1,5 +1,6 @@
 /* plan_verify.c: judging a plan that somebody gives us: its graph, its steps, its numbers, its
  * bound. The verdict depends on the plan and on the graph, and on no option. */
+#include "api/answer.h"
 #include "graph/plan.h"
 #include "verify/claims.h"
 #include "verify/verify.h"
@@ -107,11 +108,12 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
 static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
                                 bool must, remat_verdict *out)
 {
+    TRY(rm_answer_check(ctx, out->size, "remat_verdict"));
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_verdict verdict;
     remat_status status = check_plan(ctx, graph, plan, &verdict);
     if (status == REMAT_OK && verdict.valid) status = check_bound(ctx, graph, plan, must, &verdict);
-    if (status == REMAT_OK) *out = verdict;
+    if (status == REMAT_OK) RM_ANSWER(out, &verdict);
     rm_scratch_release(ctx, mark);
     return status;
 }

@@ -109,7 +109,7 @@ typedef struct bed {
 static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t bandwidth)
 {
     rm_order_bound bound;
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     int64_t cost = -1;
     const rm_order_bound_options options = {rules, transfer, false};
     CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK,
@@ -251,7 +251,7 @@ static bool one_graph(remat_ctx *ctx)
                          : kind < 85 ? block_graph(ctx, &r)
                                      : random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     CHECK(remat_graph_info(ctx, graph, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));
     const rm_mark mark = rm_scratch_mark(ctx);
     bed b = {.ctx = ctx, .graph = graph};

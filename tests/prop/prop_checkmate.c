@@ -178,7 +178,7 @@ static void one_graph(remat_ctx *ctx, const rm_backend *backend)
 {
     random_source r = {case_seed};
     rm_normal nm;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     uint32_t order[BRUTE_MOST_OPS];
     remat_graph *graph =
         random_chance(&r, 70) ? random_training_graph(ctx, &r) : random_graph(ctx, &r);

@@ -15,7 +15,7 @@ static int64_t counts[4]; /* valid, broken and seen so, with transfers; orders t
 static void compare_verdict(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s,
                             int64_t bandwidth, const naive_verdict *n)
 {
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     CHECK(remat_verify(ctx, graph, s->steps, s->n_steps, bandwidth, &v) == REMAT_OK, "%s",
           remat_ctx_error(ctx));
     CHECK(v.valid == n->valid, "verify %d, reference %d: %s", v.valid, n->valid, v.reason);
@@ -118,7 +118,7 @@ static void compare_unrolled(remat_ctx *ctx, const remat_graph *graph, const ran
                              const naive_verdict *n)
 {
     remat_graph *unrolled = NULL;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     const remat_status status = remat_unroll(ctx, graph, s->steps, s->n_steps, &unrolled);
     bool transfers = false;
     for (size_t t = 0; t < s->n_steps; t++) transfers |= s->steps[t].kind != REMAT_RUN;
@@ -166,7 +166,7 @@ static int take(void *user, const void *bytes, size_t n_bytes)
 static void check_plan(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
                        const naive_verdict *n)
 {
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     CHECK(remat_plan_verify_bound(ctx, graph, plan, &v) == REMAT_OK, "%s", remat_ctx_error(ctx));
     CHECK(v.valid && v.peak_bytes == n->peak_bytes && v.cost == n->cost, "%s", v.reason);
 }
@@ -215,7 +215,7 @@ static void refuse_plan(remat_ctx *ctx, const remat_graph *graph, const random_s
                         int64_t bandwidth)
 {
     remat_plan *plan = NULL;
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     int64_t nothing = -7;
     CHECK(remat_verify(ctx, graph, s->steps, s->n_steps, bandwidth, &v) == REMAT_OK && !v.valid,
           "%s", remat_ctx_error(ctx));
@@ -247,7 +247,7 @@ static void check_needs(remat_ctx *ctx, const remat_graph *graph, const naive_gr
 {
     uint32_t *values = malloc((ng->n_values + 1) * sizeof *values), n;
     for (int64_t offload = 0; offload < 2; offload++) {
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         CHECK(remat_ctx_set(ctx, "offload", offload) == REMAT_OK &&
                   remat_graph_info(ctx, graph, &info) == REMAT_OK &&
                   remat_graph_need_values(ctx, graph, values, ng->n_values, &n) == REMAT_OK,
@@ -255,7 +255,7 @@ static void check_needs(remat_ctx *ctx, const remat_graph *graph, const naive_gr
         CHECK(bytes_named(graph, ng, info.need_op, values, n) == info.need_bytes,
               "need %" PRId64 ", offload %d", info.need_bytes, (int)offload);
         for (int64_t budget = info.need_bytes - 1; budget <= info.need_bytes; budget++) {
-            remat_bound bound;
+            remat_bound bound = REMAT_BOUND_INIT;
             if (budget < 0) continue;
             CHECK(remat_bound_find(ctx, graph, budget, &bound) == REMAT_OK, "%s",
                   remat_ctx_error(ctx));

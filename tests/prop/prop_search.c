@@ -26,7 +26,7 @@ typedef struct bed {
 
 static remat_verdict judge(bed *b, const rm_code *codes, size_t n)
 {
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     const rm_mark mark = rm_scratch_mark(b->ctx);
     b->steps.n = 0;
     CHECK(rm_normal_expand(b->ctx, &b->nm, codes, n, &b->steps) == REMAT_OK, "%s",

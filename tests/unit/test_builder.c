@@ -227,11 +227,11 @@ static void empty(void **state)
     remat_graph *graph = NULL;
     OK(ctx, remat_builder_finish(b, &graph));
     assert_string_equal(remat_graph_name(graph), "");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     assert_int_equal(info.keep_all_peak_bytes, 0);
     assert_int_equal(info.need_op, REMAT_NONE);
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx, remat_verify(ctx, graph, NULL, 0, 0, &verdict));
     assert_true(verdict.valid);
     remat_plan *plan = NULL;

@@ -31,7 +31,7 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     naive_graph *ng = naive_from(graph);
     naive_verdict expected = naive_judge(ng, steps, n, 0);
     assert_true(expected.valid);
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     assert_int_equal(info.keep_all_peak_bytes, expected.peak_bytes);
     assert_int_equal(info.keep_all_peak_step, expected.peak_step);
@@ -45,7 +45,7 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     size_t n_steps;
     const remat_step *named = remat_plan_steps(plan, &n_steps);
     assert_int_equal(n_steps, n);
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx, remat_verify(ctx, graph, named, n_steps, 0, &verdict));
     assert_true(verdict.valid);
     assert_int_equal(verdict.peak_bytes, expected.peak_bytes);
@@ -108,7 +108,7 @@ static void keep_all_peaks(void **state)
         if (table[i].resident) assert_int_equal(resident, table[i].resident);
         OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL,
                                     &live)); /* the same with dead ops removed */
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         OK(ctx, remat_graph_info(ctx, live, &info));
         assert_int_equal(info.keep_all_peak_bytes, table[i].peak);
         remat_graph_free(live), remat_graph_free(graph);
@@ -145,7 +145,7 @@ static void vgg11_numbers(void **state)
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY, "unit", &folded));
     int64_t cost, resident;
     assert_int_equal(keep_all(ctx, folded, &cost, &resident), 26426733892);
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, folded, &info));
     assert_int_equal(info.need_bytes, 20569740704);
     const char *target = remat_graph_op_target(folded, info.keep_all_peak_step);
@@ -158,7 +158,7 @@ static void llama_without_aliases(void **state)
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "llama7b"), *apart = NULL;
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_NO_ALIAS, NULL, &apart));
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, apart, &info));
     assert_int_equal((info.keep_all_peak_bytes + 50000000) / 100000000, 5379); /* 537.9e9 */
     assert_int_equal(info.views, 0);
@@ -192,7 +192,7 @@ static void moccasin(void **state)
         assert_int_equal(peak, table[i].peak);
         assert_int_equal(cost, table[i].cost);
         assert_int_equal(resident, 0);
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         OK(ctx, remat_graph_info(ctx, graph, &info));
         if (table[i].need_basis)
             assert_int_equal((info.need_bytes * 10000 + peak / 2) / peak, table[i].need_basis);
@@ -229,7 +229,7 @@ static void written_and_read_again(void **state)
             assert_int_equal(remat_input_kind(input), REMAT_KIND_GRAPH);
             OK(ctx, remat_graph_read(ctx, input, &again));
             assert_string_equal(remat_graph_digest(again), remat_graph_digest(graph));
-            remat_info a, b;
+            remat_info a = REMAT_INFO_INIT, b = REMAT_INFO_INIT;
             OK(ctx, remat_graph_info(ctx, graph, &a));
             OK(ctx, remat_graph_info(ctx, again, &b));
             assert_int_equal(a.keep_all_cost, b.keep_all_cost);
@@ -246,7 +246,7 @@ static void steps_of_a_plan_as_a_plan(void **state)
     remat_ctx *ctx = *state;
     remat_graph *file = NULL, *graph = NULL;
     remat_plan *made = NULL, *given = NULL, *better = NULL;
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     size_t n, n_given;
     file = load(ctx, "resnet18");
     OK(ctx, remat_graph_prepare(ctx, file, REMAT_DCE, NULL, &graph)); /* with indices of its own */

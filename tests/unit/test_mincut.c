@@ -396,7 +396,7 @@ static void budgets_on_a_traced_graph(void **state)
     remat_ctx *ctx = *state;
     remat_graph *g = NULL;
     OK(ctx, remat_graph_load(ctx, REMAT_TEST_DATA "/graphs/resnet18.json.gz", &g));
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, g, &info));
     int fits = 0;
     for (int64_t percent = 50; percent <= 100; percent += 10) {

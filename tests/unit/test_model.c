@@ -18,7 +18,7 @@ static void judge_at(remat_ctx *ctx, const remat_graph *graph, int64_t bandwidth
 {
     remat_step steps[32];
     const size_t n = steps_of(x.steps, steps);
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx, remat_verify(ctx, graph, steps, n, bandwidth, &verdict));
     if (verdict.valid != x.valid)
         fail_msg("\"%s\" is judged %s: %s", x.steps, verdict.valid ? "valid" : "invalid",
@@ -138,7 +138,7 @@ static void x3_dead_ops_run_too(void **state)
     remat_builder_output(b, q);
     graph = finished(ctx, b);
     remat_graph *smaller = NULL;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     assert_int_equal(info.dead, 1);
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL, &smaller));
@@ -218,7 +218,8 @@ static void x7_pins_run_once_in_order(void **state)
     judge(ctx, graph, (expected){"0 1 2", true, 0, 2, 3, (const int64_t[]){1, 2, 2}});
     judge(ctx, graph, (expected){"0 1 0 2", false, 2, 0, 0, NULL});
     judge(ctx, graph, (expected){"0 1 1 2", false, 2, 0, 0, NULL});
-    remat_verdict verdict; /* swapped: some step is named, and it is one of the two */
+    remat_verdict verdict =
+        REMAT_VERDICT_INIT; /* swapped: some step is named, and it is one of the two */
     OK(ctx, remat_verify(ctx, graph,
                          (const remat_step[]){{REMAT_RUN, 1}, {REMAT_RUN, 0}, {REMAT_RUN, 2}}, 3, 0,
                          &verdict));
@@ -263,7 +264,7 @@ static void transfers(void **state)
              (expected){
                  "0 o1 1 2 f1 3", true, 0, 18, 9,
                  (const int64_t[]){8, 8, 8, 18, 14, 8}}); /* w still refers to the first storage */
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx,
        remat_verify(ctx, graph,
                     (const remat_step[]){{0, 0}, {1, 1}, {1, 1}, {0, 1}, {0, 2}, {2, 1}, {0, 3}}, 7,
@@ -298,7 +299,8 @@ static void same_verdict(remat_ctx *ctx, const remat_graph *graph, const remat_p
     remat_ctx *contexts[] = {ctx, other_context()};
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
-    remat_verdict verdicts[2][2];
+    remat_verdict verdicts[2][2] = {{REMAT_VERDICT_INIT, REMAT_VERDICT_INIT},
+                                    {REMAT_VERDICT_INIT, REMAT_VERDICT_INIT}};
     for (int i = 0; i < 2; i++) {
         OK(contexts[i], remat_plan_verify_bound(contexts[i], graph, plan, &verdicts[i][0]));
         OK(contexts[i], remat_verify(contexts[i], graph, steps, n,
@@ -356,7 +358,7 @@ static void what_is_not_there_cannot_be_read(void **state)
     judge(ctx, graph, (expected){"0 1", false, REMAT_NONE, 0, 0, NULL});
     judge(ctx, graph, (expected){"0 1 2 3", false, 3, 0, 0, NULL});
     judge(ctx, graph, (expected){"", false, REMAT_NONE, 0, 0, NULL});
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx, remat_verify(ctx, graph, (const remat_step[]){{0, 0}, {7, 0}}, 2, 0,
                          &verdict)); /* no such kind of step */
     assert_false(verdict.valid);
@@ -379,7 +381,7 @@ static void sums_that_overflow_are_refused(void **state)
     remat_builder_output(b, v);
     remat_graph *graph = finished(ctx, b);
     judge(ctx, graph, (expected){"0 1", true, 0, (int64_t)1 << 61, (int64_t)1 << 60, NULL});
-    remat_verdict verdict; /* eight runs cost 2^63 */
+    remat_verdict verdict = REMAT_VERDICT_INIT; /* eight runs cost 2^63 */
     remat_step steps[9] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 1}};
     const remat_status status = remat_verify(ctx, graph, steps, 9, 0, &verdict);
     assert_true(status != REMAT_OK || !verdict.valid);
