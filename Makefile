@@ -42,7 +42,7 @@ bench-mincut: build-tests build/bench-venv/ready
 
 # libremat next to the Python package, with a C compiler alone: for a machine without CMake. zlib is linked in if libz.a is there.
 python-library:
-	cc -std=c11 -O3 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -shared -pthread -Iinclude -Isrc -Wl,--version-script=cmake/remat.map \
+	cc -std=c11 -O3 -D_POSIX_C_SOURCE=200809L -DREMAT_EXPERIMENTAL -ffp-contract=off -fPIC -shared -pthread -Iinclude -Isrc -Wl,--version-script=cmake/remat.map \
 	    $$(find src -name "*.c") $(or $(wildcard /usr/lib/*/libz.a /usr/lib64/libz.a),-lz) -lm -o python/remat/libremat.so
 
 # Exactness of the PyTorch front end: 16 models x 4 budgets, about half an hour.

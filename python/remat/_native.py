@@ -70,12 +70,10 @@ class Step(Struct):
 
 class Summary(Struct):
     _fields_ = [*((name, c_char_p) for name in "strategy graph digest cost_model cost_unit bound_scope bound_method".split()),
-                ("flags", c_uint),
-                *((name, c_int64) for name in """budget_bytes peak_bytes keep_all_peak_bytes resident_bytes need_bytes cost keep_all_cost
-                  bound_cost offloaded_bytes saved_bytes traffic_bytes seed work""".split()),
+                *((name, c_int64) for name in """budget_bytes peak_bytes cost bound_cost keep_all_peak_bytes keep_all_cost resident_bytes
+                  need_bytes offloaded_bytes saved_bytes cut_capacity traffic_bytes seed work bandwidth""".split()),
                 *((name, c_uint32) for name in "peak_step need_op steps ops recomputed_ops".split()),
-                ("within_budget", c_bool), ("outcome", c_int), ("stopped", c_int), ("kind", c_int), ("bandwidth", c_int64),
-                ("cut_capacity", c_int64)]
+                ("outcome", c_int), ("stopped", c_int), ("kind", c_int), ("within_budget", c_bool), ("flags", c_uint)]
 
 
 class Verdict(Answer):
@@ -110,7 +108,7 @@ _TYPES = {"p": c_void_p, "s": c_char_p, "i": c_int, "u": c_uint32, "U": c_uint, 
 # name: result, then arguments. tests/python/test_native.py holds this table and the structs against remat.h.
 PROTOTYPES = {
     "remat_version": "s", "remat_ctx_new": "pp", "remat_ctx_free": "vp", "remat_ctx_stop": "vp", "remat_ctx_resume": "vp", "remat_ctx_set": "ipsl",
-    "remat_ctx_get": "ipsL", "remat_option_count": "z", "remat_option_at": "oz", "remat_ctx_on_progress": "vpgp",
+    "remat_ctx_get": "ipsL", "remat_option_at": "oz", "remat_ctx_on_progress": "vpgp",
     "remat_ctx_on_warning": "vpwp", "remat_ctx_error": "sp", "remat_ctx_error_file": "sp", "remat_ctx_error_place": "sp",
     "remat_ctx_error_reason": "sp", "remat_ctx_class": "ipsi", "remat_ctx_class_clear": "vp", "remat_input_open": "ipsP", "remat_input_parse": "ipspzP",
     "remat_input_kind": "ip", "remat_input_free": "vp", "remat_graph_load": "ipsP", "remat_graph_read": "ippP",

@@ -16,7 +16,7 @@ import operator
 import os
 import weakref
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._native import ABSENT, BUDGET_NONE, NONE, lib
 from . import _native
@@ -628,13 +628,15 @@ def parse(data: Union[bytes, str], name: str = "<bytes>") -> Any:
         return _read(context, found)
 
 
-def _table(at: Any) -> Dict[str, str]:
-    found, index = {}, 0
+def _rows(at: Any) -> Iterator[Any]:
+    index = 0
     while at(index):
-        entry = at(index).contents
-        found[text_of(entry.name)] = text_of(entry.help)
+        yield at(index).contents
         index += 1
-    return found
+
+
+def _table(at: Any) -> Dict[str, str]:
+    return {text_of(entry.name): text_of(entry.help) for entry in _rows(at)}
 
 
 def strategies() -> Dict[str, str]:
@@ -659,8 +661,7 @@ def devices() -> Dict[str, str]:
 
 def options() -> Dict[str, Dict[str, Any]]:
     """What `plan` takes as keywords: help, initial value and range of each."""
-    found = (lib.remat_option_at(index).contents for index in range(lib.remat_option_count()))
-    return {text_of(o.name): {"help": text_of(o.help), "initial": o.initial, "low": o.low, "high": o.high} for o in found}
+    return {text_of(o.name): {"help": text_of(o.help), "initial": o.initial, "low": o.low, "high": o.high} for o in _rows(lib.remat_option_at)}
 
 
 def version() -> str:

@@ -63,7 +63,7 @@ def test_structs_are_laid_out_as_by_the_compiler(name, tmp_path):
     source = tmp_path / "layout.c"
     rows = "".join(f'printf("%zu ", offsetof(remat_{name.lower()}, {field}));' for field, _ in struct._fields_)
     source.write_text(f'#include <remat.h>\n#include <stdio.h>\nint main(void) {{ {rows} printf("%zu\\n", sizeof(remat_{name.lower()})); }}\n')
-    subprocess.run(["cc", "-I", str(ROOT / "include"), str(source), "-o", str(tmp_path / "layout")], check=True)
+    subprocess.run(["cc", "-DREMAT_EXPERIMENTAL", "-I", str(ROOT / "include"), str(source), "-o", str(tmp_path / "layout")], check=True)
     layout = subprocess.run([str(tmp_path / "layout")], check=True, capture_output=True, text=True).stdout
     assert [int(x) for x in layout.split()] == [getattr(struct, field).offset for field, _ in struct._fields_] + [ctypes.sizeof(struct)]
 
