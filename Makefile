@@ -1,6 +1,6 @@
 # The front door: `make`, `make demo`, `make check`. Each target fetches what it lacks (scripts/bootstrap), then calls CMake.
 #   SAN=address,undefined    build with sanitizers, in a build directory of its own
-#   PREFIX=... DESTDIR=...   where `make install` puts things
+#   PREFIX=... DESTDIR=...   where `make install` puts things, and `make uninstall` finds them
 #   FUZZ_SECONDS=60          how long `make fuzz` runs each reader
 MAKEFLAGS += --no-print-directory
 SAN ?=
@@ -16,7 +16,7 @@ PYTHON = $(CURDIR)/.venv/bin/python
 HIGHS = $(or $(REMAT_HIGHS),$(shell ls $(CURDIR)/.venv/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so 2>/dev/null | head -1))
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz install format layers clean have-build have-check have-fuzz
+.PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz install uninstall format layers clean have-build have-check have-fuzz
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -65,7 +65,10 @@ fuzz: have-fuzz
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
 install: all
-	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD) --prefix $(PREFIX)
+	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD) --prefix $(abspath $(PREFIX))
+
+uninstall: all
+	@DESTDIR=$(DESTDIR) scripts/uninstall $(CMAKE) $(BUILD) $(abspath $(PREFIX))
 
 # One version of clang-format for everybody, from .venv: `make check` fails on a file that this would change.
 format: .venv/ready
