@@ -17,11 +17,11 @@
  * STABLE, from version 1.0 on, is what stands above REMAT_EXPERIMENTAL: a program that was compiled
  * against it works with every later 1.x library, and its source compiles with every later 1.x
  * header. Functions keep their meaning, and enum values their number; files that are written stay
- * readable. What may happen: new functions, enum values, options and strategies; new members at the
- * end of structs; other plans, and other numbers in them, from the same input; other texts of
- * errors. Plans and numbers never change between two runs of one version with one seed and work
- * limit. EXPERIMENTAL is the rest, for those who define REMAT_EXPERIMENTAL before they include this
- * file: any release may change or drop it. Before 1.0 all of it may change.
+ * readable. What may happen: new functions and enum values; new members at the end of structs;
+ * options and strategies that come and go, but for those named below; other plans from the same
+ * input, and other texts of errors. EXPERIMENTAL is the rest, for those who define
+ * REMAT_EXPERIMENTAL before they include this file: any release may change or drop it. Before 1.0
+ * all of it may change.
  *
  * EVERYWHERE. Sizes are bytes and costs are integers, both int64_t and below 2^62. On success the
  * caller owns `*out`; on failure it is untouched and remat_ctx_error() has one line that says why.
@@ -35,8 +35,13 @@
  *
  * STRUCTS that you allocate begin with `size`: `remat_verdict v = REMAT_VERDICT_INIT;` sets it, and
  * the library writes no more than that. Those that it hands out by pointer (remat_summary,
- * remat_progress) may grow at their end. Those in arrays (remat_step,
- * remat_statement, remat_operand) and remat_alloc stay as they are.
+ * remat_progress) may grow at their end. Those in arrays (remat_step, remat_statement,
+ * remat_operand) and remat_alloc stay as they are.
+ *
+ * OPTIONS and strategies have names; `remat plan --help` lists them. The options work and time_ms
+ * limit a planning call, seed makes its choices: one seed and work limit, one plan, in every run of
+ * one version (but for checkmate's solver, and where time_ms cuts off). The strategies "auto", for
+ * every use, and "keep-all" stay.
  *
  * FILES. A source is a path, "-" for standard input, or "zoo:NAME?key=value&..." for an embedded
  * model. The content decides the format: remat-graph, remat-chain, remat-plan (docs/format.md) or
@@ -93,7 +98,7 @@ typedef struct remat_program remat_program; /* a schedule with its allocations a
 typedef enum remat_status { /* the program exits with these */
     REMAT_OK = 0, REMAT_E_USAGE = 1, /* a call is wrong */ REMAT_E_INPUT = 2, /* a file is wrong */
     REMAT_E_IO = 3, REMAT_E_MEMORY = 4, REMAT_E_PLAN = 5, /* a plan that you gave is invalid */
-    REMAT_E_APPLIES = 6, /* the strategy cannot do this graph */ REMAT_E_BUG = 9, /* ours */
+    REMAT_E_APPLIES = 6, /* the strategy cannot do this graph */ REMAT_E_BUG = 9, /* report it */
     REMAT_E_INFEASIBLE = 10, /* proved: nothing fits */ REMAT_E_NOT_FOUND = 11 } remat_status;
 #define REMAT_NONE UINT32_MAX           /* no such index */
 #define REMAT_ABSENT ((int64_t)-1)      /* a number that is not given or not known */
@@ -192,7 +197,7 @@ uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in
 void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int64_t x);
 void remat_builder_op_target(remat_builder *b, uint32_t op, const char *target);
 void remat_builder_output(remat_builder *b, uint32_t value);
-void remat_builder_cost_unit(remat_builder *b, const char *unit); /* of costs that are set: "ns" */
+void remat_builder_cost_unit(remat_builder *b, const char *unit); /* of the costs set; else "ns" */
 remat_status remat_builder_finish(remat_builder *b, remat_graph **out);
 void remat_builder_free(remat_builder *b);
 
