@@ -13,10 +13,20 @@
 typedef struct remat_ctx remat_ctx;
 typedef struct remat_graph remat_graph;
 typedef struct remat_plan remat_plan;
+typedef struct remat_program remat_program;
 enum { OK = 0, E_USAGE = 1, E_PLAN = 5, E_INFEASIBLE = 10 };
 typedef struct old_step {
     uint32_t kind, index;
 } old_step;
+typedef struct old_statement { /* in an array: it can never grow */
+    int kind;
+    old_step step;
+    uint32_t step_index, value, reg;
+    int64_t bytes, memory_bytes;
+} old_statement;
+typedef struct old_operand {
+    uint32_t value, reg;
+} old_operand;
 typedef struct old_info { /* up to cut_values */
     size_t size;
     uint32_t ops, values, storages, views, multi_output, pinned, dead, cut_values;
@@ -53,6 +63,11 @@ int remat_verify(remat_ctx *ctx, const remat_graph *graph, const old_step *steps
 int remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
                       old_verdict *out);
 int remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget, old_bound *out);
+int remat_lower(remat_ctx *ctx, const remat_graph *graph, const old_step *steps, size_t n_steps,
+                remat_program **out);
+const old_statement *remat_program_statements(const remat_program *program, size_t *n_statements);
+const old_operand *remat_program_outputs(const remat_program *program, uint32_t *n);
+void remat_program_free(remat_program *program);
 
 /* A struct with its guard. */
 #define GUARDED(type)                                                                              \
@@ -100,6 +115,29 @@ static int use(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan)
     return 0;
 }
 
+static int lower(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan)
+{
+    remat_program *program = NULL;
+    size_t n_steps, n, computed = 0;
+    uint32_t n_outputs;
+    int64_t peak = 0;
+    const old_step *steps = remat_plan_steps(plan, &n_steps);
+    CHECK(remat_lower(ctx, graph, steps, n_steps, &program) == OK);
+    const old_statement *s = remat_program_statements(program, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (s[i].memory_bytes > peak) peak = s[i].memory_bytes;
+        if (s[i].kind != 1) continue; /* not a computation */
+        CHECK(s[i].step_index == computed && s[i].step.index == steps[computed].index);
+        CHECK(s[i].value == UINT32_MAX && s[i].reg == UINT32_MAX && s[i].bytes >= 0);
+        computed++;
+    }
+    CHECK(computed == n_steps && peak == remat_plan_summary(plan)->peak_bytes);
+    const old_operand *outputs = remat_program_outputs(program, &n_outputs);
+    CHECK(n_outputs > 0 && outputs[0].value != UINT32_MAX && outputs[0].reg != UINT32_MAX);
+    remat_program_free(program);
+    return 0;
+}
+
 int main(void)
 {
     remat_graph *graph = NULL;
@@ -109,7 +147,7 @@ int main(void)
     CHECK(remat_graph_load(ctx, "zoo:resnet18", &graph) == OK);
     CHECK(remat_plan_make(ctx, graph, "chen-sqrt", -1, &plan) == OK);
     CHECK(remat_plan_status(plan) == OK);
-    const int failed = use(ctx, graph, plan);
+    const int failed = use(ctx, graph, plan) || lower(ctx, graph, plan);
     remat_plan_free(plan), remat_graph_free(graph), remat_ctx_free(ctx);
     if (!failed) printf("old client: fine\n");
     return failed;
