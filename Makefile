@@ -1,6 +1,6 @@
 # The front door: `make`, `make demo`, `make check`. Each target fetches what it lacks (scripts/bootstrap), then calls CMake.
 #   SAN=address,undefined    build with sanitizers, in a build directory of its own
-#   PREFIX=... DESTDIR=...   where `make install` puts things
+#   PREFIX=... DESTDIR=...   where `make install` puts things, and `make uninstall` finds them
 #   FUZZ_SECONDS=60          how long `make fuzz` runs each reader and all strategies, and `make fuzz-threads` the latter
 MAKEFLAGS += --no-print-directory
 SAN ?=
@@ -16,7 +16,7 @@ PYTHON = $(CURDIR)/.venv/bin/python
 HIGHS = $(or $(REMAT_HIGHS),$(shell ls $(CURDIR)/.venv/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so 2>/dev/null | head -1))
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz fuzz-threads install format layers clean have-build have-check have-fuzz
+.PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz fuzz-threads install uninstall format layers clean have-build have-check have-fuzz
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -42,7 +42,7 @@ bench-mincut: build-tests build/bench-venv/ready
 
 # libremat next to the Python package, with a C compiler alone: for a machine without CMake. zlib is linked in if libz.a is there.
 python-library:
-	cc -std=c11 -O3 -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fPIC -shared -pthread -Iinclude -Isrc -Wl,--version-script=cmake/remat.map \
+	cc -std=c11 -O3 -D_POSIX_C_SOURCE=200809L -DREMAT_EXPERIMENTAL -ffp-contract=off -fPIC -shared -pthread -Iinclude -Isrc -Wl,--version-script=cmake/remat.map \
 	    $$(find src -name "*.c") $(or $(wildcard /usr/lib/*/libz.a /usr/lib64/libz.a),-lz) -lm -o python/remat/libremat.so
 
 # Exactness of the PyTorch front end: 16 models x 4 budgets, about half an hour.
@@ -73,7 +73,10 @@ fuzz-threads: have-check
 	@echo "fuzz-threads: $$(tail -n 1 build/thread/strategies.log), no fault found"
 
 install: all
-	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD) --prefix $(PREFIX)
+	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD) --prefix $(abspath $(PREFIX))
+
+uninstall: all
+	@DESTDIR=$(DESTDIR) scripts/uninstall $(CMAKE) $(BUILD) $(abspath $(PREFIX))
 
 # One version of clang-format for everybody, from .venv: `make check` fails on a file that this would change.
 format: .venv/ready

@@ -14,9 +14,9 @@ int main(int argc, char **argv)
     const double seconds = argc > 2 ? strtod(argv[2], NULL) : 2;
     remat_ctx *ctx = remat_ctx_new(NULL);
     remat_graph *graph;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     remat_plan *plan;
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     const double start = now();
     remat_status status = remat_graph_load(ctx, argv[1], &graph);
     if (status != REMAT_OK) return fail(ctx, status);
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     double end = begin;
     uint64_t rounds = 0;
     for (; end - begin < seconds; rounds++, end = now()) {
-        status = remat_verify(ctx, graph, steps, n, &verdict);
+        status = remat_verify(ctx, graph, steps, n, 0, &verdict);
         if (status != REMAT_OK || !verdict.valid || verdict.peak_bytes != info.keep_all_peak_bytes)
             return fail(ctx, REMAT_E_BUG);
     }

@@ -206,7 +206,7 @@ unsigned option_commands(const remat_option *option)
         return 0; /* FLAG_OFFLOAD sets it together with the bandwidth */
     if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);
     if (strncmp(option->name, "checkmate_", 10) == 0) return PLANS | ON(IMPORT);
-    if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN) | ON(VERIFY);
+    if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN);
     if (strcmp(option->name, "bound_rules") == 0) return PLANS | ON(BOUND);
     return PLANS;
 }

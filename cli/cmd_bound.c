@@ -106,7 +106,7 @@ static void say_why(session *s, const remat_bound *b)
 int cmd_bound(session *s)
 {
     const args *a = s->args;
-    remat_bound bound;
+    remat_bound bound = REMAT_BOUND_INIT;
     int64_t budget;
     int status;
     if (!a->text[FLAG_BUDGET])

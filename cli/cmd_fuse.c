@@ -209,7 +209,7 @@ static double seconds_now(void)
 int cmd_fuse(session *s)
 {
     const remat_plan *plan;
-    remat_fusion fusion;
+    remat_fusion fusion = REMAT_FUSION_INIT;
     remat_graph *program;
     size_t n_steps;
     int status = session_program(s, &plan);

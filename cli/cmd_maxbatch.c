@@ -212,7 +212,7 @@ static int find_largest(search *x, row *r, uint32_t tries)
 
 static int bound_refuses(search *x, int64_t batch, bool *refuses)
 {
-    remat_bound b;
+    remat_bound b = REMAT_BOUND_INIT;
     int64_t limit;
     bool built;
     int status = load(x, batch, &built);

@@ -69,7 +69,7 @@ int cmd_verify(session *s)
 {
     const args *a = s->args;
     const remat_plan *plan;
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     int64_t budget;
     int status;
     if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)

@@ -52,7 +52,7 @@ int session_write(session *s, const char *path, session_writer *write, const voi
     const int failed = file ? 0 : errno;
     if (failed) {
         free(temporary);
-        return out_fail(s->out, REMAT_E_IO, path, "", "%s", strerror(failed));
+        return out_fail(s->out, REMAT_E_IO, path, "", "%s", out_errno(failed).text);
     }
     out to;
     out_open(&to, file, path, s->out->json);
@@ -61,6 +61,6 @@ int session_write(session *s, const char *path, session_writer *write, const voi
     if (beside && !to.error && status == REMAT_OK && rename(temporary, path) != 0) to.error = errno;
     if (beside && (to.error || status != REMAT_OK)) unlink(temporary);
     free(temporary);
-    if (to.error) return out_fail(s->out, REMAT_E_IO, path, "", "%s", strerror(to.error));
+    if (to.error) return out_fail(s->out, REMAT_E_IO, path, "", "%s", out_errno(to.error).text);
     return status == REMAT_OK ? REMAT_OK : session_fail(s, status);
 }

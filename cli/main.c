@@ -188,7 +188,7 @@ static int run_help(out *o, const args *a)
 static int print_version(out *o)
 {
     remat_ctx *ctx = remat_ctx_new(NULL);
-    remat_solver solver;
+    remat_solver solver = REMAT_SOLVER_INIT;
     out_print(o, "remat %s\n", remat_version());
     if (!ctx || remat_solver_find(ctx, &solver) != REMAT_OK)
         out_print(o, "no MILP solver: out of memory\n");

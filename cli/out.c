@@ -45,12 +45,20 @@ void out_open(out *o, FILE *file, const char *name, bool as_json)
     o->width = o->width < NARROWEST ? NARROWEST : o->width > WIDEST ? WIDEST : o->width;
 }
 
+label out_errno(int error)
+{
+    label text;
+    if (strerror_r(error, text.text, sizeof text.text) != 0)
+        snprintf(text.text, sizeof text.text, "error %d", error);
+    return text;
+}
+
 remat_status out_close(out *o)
 {
     if (fflush(o->file) != 0 && !o->error) o->error = errno;
     if (ferror(o->file) && !o->error) o->error = EIO;
     if (!o->error) return REMAT_OK;
-    if (o->error != EPIPE) out_message(o, "%s: %s", o->name, strerror(o->error));
+    if (o->error != EPIPE) out_message(o, "%s: %s", o->name, out_errno(o->error).text);
     return REMAT_E_IO;
 }
 

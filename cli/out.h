@@ -53,7 +53,8 @@ int out_columns(const out *o, const char *text); /* how many columns clean text 
 int out_fail(out *o, remat_status status, const char *file, const char *place, const char *format,
              ...) CLI_PRINTF(5, 6);
 void out_message(out *o, const char *format, ...)
-    CLI_PRINTF(2, 3); /* "remat: ..." on stderr after what is printed so far */
+    CLI_PRINTF(2, 3);       /* "remat: ..." on stderr after what is printed so far */
+label out_errno(int error); /* what the system says of an errno */
 void *out_resize(void *p, size_t n, size_t size); /* realloc or exit with REMAT_E_MEMORY */
 
 typedef struct amount {

@@ -104,7 +104,9 @@ void report_json(emitter *j, const session *s, const report *r)
     emit_text(j, "graph", m->graph);
     emit_int_or_null(j, "budget_bytes", m->budget_bytes);
     emit_int_or_null(j, "peak_bytes", m->peak_bytes);
-    emit_bool(j, "within_budget", m->within_budget);
+    if (r->plan && !m->within_budget && m->peak_bytes < 0) /* a file that does not say */
+        emit_null(j, "within_budget");
+    else emit_bool(j, "within_budget", m->within_budget);
     emit_int_or_null(j, "keep_all_peak_bytes", m->keep_all_peak_bytes);
     emit_int_or_null(j, "resident_bytes", m->resident_bytes);
     emit_int_or_null(j, "need_bytes", m->need_bytes);
@@ -163,7 +165,7 @@ void report_table(out *o, const report *r)
     table_cell(&t, BOLD, "%s", "");
 
     const bool limited = m->budget_bytes >= 0;
-    const style fits = !limited ? PLAIN : m->within_budget ? GOOD : BAD;
+    const style fits = !limited ? PLAIN : m->within_budget ? GOOD : m->peak_bytes < 0 ? PLAIN : BAD;
     table_cell(&t, PLAIN, "peak");
     table_cell(&t, PLAIN, "%s",
                m->keep_all_peak_bytes >= 0 ? out_size(o, m->keep_all_peak_bytes).text : "?");
@@ -174,7 +176,7 @@ void report_table(out *o, const report *r)
                fits == PLAIN  ? ""
                : fits == GOOD ? ", fits "
                               : ", over the budget of ",
-               limited ? out_size(o, m->budget_bytes).text : "");
+               fits == PLAIN ? "" : out_size(o, m->budget_bytes).text);
 
     table_cell(&t, PLAIN, "cost");
     table_cell(&t, PLAIN, "%s",

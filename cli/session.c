@@ -261,7 +261,7 @@ static unsigned wanted_flags(const args *a)
 remat_status session_read_batch(session *s, const remat_input *input, int64_t batch)
 {
     remat_graph *original = NULL, *graph = NULL;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     remat_status status = remat_graph_read_batch(s->ctx, input, batch, &original);
     if (status == REMAT_OK)
         status = remat_graph_prepare(s->ctx, original, wanted_flags(s->args),
@@ -331,6 +331,7 @@ int session_read_input(session *s, const char *source, const remat_input *input,
 int session_measure(session *s)
 {
     if (!s->chain) {
+        s->info = (remat_info)REMAT_INFO_INIT;
         CHECK(s, remat_graph_info(s->ctx, s->graph, &s->info));
         return REMAT_OK;
     }
@@ -511,7 +512,7 @@ int session_program(session *s, const remat_plan **plan)
     if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
         return out_fail(s->out, REMAT_E_USAGE, command_name(s), "",
                         "only one of GRAPH and PLAN can be standard input");
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     if ((status = session_read_plan(s, a->operands[1], plan))) return status;
     if ((status = read_no_chain(s, *plan, a->operands[1]))) return status;
     CHECK(s, remat_plan_verify(s->ctx, s->graph, *plan, &v));

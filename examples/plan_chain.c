@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define REMAT_EXPERIMENTAL /* chains */
 #include <remat.h>
 
 int main(void)

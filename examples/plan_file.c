@@ -13,7 +13,7 @@ static const char *const verbs[] = {
 static remat_status print_plan(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
                                const char *budget)
 {
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     int64_t budget_bytes;
     remat_plan *plan;
     remat_status status = remat_graph_info(ctx, graph, &info);

@@ -3,27 +3,75 @@
  *     remat_ctx *ctx = remat_ctx_new(NULL);
  *     remat_graph *graph = NULL;
  *     remat_plan *plan = NULL;
+ *     size_t n_steps;
  *     if (remat_graph_load(ctx, "resnet50.json.gz", &graph) == REMAT_OK &&
- *         remat_plan_make(ctx, graph, "chen-sqrt", (int64_t)8 << 30, &plan) == REMAT_OK) {
- *         size_t n_steps;
- *         const remat_step *steps = remat_plan_steps(plan, &n_steps); // ops to run, in order, some
- * of them twice printf("%zu steps, peak %lld bytes\n", n_steps, (long
- * long)remat_plan_summary(plan)->peak_bytes); } else { fprintf(stderr, "%s\n",
- * remat_ctx_error(ctx));
+ *         remat_plan_make(ctx, graph, "auto", (int64_t)8 << 30, &plan) == REMAT_OK) {
+ *         const remat_step *steps = remat_plan_steps(plan, &n_steps); // some ops run twice
+ *         for (size_t i = 0; i < n_steps; i++)
+ *             printf("%s\n", remat_graph_op_name(graph, steps[i].index));
+ *     } else {
+ *         fprintf(stderr, "%s\n", remat_ctx_error(ctx));
  *     }
  *     remat_plan_free(plan), remat_graph_free(graph), remat_ctx_free(ctx);
  *
- * Rules that hold everywhere. Sizes are bytes and costs are integers, both int64_t, below 2^62. On
- * success the caller owns `*out`; on failure it is untouched and remat_ctx_error() has one line
- * that says why. Pointers must not be NULL, but names may, and every _free accepts it. A context
- * serves one thread at a time. What it makes is immutable, may be read by many threads with a
- * context each, and may be freed after it. The library never prints, exits or sets a signal
- * handler; it forks only where checkmate and checkmate-lp run their solver. What the words mean:
- * docs/model.md.
+ * STABLE, from version 1.0 on, is what stands above REMAT_EXPERIMENTAL: a program that was compiled
+ * against it works with every later 1.x library, and its source compiles with every later 1.x
+ * header. Functions keep their meaning, and enum values their number; files that are written stay
+ * readable. What may happen: new functions and enum values; new members at the end of structs;
+ * options and strategies that come and go, but for those named below; other plans from the same
+ * input, and other texts of errors. EXPERIMENTAL is the rest, for those who define
+ * REMAT_EXPERIMENTAL before they include this file: any release may change or drop it. Before 1.0
+ * all of it may change.
  *
- * Indices. remat_graph_prepare may drop ops, so the copy has indices of its own: accessors,
- * remat_info and need_values speak of the graph they are given. Steps, plans, verdicts and
- * statements always name ops and values of the original graph. */
+ * EVERYWHERE. Sizes are bytes and costs are integers, both int64_t and below 2^62. On success the
+ * caller owns `*out`; on failure it is untouched and remat_ctx_error() has one line that says why.
+ * Pointers must not be NULL, but names may, and every _free accepts it. A context serves one thread
+ * at a time. What it makes never changes, may be read by many threads with a context each, and may
+ * be freed after it. Indices count from 0; getters answer an index that is too large with
+ * REMAT_ABSENT, "" or an empty list, and lists belong to what they are got from. remat_ctx_stop
+ * makes the planning call that runs, or else the next one, return the best that it has so far. The
+ * library never prints, exits or sets a signal handler; it forks only to run the solver of
+ * checkmate and checkmate-lp.
+ *
+ * STRUCTS that you allocate begin with `size`: `remat_verdict v = REMAT_VERDICT_INIT;` sets it, and
+ * the library writes no more than that. Those that it hands out by pointer (remat_summary,
+ * remat_progress) may grow at their end. Those in arrays (remat_step, remat_statement,
+ * remat_operand) and remat_alloc stay as they are.
+ *
+ * OPTIONS and strategies have names; `remat plan --help` lists them. The options work and time_ms
+ * limit a planning call, seed makes its choices: one seed and work limit, one plan, in every run of
+ * one version (but for checkmate's solver, and where time_ms cuts off). The strategies "auto", for
+ * every use, and "keep-all" stay.
+ *
+ * FILES. A source is a path, "-" for standard input, or "zoo:NAME?key=value&..." for an embedded
+ * model. The content decides the format: remat-graph, remat-chain, remat-plan (docs/format.md) or
+ * networkx node-link JSON, or DOT; plain or gzip.
+ *
+ * GRAPHS. An op reads and makes values; a value that no op makes is resident: always in memory. A
+ * view shares the storage of the value at its root. Array order is a valid schedule, keep-all. A
+ * pinned op runs exactly once, in order among its like; so do random ones without REMAT_OP_REPLAY.
+ * remat_graph_prepare gives a copy with REMAT_DCE (no dead ops), REMAT_FOLD_IDENTITY,
+ * REMAT_NO_ALIAS (no views) and REMAT_REPLAY_RANDOM done to it, and with costs by "given", "unit",
+ * "node", "flops", "roofline:DEVICE" or, for NULL, as they are. The copy may have fewer ops, so it
+ * has indices of its own, which the getters and remat_info speak of; steps, plans, verdicts, bounds
+ * and statements name ops and values of the original.
+ *
+ * BUILDERS need no checks between calls: a wrong one, or lack of memory, is remembered and returned
+ * by finish, which also checks the graph itself. After more calls it may be finished again.
+ *
+ * PLANS. remat_plan_make gives the best plan that the strategy finds, within the budget or not:
+ * remat_plan_status says which. remat_plan_improve begins with a plan that is there, for whatever
+ * budget it was made, and is never worse. remat_plan_of_steps makes a plan of your own schedule
+ * (strategy NULL: "given"). Every plan has passed the independent verifier. A verdict depends on
+ * nothing but its graph and its steps or plan, of which remat_plan_verify checks the numbers too,
+ * and remat_plan_verify_bound that its bound is proved; both calls answer REMAT_OK, valid or not.
+ * `bandwidth` prices offload and fetch among given steps, in bytes per 1e9 cost units; 0: they are
+ * free; a plan has its own. A bound is a cost below which no plan of its scope can be: "any-order",
+ * or "fixed-order" for plans whose ops run for the first time in one order, the graph's own here.
+ *
+ * LOWERING turns a schedule into statements: allocate, compute (or move a value), and deallocate as
+ * early as can be. Each instance of a storage has a register of its own, and the operands of a step
+ * say in which register each value lies. What the words mean: docs/model.md. */
 #ifndef REMAT_H
 #define REMAT_H
 
@@ -35,94 +83,54 @@
 extern "C" {
 #endif
 
-#define REMAT_VERSION_MAJOR 0 /* the only place the version is written: the build reads it here */
+#define REMAT_VERSION_MAJOR 0 /* the only place where the version is written */
 #define REMAT_VERSION_MINOR 1
 #define REMAT_VERSION_PATCH 0
 
-#define REMAT_NONE UINT32_MAX        /* "no such index" */
-#define REMAT_ABSENT ((int64_t) - 1) /* "not given" */
-
+/* Laid out by hand, so that the stable part fits on two screens. */
+/* clang-format off */
 typedef struct remat_ctx remat_ctx;         /* options, allocator, callbacks, the last error */
 typedef struct remat_input remat_input;     /* a parsed file of any kind */
-typedef struct remat_graph remat_graph;     /* ops, values and costs; immutable */
 typedef struct remat_builder remat_builder; /* a graph under construction */
-typedef struct remat_chain remat_chain;     /* a chain of stages (Rotor's model); immutable */
-typedef struct remat_plan remat_plan;       /* a schedule with its numbers; immutable */
-typedef struct remat_network remat_network; /* a maximum-flow problem; immutable */
-typedef struct remat_program
-    remat_program; /* a schedule with its allocations and frees; immutable */
-
-/* The program exits with these. They never change. */
-typedef enum remat_status {
-    REMAT_OK = 0,
-    REMAT_E_USAGE = 1,       /* a call or a flag is wrong */
-    REMAT_E_INPUT = 2,       /* a file is wrong */
-    REMAT_E_IO = 3,          /* reading or writing failed */
-    REMAT_E_MEMORY = 4,      /* out of memory */
-    REMAT_E_PLAN = 5,        /* a plan you gave is invalid */
-    REMAT_E_APPLIES = 6,     /* the strategy does not apply to this graph */
-    REMAT_E_BUG = 9,         /* a plan that we made is invalid: please report it */
-    REMAT_E_INFEASIBLE = 10, /* proved: no plan fits the budget (remat_plan_status) */
-    REMAT_E_NOT_FOUND = 11,  /* no plan within the budget was found (remat_plan_status) */
-} remat_status;
+typedef struct remat_graph remat_graph;     /* ops, values and costs */
+typedef struct remat_plan remat_plan;       /* a schedule with its numbers */
+typedef struct remat_program remat_program; /* a schedule with its allocations and frees */
+typedef enum remat_status { /* the program exits with these */
+    REMAT_OK = 0, REMAT_E_USAGE = 1, /* a call is wrong */ REMAT_E_INPUT = 2, /* a file is wrong */
+    REMAT_E_IO = 3, REMAT_E_MEMORY = 4, REMAT_E_PLAN = 5, /* a plan that you gave is invalid */
+    REMAT_E_APPLIES = 6, /* the strategy cannot do this graph */ REMAT_E_BUG = 9, /* report it */
+    REMAT_E_INFEASIBLE = 10, /* proved: nothing fits */ REMAT_E_NOT_FOUND = 11 } remat_status;
+#define REMAT_NONE UINT32_MAX           /* no such index */
+#define REMAT_ABSENT ((int64_t)-1)      /* a number that is not given or not known */
+#define REMAT_BUDGET_NONE ((int64_t)-1) /* no limit */
+#define REMAT_BUDGET_MIN ((int64_t)-2)  /* the least peak that the strategy finds */
 
 /* ---- context ---- */
-
-typedef struct remat_alloc { /* one function, as realloc: new_size 0 frees, NULL p allocates; NULL
-                                result: no memory. Aligned for any type. */
+typedef struct remat_alloc { /* as realloc: new_size 0 frees, p NULL allocates; NULL: no memory */
     void *(*resize)(void *user, void *p, size_t old_size, size_t new_size);
-    void *user;
-} remat_alloc;
-
-typedef struct remat_progress {
-    const char *strategy;
-    int permille;             /* done so far */
-    int64_t cost, peak_bytes; /* of the best plan so far; REMAT_ABSENT before the first */
-    int64_t work;             /* spent so far */
-    int64_t
-        bound_cost; /* nothing that the strategy looks for costs less; REMAT_ABSENT: not known */
-} remat_progress;
-
-typedef struct remat_option {
-    const char *name, *help;
-    int64_t initial, low, high;
-} remat_option;
-
-remat_ctx *
-remat_ctx_new(const remat_alloc *hooks); /* NULL hooks: the C library; NULL result: no memory */
+    void *user; } remat_alloc;
+typedef struct remat_progress { /* cost, peak and bound: REMAT_ABSENT before there is a plan */
+    const char *strategy; int permille;
+    int64_t cost, peak_bytes, work, bound_cost; } remat_progress;
+remat_ctx *remat_ctx_new(const remat_alloc *hooks); /* NULL: malloc. Gives NULL: no memory */
 void remat_ctx_free(remat_ctx *ctx);
-/* From any thread or signal handler: the planning call that runs, or else the next one, returns the
- * best it has so far. */
-void remat_ctx_stop(remat_ctx *ctx);
 remat_status remat_ctx_set(remat_ctx *ctx, const char *option, int64_t value);
 remat_status remat_ctx_get(remat_ctx *ctx, const char *option, int64_t *out);
-size_t remat_option_count(void);
-const remat_option *remat_option_at(size_t index); /* NULL past the end, as every _at */
-void remat_ctx_on_progress(remat_ctx *ctx, void (*fn)(void *user, const remat_progress *),
-                           void *user);
-void remat_ctx_on_warning(remat_ctx *ctx, void (*fn)(void *user, const char *line), void *user);
-
-/* The last failure: one line, and its parts ("" where there is none). Never NULL. */
-const char *remat_ctx_error(const remat_ctx *ctx);
+void remat_ctx_stop(remat_ctx *ctx); /* planning ends early; from any thread or signal handler */
+void remat_ctx_resume(remat_ctx *ctx); /* takes back a stop that no call has obeyed yet */
+void remat_ctx_on_progress(remat_ctx *ctx, void (*fn)(void *, const remat_progress *), void *user);
+void remat_ctx_on_warning(remat_ctx *ctx, void (*fn)(void *, const char *line), void *user);
+const char *remat_ctx_error(const remat_ctx *ctx); /* the last failure in one line; its parts: */
 const char *remat_ctx_error_file(const remat_ctx *ctx);
 const char *remat_ctx_error_place(const remat_ctx *ctx); /* "nodes[7].in[1]", "line 3 column 9" */
 const char *remat_ctx_error_reason(const remat_ctx *ctx);
+const char *remat_version(void);
 
 /* ---- files ---- */
-
-typedef enum remat_kind {
-    REMAT_KIND_GRAPH = 0,
-    REMAT_KIND_CHAIN = 1,
-    REMAT_KIND_PLAN = 2,
-    REMAT_KIND_NETWORK = 3
-} remat_kind;
+typedef enum remat_kind { REMAT_KIND_GRAPH = 0, REMAT_KIND_CHAIN = 1, REMAT_KIND_PLAN = 2,
+                          REMAT_KIND_NETWORK = 3 } remat_kind;
 typedef enum remat_format { REMAT_JSON = 0, REMAT_JSON_GZ = 1, REMAT_DOT = 2 } remat_format;
-/* Receives the bytes of a file being written; anything but 0 stops the writer with REMAT_E_IO. */
-typedef int remat_sink(void *user, const void *bytes, size_t n_bytes);
-
-/* `source` is a path, "-" for standard input, or "zoo:NAME?key=value&..." for an embedded model.
- * The content decides the format: remat-graph, remat-chain, remat-plan or networkx node-link JSON,
- * DOT, or a DIMACS maximum-flow problem; plain or gzip. */
+typedef int remat_sink(void *user, const void *bytes, size_t n_bytes); /* 0, or writing ends */
 remat_status remat_input_open(remat_ctx *ctx, const char *source, remat_input **out);
 remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *bytes, size_t n_bytes,
                                remat_input **out);
@@ -130,102 +138,54 @@ remat_kind remat_input_kind(const remat_input *input);
 void remat_input_free(remat_input *input);
 
 /* ---- graphs ---- */
-
-typedef enum remat_phase {
-    REMAT_PHASE_NONE = 0,
-    REMAT_FORWARD = 1,
-    REMAT_BACKWARD = 2
-} remat_phase;
-typedef enum remat_class {
-    REMAT_CLASS_OTHER = 0,
-    REMAT_CLASS_COMPUTE = 1,
-    REMAT_CLASS_FUSIBLE = 2,
-    REMAT_CLASS_VIEW = 3,
-    REMAT_CLASS_RANDOM = 4
-} remat_class;
-typedef enum remat_value_kind {
-    REMAT_TEMPORARY = 0,
-    REMAT_PARAM = 1,
-    REMAT_BUFFER = 2,
-    REMAT_INPUT = 3,
-    REMAT_CONST = 4
-} remat_value_kind;
+typedef enum remat_phase { REMAT_PHASE_NONE = 0, REMAT_FORWARD = 1,
+                           REMAT_BACKWARD = 2 } remat_phase;
+typedef enum remat_class { REMAT_CLASS_OTHER = 0, REMAT_CLASS_COMPUTE = 1, REMAT_CLASS_FUSIBLE = 2,
+                           REMAT_CLASS_VIEW = 3, REMAT_CLASS_RANDOM = 4 } remat_class;
+typedef enum remat_value_kind { REMAT_TEMPORARY = 0, REMAT_PARAM = 1, REMAT_BUFFER = 2,
+                                REMAT_INPUT = 3, REMAT_CONST = 4 } remat_value_kind;
 typedef enum remat_value_attr {
-    REMAT_VALUE_SIZE = 0,     /* bytes of the tensor itself */
-    REMAT_VALUE_STORAGE = 1,  /* bytes of its allocation; that of its root for a view */
-    REMAT_VALUE_ALIAS = 2,    /* the value it is a view of, or REMAT_ABSENT */
-    REMAT_VALUE_KIND = 3,     /* remat_value_kind */
-    REMAT_VALUE_ROOT = 4,     /* read only: the value that owns the storage, itself if it does */
-    REMAT_VALUE_PRODUCER = 5, /* read only: the op that makes it, or REMAT_ABSENT: resident */
+    REMAT_VALUE_SIZE = 0, REMAT_VALUE_STORAGE = 1, /* bytes: of the tensor; of its allocation */
+    REMAT_VALUE_ALIAS = 2, REMAT_VALUE_KIND = 3, /* what it is a view of; a remat_value_kind */
+    REMAT_VALUE_ROOT = 4, REMAT_VALUE_PRODUCER = 5 /* to read: owner of the storage; its op */
 } remat_value_attr;
 typedef enum remat_op_attr {
-    REMAT_OP_COST = 0,  /* in the graph's cost unit */
-    REMAT_OP_FLOPS = 1, /* or REMAT_ABSENT */
-    REMAT_OP_WORKSPACE = 2,
-    REMAT_OP_PHASE = 3,  /* remat_phase */
-    REMAT_OP_CLASS = 4,  /* remat_class */
-    REMAT_OP_PINNED = 5, /* 1: runs exactly once, in order among pinned ops */
-    REMAT_OP_REPLAY =
-        6, /* 1: random, but its generator state is replayed, so it need not be pinned */
-} remat_op_attr;
-
-typedef struct remat_info {
-    uint32_t ops, values, storages, views, multi_output, pinned, dead, cut_values;
+    REMAT_OP_COST = 0, REMAT_OP_FLOPS = 1, REMAT_OP_WORKSPACE = 2, /* bytes */
+    REMAT_OP_PHASE = 3, REMAT_OP_CLASS = 4, REMAT_OP_PINNED = 5, REMAT_OP_REPLAY = 6,
+    REMAT_OP_KERNEL = 7, /* ops of one number fuse, with no others; or REMAT_ABSENT */
+    REMAT_OP_GIVEN_COST = 8 } remat_op_attr; /* to read: as set; REMAT_OP_COST is the model's */
+typedef struct remat_info { /* need: no plan gets by with less; need_op, if any, is why */
+    size_t size; uint32_t ops, values, storages, views, multi_output, pinned, dead, cut_values;
     int64_t resident_bytes, keep_all_peak_bytes, keep_all_cost, need_bytes;
-    uint32_t keep_all_peak_step;
-    uint32_t need_op; /* the op that forces need_bytes, or REMAT_NONE */
-} remat_info;
-
-enum {
-    REMAT_DCE = 1,
-    REMAT_FOLD_IDENTITY = 2,
-    REMAT_NO_ALIAS = 4,
-    REMAT_REPLAY_RANDOM = 8,
-    REMAT_FUSE = 16
-};
-
-remat_status remat_graph_load(remat_ctx *ctx, const char *source,
-                              remat_graph **out); /* open, read, close */
+    uint32_t keep_all_peak_step, need_op; } remat_info;
+#define REMAT_INFO_INIT {sizeof(remat_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+enum { REMAT_DCE = 1, REMAT_FOLD_IDENTITY = 2, REMAT_NO_ALIAS = 4, REMAT_REPLAY_RANDOM = 8 };
+remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **out);
 remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out);
-/* At another batch size: an embedded model is built anew, a remat-graph file scaled by its `batch`
- * and `size_per_batch` (docs/format.md). REMAT_E_INPUT: it does not say how it grows, or sizes pass
- * 2^62. */
-remat_status remat_graph_read_batch(remat_ctx *ctx, const remat_input *input, int64_t batch,
-                                    remat_graph **out);
 remat_status remat_graph_write(remat_ctx *ctx, const remat_graph *graph, remat_format format,
                                remat_sink *sink, void *user);
-void remat_graph_free(remat_graph *graph);
-/* A copy with `flags` (REMAT_DCE | ...) applied and costs by `cost_model`: "given", "unit", "node",
- * "flops", "roofline:DEVICE", or NULL to keep the costs it has. The copy remembers the original:
- * plans made with it name the original's ops. */
 remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
                                  const char *cost_model, remat_graph **out);
 remat_status remat_graph_info(remat_ctx *ctx, const remat_graph *graph, remat_info *out);
-/* The values that are in memory together at need_op whatever the plan: at most `capacity` of them,
- * largest first. */
-remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values,
-                                     uint32_t capacity, uint32_t *n_values);
-
+void remat_graph_free(remat_graph *graph);
 const char *remat_graph_name(const remat_graph *graph);
-const char *remat_graph_digest(const remat_graph *graph);     /* "sha256:..." of the original */
-const char *remat_graph_cost_model(const remat_graph *graph); /* "roofline:h100", ... */
-const char *remat_graph_cost_unit(const remat_graph *graph);  /* "ns", "unit", ... */
+const char *remat_graph_digest(const remat_graph *graph); /* "sha256:...", of the structure */
+const char *remat_graph_cost_model(const remat_graph *graph);
+const char *remat_graph_cost_unit(const remat_graph *graph);
 uint32_t remat_graph_n_ops(const remat_graph *graph);
-uint32_t remat_graph_n_values(const remat_graph *graph);
-const char *remat_graph_op_name(const remat_graph *graph, uint32_t op); /* "" past the end */
-const char *remat_graph_op_target(const remat_graph *graph,
-                                  uint32_t op); /* what it calls: "aten.mm.default" */
-const char *remat_graph_value_name(const remat_graph *graph, uint32_t value);
-int64_t remat_graph_op_get(const remat_graph *graph, uint32_t op, remat_op_attr attr);
-int64_t remat_graph_value_get(const remat_graph *graph, uint32_t value, remat_value_attr attr);
+const char *remat_graph_op_name(const remat_graph *graph, uint32_t op);
+const char *remat_graph_op_target(const remat_graph *graph, uint32_t op); /* "aten.mm.default" */
 const uint32_t *remat_graph_op_in(const remat_graph *graph, uint32_t op, uint32_t *n);
 const uint32_t *remat_graph_op_out(const remat_graph *graph, uint32_t op, uint32_t *n);
+int64_t remat_graph_op_get(const remat_graph *graph, uint32_t op, remat_op_attr attr);
+uint32_t remat_graph_n_values(const remat_graph *graph);
+const char *remat_graph_value_name(const remat_graph *graph, uint32_t value);
+const char *remat_graph_value_dtype(const remat_graph *graph, uint32_t value);
+const int64_t *remat_graph_value_shape(const remat_graph *graph, uint32_t value, uint32_t *rank);
+int64_t remat_graph_value_get(const remat_graph *graph, uint32_t value, remat_value_attr attr);
 const uint32_t *remat_graph_outputs(const remat_graph *graph, uint32_t *n);
 
-/* Build a graph without a file. Calls need no checks between: a wrong call (no such value, no such
- * attribute) or lack of memory is remembered for good and returned by finish, which also checks the
- * graph itself (what can be mended, may be, and finished again). Indices count from 0 in order of
- * creation. A value that no op lists in `out` is resident. */
+/* ---- builders ---- */
 remat_builder *remat_builder_new(remat_ctx *ctx, const char *name); /* NULL: no memory */
 uint32_t remat_builder_value(remat_builder *b, const char *name, int64_t size_bytes);
 uint32_t remat_builder_view(remat_builder *b, const char *name, int64_t size_bytes, uint32_t base);
@@ -237,9 +197,126 @@ uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in
 void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int64_t x);
 void remat_builder_op_target(remat_builder *b, uint32_t op, const char *target);
 void remat_builder_output(remat_builder *b, uint32_t value);
-remat_status remat_builder_finish(remat_builder *b,
-                                  remat_graph **out); /* may be called again after more additions */
+void remat_builder_cost_unit(remat_builder *b, const char *unit); /* of the costs set; else "ns" */
+remat_status remat_builder_finish(remat_builder *b, remat_graph **out);
 void remat_builder_free(remat_builder *b);
+
+/* ---- plans ---- */
+typedef enum remat_step_kind { /* index: an op to run, a value to move, a stage of a chain */
+    REMAT_RUN = 0, REMAT_OFFLOAD = 1, REMAT_FETCH = 2,
+    REMAT_F_ALL = 3, REMAT_F_CK = 4, REMAT_F_NONE = 5, REMAT_B = 6 } remat_step_kind;
+typedef struct remat_step { uint32_t kind, index; } remat_step;
+typedef enum remat_outcome { REMAT_UNKNOWN = 0, REMAT_FEASIBLE = 1, REMAT_OPTIMAL = 2,
+                             REMAT_INFEASIBLE = 3 } remat_outcome;
+typedef enum remat_stopped { REMAT_DONE = 0, REMAT_WORK = 1, REMAT_TIME = 2,
+                             REMAT_SIGNAL = 3 } remat_stopped;
+typedef struct remat_summary { /* REMAT_ABSENT, REMAT_NONE, "": not known */
+    const char *strategy, *graph, *digest, *cost_model, *cost_unit, *bound_scope, *bound_method;
+    int64_t budget_bytes, peak_bytes, cost, bound_cost, keep_all_peak_bytes, keep_all_cost;
+    int64_t resident_bytes, need_bytes, offloaded_bytes; /* offloaded: copies on the host */
+    int64_t saved_bytes, cut_capacity; /* what crosses from the forward pass; as traffic */
+    int64_t traffic_bytes, seed, work, bandwidth; /* traffic: read and written by fused kernels */
+    uint32_t peak_step, need_op, steps, ops, recomputed_ops; /* recomputed: run more than once */
+    remat_outcome outcome; remat_stopped stopped; remat_kind kind; bool within_budget;
+    unsigned flags; } remat_summary; /* REMAT_DCE | ... that the graph was prepared with */
+remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
+                                int64_t *out); /* "12GiB", "900MB", "50%", "min", "4096" */
+remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
+                             int64_t budget_bytes, remat_plan **out);
+remat_status remat_plan_improve(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,
+                                const char *strategy, int64_t budget_bytes, remat_plan **out);
+remat_status remat_plan_of_steps(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                                 size_t n_steps, const char *strategy, int64_t budget_bytes,
+                                 int64_t bandwidth, remat_plan **out);
+remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_plan **out);
+remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format,
+                              remat_sink *sink, void *user);
+void remat_plan_free(remat_plan *plan);
+remat_status remat_plan_status(const remat_plan *plan); /* REMAT_OK: it is known to fit */
+const remat_summary *remat_plan_summary(const remat_plan *plan);
+const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps);
+remat_status remat_steps_memory(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                                size_t n_steps, int64_t *bytes); /* while each step runs */
+
+/* ---- verdicts and bounds ---- */
+typedef struct remat_verdict { /* invalid: numbers are REMAT_ABSENT, and reason says why */
+    size_t size; bool valid; int64_t peak_bytes, cost, host_bytes; /* host: what was offloaded */
+    uint32_t peak_step, peak_op, first_bad_step; /* REMAT_NONE: no step; peak_op: a transfer */
+    char reason[240]; } remat_verdict;
+#define REMAT_VERDICT_INIT {sizeof(remat_verdict), false, 0, 0, 0, 0, 0, 0, ""}
+remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                          size_t n_steps, int64_t bandwidth, remat_verdict *out);
+remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                               remat_verdict *out); /* the plan's numbers, too */
+remat_status remat_plan_verify_bound(remat_ctx *ctx, const remat_graph *graph,
+                                     const remat_plan *plan, remat_verdict *out); /* and a proof */
+typedef struct remat_bound { /* no plan of that scope within the budget costs less than `cost` */
+    size_t size; remat_status status; /* REMAT_E_INFEASIBLE: none fits, cost is REMAT_ABSENT */
+    int64_t budget_bytes, cost, keep_all_cost, need_bytes; /* need: the least that may be enough */
+    uint32_t need_op, need_values[4], n_need_values; /* why: the largest in memory at that op */
+    const char *scope, *method; unsigned rules; } remat_bound; /* docs/bound.md */
+#define REMAT_BOUND_INIT {sizeof(remat_bound), REMAT_OK, 0, 0, 0, 0, 0, {0}, 0, "", "", 0}
+remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
+                              remat_bound *out);
+
+/* ---- lowering ---- */
+typedef enum remat_statement_kind { REMAT_ALLOCATE = 0, REMAT_COMPUTE = 1, /* or a transfer */
+                                    REMAT_DEALLOCATE = 2 } remat_statement_kind;
+typedef struct remat_statement {
+    remat_statement_kind kind; remat_step step; uint32_t step_index; /* that it belongs to */
+    uint32_t value, reg; /* owner of the storage, register; REMAT_NONE when a step computes */
+    int64_t bytes, memory_bytes; } remat_statement; /* of storage or workspace; in use then */
+typedef struct remat_operand { uint32_t value, reg; } remat_operand; /* REMAT_NONE: resident */
+remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
+                         size_t n_steps, remat_program **out);
+void remat_program_free(remat_program *program);
+const remat_statement *remat_program_statements(const remat_program *program, size_t *n_statements);
+const remat_operand *remat_program_step_in(const remat_program *program, size_t step, uint32_t *n);
+const remat_operand *remat_program_step_out(const remat_program *program, size_t step, uint32_t *n);
+const remat_operand *remat_program_outputs(const remat_program *program, uint32_t *n);
+/* clang-format on */
+
+/* ---- experimental: any release may change or drop what follows ----
+ *
+ * Chains are here because their model may yet merge with that of graphs; networks, solvers, fusion
+ * and classes because they show parts of strategies that are still moving; tables of names and
+ * batches because their form may change. */
+#ifdef REMAT_EXPERIMENTAL
+
+typedef struct remat_chain remat_chain;     /* a chain of stages (Rotor's model) */
+typedef struct remat_network remat_network; /* a maximum-flow problem */
+
+/* What there is, by name; NULL past the end: options of remat_ctx_set, strategies, embedded models
+ * (help: parameters with their defaults) and devices of the roofline (help: rates and source). */
+typedef struct remat_option {
+    const char *name, *help;
+    int64_t initial, low, high;
+} remat_option;
+typedef struct remat_entry {
+    const char *name, *help;
+} remat_entry;
+const remat_option *remat_option_at(size_t index);
+const remat_entry *remat_zoo_at(size_t index);
+const remat_entry *remat_strategy_at(size_t index);
+const remat_entry *remat_device_at(size_t index);
+
+/* At another batch size: an embedded model is built anew, a remat-graph file scaled by its `batch`
+ * and `size_per_batch` (docs/format.md). REMAT_E_INPUT: it does not say how it grows, or sizes pass
+ * 2^62. */
+remat_status remat_graph_read_batch(remat_ctx *ctx, const remat_input *input, int64_t batch,
+                                    remat_graph **out);
+/* What need_bytes of remat_info is made of, besides resident bytes and the workspace of need_op:
+ * the values in memory there, at most `capacity` of them, largest first. The option offload counts
+ * for both: what is needed if values may leave. */
+remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values,
+                                     uint32_t capacity, uint32_t *n_values);
+/* What takes part in a bound, as bits of remat_bound.rules: docs/bound.md. */
+enum {
+    REMAT_BOUND_SINGLE = 1,
+    REMAT_BOUND_FAN_OUT = 2,
+    REMAT_BOUND_REGION = 4,
+    REMAT_BOUND_SIDE = 8
+};
 
 /* ---- what may run again (strategy mincut) ---- */
 
@@ -263,6 +340,7 @@ typedef struct remat_recompute_rule {
 /* Ops whose target is `target`, or begins with it and a dot, are of this class from now on,
  * whatever files and tables say. */
 remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_class);
+void remat_ctx_class_clear(remat_ctx *ctx); /* files and tables decide again */
 /* `out` has room for a rule per op of this graph. REMAT_E_APPLIES if it has no forward and backward
  * pass. */
 remat_status remat_graph_recompute_rules(remat_ctx *ctx, const remat_graph *graph,
@@ -270,139 +348,13 @@ remat_status remat_graph_recompute_rules(remat_ctx *ctx, const remat_graph *grap
 const char *remat_class_name(remat_class op_class); /* "fusible"; NULL past the end */
 const char *remat_ban_reason(remat_ban ban); /* "compute", ...; "" for none; NULL past the end */
 
-/* Embedded models and strategies, by name. */
-typedef struct remat_entry {
-    const char *name, *help;
-} remat_entry;
-const remat_entry *remat_zoo_at(size_t index); /* help: parameters with their defaults */
-const remat_entry *remat_strategy_at(size_t index);
-const remat_entry *
-remat_device_at(size_t index); /* of the roofline cost model; help: rates and their source */
-
-/* ---- plans ---- */
-
-#define REMAT_BUDGET_NONE ((int64_t) - 1) /* no limit */
-#define REMAT_BUDGET_MIN ((int64_t) - 2)  /* the least peak that the strategy finds */
-
-typedef enum remat_step_kind {
-    REMAT_RUN = 0,
-    REMAT_OFFLOAD = 1,
-    REMAT_FETCH = 2, /* graphs: index is an op to run, or a value to move */
-    REMAT_F_ALL = 3,
-    REMAT_F_CK = 4,
-    REMAT_F_NONE = 5,
-    REMAT_B = 6, /* chains: index is a stage, from 1 */
-} remat_step_kind;
-typedef struct remat_step {
-    uint32_t kind, index;
-} remat_step;
-
-typedef enum remat_outcome {
-    REMAT_UNKNOWN = 0,
-    REMAT_FEASIBLE = 1,
-    REMAT_OPTIMAL = 2,
-    REMAT_INFEASIBLE = 3
-} remat_outcome;
-typedef enum remat_stopped {
-    REMAT_DONE = 0,
-    REMAT_WORK = 1,
-    REMAT_TIME = 2,
-    REMAT_SIGNAL = 3
-} remat_stopped;
-
-typedef struct remat_summary { /* grows at its end only; REMAT_ABSENT (strings: "") where a number
-                                  is not known */
-    const char *strategy, *graph, *digest, *cost_model, *cost_unit, *bound_scope, *bound_method;
-    unsigned flags;       /* REMAT_DCE | ... the graph was prepared with */
-    int64_t budget_bytes; /* or REMAT_BUDGET_NONE */
-    int64_t peak_bytes, keep_all_peak_bytes, resident_bytes, need_bytes, cost, keep_all_cost,
-        bound_cost;
-    int64_t offloaded_bytes; /* copies on the host */
-    int64_t saved_bytes;     /* made before the boundary between the passes, read behind it */
-    int64_t traffic_bytes;   /* read and written by fused kernels; REMAT_ABSENT without phases or
-                                classes */
-    int64_t seed, work;      /* work: spent, in the strategy's own unit */
-    uint32_t peak_step, need_op, steps, ops,
-        recomputed_ops; /* recomputed_ops: ops that run more than once */
-    bool within_budget;
-    remat_outcome outcome;
-    remat_stopped stopped;
-    remat_kind kind;   /* what it is a plan for: a graph or a chain */
-    int64_t bandwidth; /* of offload and fetch, as the option of that name */
-    /* What crosses from the forward to the backward pass, as traffic: read once, and written where
-     * it would not be otherwise. */
-    int64_t cut_capacity;
-} remat_summary;
-
-typedef struct remat_verdict {
-    bool valid;
-    int64_t peak_bytes, cost,
-        host_bytes;              /* REMAT_ABSENT if invalid; host_bytes: the offloaded copies */
-    uint32_t peak_step, peak_op; /* the original's op; REMAT_NONE: no step, or a transfer */
-    uint32_t first_bad_step;     /* REMAT_NONE if valid, or if the fault is in no one step */
-    char reason[240];
-} remat_verdict;
-
-/* "12GiB", "900MB", "50%" of `keep_all_peak_bytes`, "min", "4096". */
-remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
-                                int64_t *out);
-/* A plan comes back even when it misses the budget: remat_plan_status() says so. Each plan has
- * passed remat_verify(). */
-remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
-                             int64_t budget_bytes, remat_plan **out);
-/* The same, from a plan of the same graph for any budget: it is never worse than `start`, and
- * strategies that search begin there too. */
-remat_status remat_plan_improve(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,
-                                const char *strategy, int64_t budget_bytes, remat_plan **out);
-remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_plan **out);
-remat_status remat_plan_write(remat_ctx *ctx, const remat_plan *plan, remat_format format,
-                              remat_sink *sink, void *user);
-void remat_plan_free(remat_plan *plan);
-remat_status
-remat_plan_status(const remat_plan *plan); /* REMAT_OK, REMAT_E_INFEASIBLE or REMAT_E_NOT_FOUND */
-const remat_summary *remat_plan_summary(const remat_plan *plan);
-const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps);
-
-enum {
-    REMAT_BOUND_SINGLE = 1,
-    REMAT_BOUND_FAN_OUT = 2,
-    REMAT_BOUND_REGION = 4,
-    REMAT_BOUND_SIDE = 8
-}; /* docs/bound.md */
-typedef struct remat_bound {
-    remat_status status; /* REMAT_E_INFEASIBLE: proved, nothing of that scope fits; need_bytes and
-                            need_op say why */
-    int64_t budget_bytes, cost, keep_all_cost; /* cost: no plan of that scope within the budget
-                                                  costs less; or REMAT_ABSENT */
-    int64_t need_bytes;                        /* the least budget that is not ruled out */
-    uint32_t need_op; /* the op (of the original) that forces it, or REMAT_NONE */
-    uint32_t need_values[4],
-        n_need_values; /* fixed-order: the largest values in memory there, in the original */
-    const char *scope, *method; /* "fixed-order": all plans whose ops run for the first time in the
-                                   graph's order */
-    unsigned rules;             /* REMAT_BOUND_SINGLE | ... that took part */
-} remat_bound;
-/* A lower limit on the cost of plans. Plans carry the one for their own order, with a certificate.
- */
-remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
-                              remat_bound *out);
-
-/* Both answer REMAT_OK and fill `out` whether the schedule is valid or not. remat_plan_verify also
- * checks that the plan belongs to the graph and that the numbers it carries are true. */
-remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
-                          size_t n_steps, remat_verdict *out);
-remat_status remat_plan_verify(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
-                               remat_verdict *out);
-/* The same, and the plan's bound must be proved: by its certificate, or by running every op once.
- */
-remat_status remat_plan_verify_bound(remat_ctx *ctx, const remat_graph *graph,
-                                     const remat_plan *plan, remat_verdict *out);
-
 /* ---- Checkmate's program, for other solvers ---- */
 
 typedef struct remat_solver {
+    size_t size;
     char version[32], where[512];
 } remat_solver; /* version "": none was found, and `where` says why */
+#define REMAT_SOLVER_INIT {sizeof(remat_solver), "", ""}
 /* The solver behind checkmate and checkmate-lp: HiGHS, from the file that REMAT_HIGHS names, the
  * system's, or that of the active Python environment. */
 remat_status remat_solver_find(remat_ctx *ctx, remat_solver *out);
@@ -415,42 +367,15 @@ remat_status remat_milp_write(remat_ctx *ctx, const remat_graph *graph, int64_t 
 remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
                              const char *source, remat_plan **out);
 
-/* ---- lowering ---- */
+/* ---- schedules as graphs; fusion ---- */
 
-typedef enum remat_statement_kind {
-    REMAT_ALLOCATE = 0,
-    REMAT_COMPUTE = 1,
-    REMAT_DEALLOCATE = 2
-} remat_statement_kind; /* COMPUTE: or a transfer */
-typedef struct remat_statement {
-    remat_statement_kind kind;
-    remat_step step; /* COMPUTE: what runs; else the step it belongs to */
-    uint32_t step_index;
-    uint32_t value, reg; /* ALLOCATE, DEALLOCATE: the value that owns the storage, and the register:
-                            one per storage instance */
-    int64_t bytes;       /* of the storage; COMPUTE: of the workspace */
-    int64_t memory_bytes; /* in use after this statement; COMPUTE: while it runs */
-} remat_statement;
-
-remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
-                         size_t n_steps, remat_program **out);
-const remat_statement *remat_program_statements(const remat_program *program, size_t *n_statements);
-typedef struct remat_operand {
-    uint32_t value, reg;
-} remat_operand; /* the register that the value lies in; REMAT_NONE: it is resident */
-/* What a step reads and makes, in the op's order, and the graph's outputs behind the last step.
- * NULL past the last step. */
-const remat_operand *remat_program_step_in(const remat_program *program, size_t step, uint32_t *n);
-const remat_operand *remat_program_step_out(const remat_program *program, size_t step, uint32_t *n);
-const remat_operand *remat_program_outputs(const remat_program *program, uint32_t *n);
-void remat_program_free(remat_program *program);
 /* The schedule as a graph of its own (Checkmate, 4.8): a node for every step, repeated nodes where
  * ops run again; its keep-all has the schedule's peak and cost. REMAT_E_APPLIES: it has transfers.
  */
 remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
                           size_t n_steps, remat_graph **out);
 
-/* ---- fusion ---- */
+enum { REMAT_FUSE = 16 }; /* remat_graph_prepare: the kernels of a fusing compiler become the ops */
 
 typedef struct remat_moved {
     int64_t read_bytes, written_bytes;
@@ -461,11 +386,21 @@ typedef struct remat_traffic {
     uint32_t n_kernels;          /* kernels of fused ops */
 } remat_traffic;
 typedef struct remat_fusion {
+    size_t size;
     remat_traffic unfused, before, after; /* every op by itself; in kernels; with values computed
                                              again where that moves less */
     uint32_t rounds, copies;
     remat_stopped stopped;
 } remat_fusion;
+#define REMAT_TRAFFIC_INIT {{0, 0}, {0, 0}, 0, 0}
+#define REMAT_FUSION_INIT                                                                          \
+    {sizeof(remat_fusion),                                                                         \
+     REMAT_TRAFFIC_INIT,                                                                           \
+     REMAT_TRAFFIC_INIT,                                                                           \
+     REMAT_TRAFFIC_INIT,                                                                           \
+     0,                                                                                            \
+     0,                                                                                            \
+     REMAT_DONE}
 
 /* A schedule as the program of a fusing compiler: *out is a graph of its own with a node for every
  * step (repeated nodes where ops run again), each marked with its kernel, and with values computed
@@ -530,7 +465,7 @@ size_t remat_network_n_arcs(const remat_network *network);
 remat_status remat_network_solve(remat_ctx *ctx, const remat_network *network, int64_t *value,
                                  uint8_t *source_side);
 
-const char *remat_version(void); /* "0.1.0" */
+#endif /* REMAT_EXPERIMENTAL */
 
 #ifdef __cplusplus
 }

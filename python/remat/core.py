@@ -16,7 +16,7 @@ import operator
 import os
 import weakref
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._native import ABSENT, BUDGET_NONE, NONE, lib
 from . import _native
@@ -130,21 +130,25 @@ class Plan(_File):
 
     def __repr__(self) -> str:
         limit = "no budget" if self.budget_bytes is None else f"budget {size_text(self.budget_bytes)}"
-        return f"<remat.Plan {self.strategy} of {self.graph!r}: {limit}, peak {size_text(self.peak_bytes)}, overhead {100 * self.overhead:.2f} %>"
+        peak = "not known" if self.peak_bytes is None else size_text(self.peak_bytes)
+        more = "" if self.overhead is None else f", overhead {100 * self.overhead:.2f} %"
+        return f"<remat.Plan {self.strategy} of {self.graph!r}: {limit}, peak {peak}{more}>"
 
     @property
     def summary(self) -> Dict[str, Any]:
         return dict(self._summary)
 
     @property
-    def overhead(self) -> float:
-        """cost / keep-all cost - 1."""
+    def overhead(self) -> Optional[float]:
+        """cost / keep-all cost - 1, or None where a file does not say them."""
+        if self.cost is None or self.keep_all_cost is None:
+            return None
         return self.cost / self.keep_all_cost - 1 if self.keep_all_cost else 0.0
 
     @property
     def gap(self) -> Optional[float]:
         """(cost - bound) / bound, or None without a bound."""
-        return (self.cost - self.bound_cost) / self.bound_cost if self.bound_cost else None
+        return (self.cost - self.bound_cost) / self.bound_cost if self.bound_cost and self.cost is not None else None
 
     @property
     def status(self) -> int:
@@ -236,8 +240,9 @@ class _Plannable(_File, abc.ABC):
         """
         return [self.plan(budget, strategy, strict=False, **options) for budget in budgets]
 
-    def verify(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> Verdict:
-        """Judges a plan, or bare steps, with the independent verifier: bare integers run ops.
+    def verify(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]], bandwidth: int = 0) -> Verdict:
+        """Judges a plan, or bare steps, with the independent verifier: bare integers run ops. `bandwidth` is for offload and fetch among bare
+        steps, in bytes per 1e9 cost units, 0 for none; a plan has its own.
 
         >>> import remat
         >>> remat.load("zoo:f").verify([1]).reason != ""
@@ -249,8 +254,13 @@ class _Plannable(_File, abc.ABC):
                 context.check(self._verify_plan(context.handle, self.handle, plan.handle, ctypes.byref(out)))
             else:
                 steps, n_steps = _steps_array(plan)
-                context.check(self._verify_steps(context.handle, self.handle, steps, n_steps, ctypes.byref(out)))
+                more = (bandwidth,) if isinstance(self, Graph) else ()
+                context.check(self._verify_steps(context.handle, self.handle, steps, n_steps, *more, ctypes.byref(out)))
         return Verdict(**out.fields())
+
+
+def _known(x: int) -> Optional[int]:
+    return None if x == ABSENT else x
 
 
 class Graph(_Plannable):
@@ -318,7 +328,7 @@ class Graph(_Plannable):
         return text_of(lib.remat_graph_value_name(self.handle, value))
 
     def op(self, op: int) -> Dict[str, Any]:
-        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay.
+        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay, kernel, given_cost.
 
         >>> import remat
         >>> remat.load("zoo:f").op(0)["out"]
@@ -326,18 +336,20 @@ class Graph(_Plannable):
         """
         if not 0 <= op < self.n_ops:
             raise IndexError(f"op {op} of {self.n_ops}")
-        get = [lib.remat_graph_op_get(self.handle, op, attribute) for attribute in range(7)]
+        get = [lib.remat_graph_op_get(self.handle, op, attribute) for attribute in range(9)]
         return {"name": self.op_name(op), "target": self.op_target(op), "in": self._list(lib.remat_graph_op_in, op),
-                "out": self._list(lib.remat_graph_op_out, op), "cost": get[0], "flops": None if get[1] == ABSENT else get[1],
-                "workspace": get[2], "phase": PHASES[get[3]], "class": CLASSES[get[4]], "pinned": bool(get[5]), "replay": bool(get[6])}
+                "out": self._list(lib.remat_graph_op_out, op), "cost": get[0], "flops": _known(get[1]),
+                "workspace": get[2], "phase": PHASES[get[3]], "class": CLASSES[get[4]], "pinned": bool(get[5]), "replay": bool(get[6]),
+                "kernel": _known(get[7]), "given_cost": _known(get[8])}
 
     def value(self, value: int) -> Dict[str, Any]:
-        """Everything about a value: name, size, storage, alias, kind, root, producer (None: resident)."""
+        """Everything about a value: name, size, storage, alias, kind, root, producer (None: resident), dtype, shape."""
         if not 0 <= value < self.n_values:
             raise IndexError(f"value {value} of {self.n_values}")
         get = [lib.remat_graph_value_get(self.handle, value, attribute) for attribute in range(6)]
-        return {"name": self.value_name(value), "size": get[0], "storage": get[1], "alias": None if get[2] == ABSENT else get[2],
-                "kind": KINDS[get[3]], "root": get[4], "producer": None if get[5] == ABSENT else get[5]}
+        return {"name": self.value_name(value), "size": get[0], "storage": get[1], "alias": _known(get[2]), "kind": KINDS[get[3]],
+                "root": get[4], "producer": _known(get[5]), "dtype": text_of(lib.remat_graph_value_dtype(self.handle, value)),
+                "shape": self._list(lib.remat_graph_value_shape, value)}
 
     @property
     def outputs(self) -> List[int]:
@@ -383,6 +395,36 @@ class Graph(_Plannable):
         fields["need_values"] = fields["need_values"][:fields.pop("n_need_values")]
         fields.pop("rules")
         return Bound(infeasible=fields.pop("status") == 10, **fields)
+
+    def plan_of(self, steps: Iterable[Union[int, Tuple[str, int]]], budget: Budget = None, *, strategy: str = "given", bandwidth: int = 0) -> Plan:
+        """A schedule of your own as a plan, to be saved, lowered, compared and verified; `InvalidPlan` says what is wrong with it. It need not fit
+        the budget: see `within_budget`.
+
+        >>> import remat
+        >>> graph = remat.load("zoo:f")
+        >>> graph.plan_of(range(graph.n_ops)).outcome
+        'optimal'
+        """
+        out = ctypes.c_void_p()
+        array, n_steps = _steps_array(steps)
+        with Context() as context:
+            context.plan(lib.remat_plan_of_steps, self.handle, array, n_steps, strategy.encode(), self._budget(context, budget), bandwidth,
+                         ctypes.byref(out))
+        return Plan(out)
+
+    def memory(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> List[int]:
+        """Bytes in memory while each step runs; the largest is the peak.
+
+        >>> import remat
+        >>> graph = remat.load("zoo:f")
+        >>> max(graph.memory(graph.plan())) == graph.plan().peak_bytes
+        True
+        """
+        array, n_steps = _steps_array(plan)
+        out = (ctypes.c_int64 * n_steps)()
+        with Context() as context:
+            context.check(lib.remat_steps_memory(context.handle, self.handle, array, n_steps, out))
+        return list(out)
 
     def lower(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> List[Statement]:
         """The schedule with its allocations and frees.
@@ -499,7 +541,7 @@ class Builder:
     8192
     """
 
-    def __init__(self, name: str = ""):
+    def __init__(self, name: str = "", cost_unit: str = ""):
         self._context = Context()
         self._handle = lib.remat_builder_new(self._context.handle, name.encode())
         if not self._handle:
@@ -507,6 +549,8 @@ class Builder:
         context, handle = self._context.handle, self._handle
         self._context.handle, self._context.close = context, lambda: None  # type: ignore[method-assign]
         weakref.finalize(self, lambda: (lib.remat_builder_free(handle), lib.remat_ctx_free(context)))
+        if cost_unit:
+            lib.remat_builder_cost_unit(handle, cost_unit.encode())
 
     def value(self, name: str, size: int, *, storage: Optional[int] = None, kind: str = "temporary", dtype: str = "",
               shape: Sequence[int] = ()) -> int:
@@ -527,11 +571,11 @@ class Builder:
 
     def op(self, name: str, inputs: Iterable[int], outputs: Iterable[int], *, target: str = "", cost: Optional[int] = None,
            flops: Optional[int] = None, workspace: int = 0, phase: str = "none", op_class: str = "other", pinned: bool = False,
-           replay: bool = False) -> int:
+           replay: bool = False, kernel: Optional[int] = None) -> int:
         if phase not in PHASES or op_class not in CLASSES:
             raise UsageError(f"no phase {phase!r} or no class {op_class!r}: {', '.join(PHASES)}; {', '.join(CLASSES)}")
         op = lib.remat_builder_op(self._handle, name.encode(), *indices(inputs), *indices(outputs))
-        for attribute, x in enumerate((cost, flops, workspace, PHASES.index(phase), CLASSES.index(op_class), int(pinned), int(replay))):
+        for attribute, x in enumerate((cost, flops, workspace, PHASES.index(phase), CLASSES.index(op_class), int(pinned), int(replay), kernel)):
             if x is not None:
                 lib.remat_builder_op_set(self._handle, op, attribute, x)
         if target:
@@ -584,13 +628,15 @@ def parse(data: Union[bytes, str], name: str = "<bytes>") -> Any:
         return _read(context, found)
 
 
-def _table(at: Any) -> Dict[str, str]:
-    found, index = {}, 0
+def _rows(at: Any) -> Iterator[Any]:
+    index = 0
     while at(index):
-        entry = at(index).contents
-        found[text_of(entry.name)] = text_of(entry.help)
+        yield at(index).contents
         index += 1
-    return found
+
+
+def _table(at: Any) -> Dict[str, str]:
+    return {text_of(entry.name): text_of(entry.help) for entry in _rows(at)}
 
 
 def strategies() -> Dict[str, str]:
@@ -615,8 +661,7 @@ def devices() -> Dict[str, str]:
 
 def options() -> Dict[str, Dict[str, Any]]:
     """What `plan` takes as keywords: help, initial value and range of each."""
-    found = (lib.remat_option_at(index).contents for index in range(lib.remat_option_count()))
-    return {text_of(o.name): {"help": text_of(o.help), "initial": o.initial, "low": o.low, "high": o.high} for o in found}
+    return {text_of(o.name): {"help": text_of(o.help), "initial": o.initial, "low": o.low, "high": o.high} for o in _rows(lib.remat_option_at)}
 
 
 def version() -> str:

@@ -35,6 +35,11 @@ void remat_ctx_stop(remat_ctx *ctx)
     atomic_store_explicit(&ctx->stop, true, memory_order_relaxed);
 }
 
+void remat_ctx_resume(remat_ctx *ctx)
+{
+    atomic_store_explicit(&ctx->stop, false, memory_order_relaxed);
+}
+
 void remat_ctx_on_progress(remat_ctx *ctx, void (*fn)(void *user, const remat_progress *),
                            void *user)
 {

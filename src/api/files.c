@@ -23,15 +23,14 @@ static remat_status read_stream(remat_ctx *ctx, FILE *file, rm_bytes *bytes)
             return rm_fail(ctx, REMAT_E_INPUT, "larger than %lld bytes (option max_input_bytes)",
                            (long long)limit);
     }
-    return ferror(file) ? rm_fail(ctx, REMAT_E_IO, "cannot read it: %s", strerror(errno))
-                        : REMAT_OK;
+    return ferror(file) ? rm_fail_io(ctx, "cannot read it", errno) : REMAT_OK;
 }
 
 remat_status rm_source_read(remat_ctx *ctx, const char *source, rm_bytes *bytes)
 {
     if (strcmp(source, "-") == 0) return read_stream(ctx, stdin, bytes);
     FILE *file = fopen(source, "rb");
-    if (!file) return rm_fail(ctx, REMAT_E_IO, "cannot open it: %s", strerror(errno));
+    if (!file) return rm_fail_io(ctx, "cannot open it", errno);
     const remat_status status = read_stream(ctx, file, bytes);
     fclose(file);
     return status;

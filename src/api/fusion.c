@@ -1,5 +1,6 @@
 /* fusion.c: for callers: a schedule as a graph, the kernels of a graph, and a schedule turned into
  * a program of them. */
+#include "api/answer.h"
 #include "fusion/unroll.h"
 #include "plan/cut/kernel_copies.h"
 #include "verify/verify.h"
@@ -10,7 +11,7 @@ static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_ste
 {
     remat_verdict verdict;
     remat_step *own;
-    TRY(rm_verify(ctx, g, steps, n_steps, ctx->options.bandwidth, &verdict));
+    TRY(rm_verify(ctx, g, steps, n_steps, 0, &verdict));
     if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
     TRY(rm_steps_to_graph(ctx, g, steps, n_steps, &own));
     return rm_unroll(ctx, g, own, n_steps, kind, out);
@@ -33,7 +34,7 @@ static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step 
     TRY(unroll(ctx, g, steps, n_steps, RM_UNROLL_KERNELS, &program));
     const remat_status status = rm_copy_into_kernels(ctx, &program, &report);
     if (status != REMAT_OK) return remat_graph_free(program), status;
-    *fusion = report;
+    RM_ANSWER(fusion, &report);
     *out = program;
     return REMAT_OK;
 }
@@ -41,6 +42,7 @@ static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step 
 remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
                         size_t n_steps, remat_fusion *fusion, remat_graph **out)
 {
+    TRY(rm_answer_check(ctx, fusion->size, "remat_fusion"));
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_limits_begin(ctx, RM_SECOND);
     const remat_status status = fuse(ctx, graph, steps, n_steps, fusion, out);

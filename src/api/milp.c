@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/answer.h"
 #include "api/plan_make.h"
 #include "api/source.h"
 #include "milp/backend.h"
@@ -17,10 +18,13 @@
 remat_status remat_solver_find(remat_ctx *ctx, remat_solver *out)
 {
     rm_backend backend;
+    remat_solver found = REMAT_SOLVER_INIT;
+    TRY(rm_answer_check(ctx, out->size, "remat_solver"));
     TRY(rm_backend_open(ctx, &backend));
-    snprintf(out->version, sizeof out->version, "%s", backend.version);
-    snprintf(out->where, sizeof out->where, "%s", backend.path);
+    snprintf(found.version, sizeof found.version, "%s", backend.version);
+    snprintf(found.where, sizeof found.where, "%s", backend.path);
     rm_backend_close(ctx, &backend);
+    RM_ANSWER(out, &found);
     return REMAT_OK;
 }
 
@@ -101,7 +105,8 @@ static remat_status plan_of(const rm_problem *p, const char *source, rm_bytes *b
     rm_input_name(ctx, NULL);
     TRY(rm_offer_codes(p, &nm, codes, best));
     if (!best->any) return rm_fail(ctx, REMAT_E_INPUT, "memory or cost passes 2^62");
-    return rm_plan_finish(p, &rm_checkmate_milp, best, out);
+    return rm_plan_finish(p, &rm_checkmate_milp,
+                          (rm_transfers){ctx->options.offload, ctx->options.bandwidth}, best, out);
 }
 
 remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,

@@ -3,6 +3,7 @@
  * the verifier's word. */
 #include "api/plan_bound.h"
 
+#include "api/answer.h"
 #include "graph/schedule.h"
 #include "plan/bound/order_bound.h"
 #include "sim/codes.h"
@@ -22,57 +23,58 @@ static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const remat_
     return status;
 }
 
-static remat_status transfers(remat_ctx *ctx, const rm_normal *nm, int64_t **out)
+static remat_status transfer_costs(remat_ctx *ctx, const rm_normal *nm, int64_t bandwidth,
+                                   int64_t **out)
 {
     TRY(RM_SCRATCH(ctx, *out, nm->n_stores));
     for (uint32_t s = 0; s < nm->n_stores; s++)
-        TRY(rm_transfer_cost(ctx, nm->bytes[s], &(*out)[s]));
+        TRY(rm_transfer_cost(ctx, nm->bytes[s], bandwidth, &(*out)[s]));
     return REMAT_OK;
 }
 
-/* What is in memory at position t whatever else is kept: what its op touches, and what pinned ops
- * made before and is used after. */
+/* What the need at position t adds up (gaps.c): what its op touches and, unless it may be fetched,
+ * what pinned ops made before and is touched after. Free views touch nothing. */
 static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order,
                                 uint32_t t, bool fetches, rm_proof *out)
 {
-    uint32_t *position;
-    uint8_t *touched;
-    TRY(RM_SCRATCH(ctx, position, nm->n_ops));
-    TRY(RM_SCRATCH(ctx, touched, nm->n_stores));
-    for (uint32_t k = nm->in_begin[order[t]]; k < nm->in_begin[order[t] + 1]; k++)
-        touched[nm->in[k]] = 1;
-    for (uint32_t k = nm->out_begin[order[t]]; k < nm->out_begin[order[t] + 1]; k++)
-        touched[nm->out[k]] = 1;
-    for (uint32_t i = 0; i < nm->n_ops; i++) position[order[i]] = i;
+    uint8_t *before, *at, *after; /* by storage: is it touched there? */
+    TRY(RM_SCRATCH(ctx, before, nm->n_stores));
+    TRY(RM_SCRATCH(ctx, at, nm->n_stores));
+    TRY(RM_SCRATCH(ctx, after, nm->n_stores));
+    for (uint32_t i = 0; i < nm->n_ops; i++) {
+        uint8_t *touched = i < t ? before : i == t ? at : after;
+        if (rm_is_free_view(nm, order[i])) continue;
+        for (uint32_t k = nm->in_begin[order[i]]; k < nm->in_begin[order[i] + 1]; k++)
+            touched[nm->in[k]] = 1;
+        for (uint32_t k = nm->out_begin[order[i]]; k < nm->out_begin[order[i] + 1]; k++)
+            touched[nm->out[k]] = 1;
+    }
     for (uint32_t s = 0; s < nm->n_stores; s++) {
-        bool needed = touched[s], later = nm->is_output[s];
-        for (uint32_t k = nm->reader_begin[s]; k < nm->reader_begin[s + 1]; k++)
-            later |= position[nm->readers[k]] > t;
-        needed |= !fetches && nm->pinned[nm->producer[s]] && position[nm->producer[s]] < t && later;
-        if (!needed || nm->bytes[s] == 0) continue;
-        uint32_t at = out->n_need_values, *values = out->need_values; /* largest first */
-        if (at < RM_LEN(out->need_values)) out->n_need_values++;
-        else if (nm->g->storage[values[--at]] >= nm->bytes[s]) continue;
-        for (; at > 0 && nm->g->storage[values[at - 1]] < nm->bytes[s]; at--)
-            values[at] = values[at - 1];
-        values[at] = nm->value[s];
+        const bool held =
+            !fetches && nm->pinned[nm->producer[s]] && before[s] && (after[s] || nm->is_output[s]);
+        if ((!at[s] && !held) || nm->bytes[s] == 0) continue;
+        uint32_t i = out->n_need_values, *values = out->need_values; /* largest first */
+        if (i < RM_LEN(out->need_values)) out->n_need_values++;
+        else if (nm->g->storage[values[--i]] >= nm->bytes[s]) continue;
+        for (; i > 0 && nm->g->storage[values[i - 1]] < nm->bytes[s]; i--)
+            values[i] = values[i - 1];
+        values[i] = nm->value[s];
     }
     return REMAT_OK;
 }
 
 remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                            size_t n_steps, int64_t budget_bytes, rm_proof *out)
+                            size_t n_steps, int64_t budget_bytes, rm_transfers transfers,
+                            rm_proof *out)
 {
     rm_normal nm;
     rm_order_bound bound;
     uint32_t *order;
     int64_t *transfer = NULL;
     remat_verdict verdict;
-    bool fetches = false;
-    for (size_t i = 0; i < n_steps; i++) fetches |= steps[i].kind == REMAT_FETCH;
     TRY(rm_normal_of(ctx, g, &nm));
     TRY(first_runs(ctx, &nm, steps, n_steps, &order));
-    if (fetches) TRY(transfers(ctx, &nm, &transfer));
+    if (transfers.allowed) TRY(transfer_costs(ctx, &nm, transfers.bandwidth, &transfer));
     const rm_order_bound_options options = {(unsigned)ctx->options.bound_rules, transfer, false};
     TRY(rm_order_bound_find(ctx, &nm, budget_bytes, order, &options, &bound));
     rm_proof proof = {.cost = g->total_cost,
@@ -84,11 +86,12 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
     if (bound.tightest != REMAT_NONE) {
         proof.need_bytes = bound.need[bound.tightest];
         proof.need_op = nm.op[order[bound.tightest]];
-        if (!bound.feasible) TRY(name_needed(ctx, &nm, order, bound.tightest, fetches, &proof));
+        if (!bound.feasible)
+            TRY(name_needed(ctx, &nm, order, bound.tightest, transfers.allowed, &proof));
     }
     if (bound.feasible) {
-        TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, fetches, ctx->options.bandwidth,
-                            &bound.certificate, &proof.cost, &verdict));
+        TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, transfers.allowed,
+                            transfers.bandwidth, &bound.certificate, &proof.cost, &verdict));
         if (!verdict.valid)
             return rm_fail(ctx, REMAT_E_BUG, "the certificate of a bound is refused: %s",
                            verdict.reason);
@@ -97,16 +100,18 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
     return REMAT_OK;
 }
 
+/* With the option offload: of plans that may offload and fetch. */
 static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_bytes,
                          remat_bound *out)
 {
+    const rm_transfers transfers = {ctx->options.offload, ctx->options.bandwidth};
     remat_step *steps;
     rm_proof proof;
     rm_need need;
     TRY(rm_steps_keep_all(ctx, g, &steps));
     rm_steps_to_original(g, steps, g->n_ops);
-    TRY(rm_need_find(ctx, g, &need));
-    TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, &proof));
+    TRY(rm_need_find(ctx, g, transfers.allowed, &need));
+    TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, transfers, &proof));
     const bool more = proof.certificate.scale && proof.cost > g->total_cost;
     *out = (remat_bound){.budget_bytes = budget_bytes,
                          .cost = proof.feasible ? proof.cost : REMAT_ABSENT,
@@ -120,29 +125,31 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
                                                    : "first-runs",
                          .rules = more ? proof.rules : 0,
                          .status = proof.feasible ? REMAT_OK : REMAT_E_INFEASIBLE};
-    for (uint32_t i = 0; i < proof.n_need_values; i++)
-        out->need_values[out->n_need_values++] = g->value_original[proof.need_values[i]];
     if (budget_bytes < need.bytes) { /* in any order, which says more */
         out->need_bytes = need.bytes;
         out->need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op];
-        out->n_need_values = 0;
         out->cost = REMAT_ABSENT;
         out->scope = "any-order";
         out->method = "need";
         out->status = REMAT_E_INFEASIBLE;
+        TRY(rm_need_values(ctx, g, transfers.allowed, proof.need_values, RM_LEN(proof.need_values),
+                           &proof.n_need_values));
     }
+    for (uint32_t i = 0; i < proof.n_need_values; i++)
+        out->need_values[out->n_need_values++] = g->value_original[proof.need_values[i]];
     return REMAT_OK;
 }
 
 remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
                               remat_bound *out)
 {
+    TRY(rm_answer_check(ctx, out->size, "remat_bound"));
     if (budget_bytes < 0 || budget_bytes >= RM_MAX_SUM)
         return rm_fail(ctx, REMAT_E_USAGE, "a bound needs a budget in bytes, below 2^62");
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_bound bound;
     const remat_status status = find(ctx, graph, budget_bytes, &bound);
-    if (status == REMAT_OK) *out = bound;
+    if (status == REMAT_OK) RM_ANSWER(out, &bound);
     rm_scratch_release(ctx, mark);
     return status;
 }

@@ -3,7 +3,7 @@
 #define RM_PLAN_BOUND_H
 
 #include "graph/certificate.h"
-#include "graph/graph.h"
+#include "graph/schedule.h"
 
 typedef struct rm_proof {
     int64_t cost;  /* no plan in this order costs less; of running every op once if nothing more is
@@ -17,8 +17,10 @@ typedef struct rm_proof {
     rm_certificate certificate; /* in scratch; scale 0: none */
 } rm_proof;
 
-/* For the first runs of `steps`, a valid schedule in the original's indices. */
+/* For the first runs of `steps`, a valid schedule in the original's indices, among plans that may
+ * offload and fetch, or may not. */
 remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                            size_t n_steps, int64_t budget_bytes, rm_proof *out);
+                            size_t n_steps, int64_t budget_bytes, rm_transfers transfers,
+                            rm_proof *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* plan_chain.c: the public side of chains: making them, planning them, judging their plans. As with
  * graphs, no plan leaves without the verifier's word. Bound: every stage is forwarded and run
  * backward at least once. */
+#include "api/answer.h"
 #include "graph/chain.h"
 #include "graph/plan.h"
 #include "verify/claims.h"
@@ -50,8 +51,11 @@ remat_status remat_chain_of_graph(remat_ctx *ctx, const remat_graph *graph, rema
 remat_status remat_chain_verify(remat_ctx *ctx, const remat_chain *chain, const remat_step *steps,
                                 size_t n_steps, remat_verdict *out)
 {
+    TRY(rm_answer_check(ctx, out->size, "remat_verdict"));
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = rm_verify_chain(ctx, chain, steps, n_steps, out);
+    remat_verdict verdict;
+    const remat_status status = rm_verify_chain(ctx, chain, steps, n_steps, &verdict);
+    if (status == REMAT_OK) RM_ANSWER(out, &verdict);
     rm_scratch_release(ctx, mark);
     return status;
 }
@@ -94,7 +98,7 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
                        .stopped = rm_stopped(ctx),
                        .kind = REMAT_KIND_CHAIN};
     s.need_bytes = rm_chain_need(c, &s.need_op);
-    s.within_budget = budget < 0 || r->peak_bytes <= budget;
+    s.within_budget = rm_is_within(&s);
     if (r->optimal && s.within_budget) s.bound_cost = r->cost, s.bound_method = "dynamic-program";
     s.outcome = s.within_budget
                     ? (s.cost == s.bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE)
@@ -200,11 +204,12 @@ static remat_status check_plan(remat_ctx *ctx, const remat_chain *c, const remat
 remat_status remat_chain_plan_verify(remat_ctx *ctx, const remat_chain *chain,
                                      const remat_plan *plan, remat_verdict *out)
 {
+    TRY(rm_answer_check(ctx, out->size, "remat_verdict"));
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_chain_result base = {0};
     remat_verdict verdict;
     const remat_status status = check_plan(ctx, chain, plan, &base, &verdict);
-    if (status == REMAT_OK) *out = verdict;
+    if (status == REMAT_OK) RM_ANSWER(out, &verdict);
     RM_VEC_FREE(&ctx->heap, base.steps);
     rm_scratch_release(ctx, mark);
     return status;

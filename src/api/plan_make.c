@@ -88,7 +88,8 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
     rm_proof proof;
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
     if (is_hurried(ctx, g, s)) return REMAT_OK;
-    TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes, &proof));
+    const rm_transfers transfers = {rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth};
+    TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes, transfers, &proof));
     if (!proof.feasible || proof.cost > s->cost)
         return rm_fail(ctx, REMAT_E_BUG,
                        "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
@@ -120,8 +121,8 @@ static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificat
     *certificate = (rm_certificate){.scale = 0};
 }
 
-remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best,
-                            remat_plan **out)
+remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_transfers transfers,
+                            rm_incumbent *best, remat_plan **out)
 {
     remat_ctx *ctx = p->ctx;
     const remat_graph *g = p->graph;
@@ -130,7 +131,8 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
     remat_verdict verdict;
     rm_certificate certificate = {.scale = 0};
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
-    TRY(rm_need_find(ctx, g, &need));
+    transfers.allowed |= rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
+    TRY(rm_need_find(ctx, g, transfers.allowed, &need));
     remat_summary s = {.strategy = planner->entry.name,
                        .graph = rm_text(g, g->name),
                        .digest = g->digest,
@@ -152,12 +154,12 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_i
                        .ops = g->n_ops,
                        .stopped = best->stopped,
                        .kind = REMAT_KIND_GRAPH,
-                       .bandwidth = ctx->options.bandwidth};
+                       .bandwidth = transfers.bandwidth};
     s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
     s.within_budget = rm_fits(p, best->peak_bytes);
     TRY(add_statistics(ctx, g, &best->steps, &s));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
-    TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, ctx->options.bandwidth, &verdict));
+    TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, transfers.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(strengthen(ctx, g, &best->steps, best->proved, &s, &certificate));
     take_claim(best, &s, &certificate);
@@ -210,7 +212,8 @@ static remat_status run(const rm_problem *p, const rm_planner *planner, rm_incum
     best->stopped = rm_stopped(ctx);
     rm_limit_pop(ctx);
     if (status == REMAT_E_APPLIES && p->budget_bytes >= 0) {
-        TRY(rm_need_find(ctx, p->graph, &need)); /* a proof goes before a strategy's excuse */
+        TRY(rm_need_find(ctx, p->graph, ctx->options.offload,
+                         &need)); /* a proof goes before a strategy's excuse */
         if (p->budget_bytes >= need.bytes) return status;
     } else if (status != REMAT_OK) {
         return status;
@@ -238,7 +241,8 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;
     if (status == REMAT_OK) status = run(&p, planner, &best);
     rm_limits_extend(ctx, LAST_NS);
-    if (status == REMAT_OK) status = rm_plan_finish(&p, planner, &best, out);
+    const rm_transfers transfers = {ctx->options.offload, ctx->options.bandwidth};
+    if (status == REMAT_OK) status = rm_plan_finish(&p, planner, transfers, &best, out);
     RM_VEC_FREE(&ctx->heap, best.steps);
     rm_scratch_release(ctx, mark);
     rm_limits_end(ctx);

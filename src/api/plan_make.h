@@ -5,8 +5,8 @@
 #include "plan/planner.h"
 
 /* Measures, verifies and judges the best schedule, and puts the plan together. Its steps change to
- * the original's indices. */
-remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_incumbent *best,
-                            remat_plan **out);
+ * the original's indices. transfers: what the planner might have used. */
+remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_transfers transfers,
+                            rm_incumbent *best, remat_plan **out);
 
 #endif

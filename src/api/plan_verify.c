@@ -1,35 +1,24 @@
-/* plan_verify.c: judging a schedule or a plan that somebody gives us, and lowering one that has
- * passed. */
+/* plan_verify.c: judging a plan that somebody gives us: its graph, its steps, its numbers, its
+ * bound. The verdict depends on the plan and on the graph, and on no option. */
+#include "api/answer.h"
 #include "graph/plan.h"
 #include "verify/claims.h"
-#include "lower/lower.h"
 #include "verify/verify.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
-                          size_t n_steps, remat_verdict *out)
+/* A plan that does not say what transfers cost has them for nothing: docs/format.md. */
+static int64_t bandwidth_of(const remat_plan *plan)
 {
-    const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = rm_verify(ctx, graph, steps, n_steps, ctx->options.bandwidth, out);
-    rm_scratch_release(ctx, mark);
-    return status;
+    return plan->summary.bandwidth == REMAT_ABSENT ? 0 : plan->summary.bandwidth;
 }
 
-remat_status remat_lower(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
-                         size_t n_steps, remat_program **out)
+/* Plans that fetch are compared with plans that may. */
+static bool fetches(const remat_plan *plan)
 {
-    remat_verdict verdict;
-    TRY(remat_verify(ctx, graph, steps, n_steps, &verdict));
-    if (!verdict.valid) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
-    const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = rm_lower(ctx, graph, steps, n_steps, out);
-    rm_scratch_release(ctx, mark);
-    return status;
+    return rm_has_kind(plan->steps, plan->n_steps, REMAT_FETCH);
 }
-
-/* ---- a plan that was given ---- */
 
 static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
                                remat_verdict *out)
@@ -41,13 +30,12 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     if (plan->graph_values != REMAT_NONE && plan->graph_values != g->n_original_values)
         return rm_verdict_refuse(out, "n_values", plan->graph_values, g->n_original_values),
                REMAT_OK;
-    const int64_t bandwidth = s->bandwidth == REMAT_ABSENT ? ctx->options.bandwidth : s->bandwidth;
-    TRY(rm_verify(ctx, g, plan->steps, plan->n_steps, bandwidth, out));
+    TRY(rm_verify(ctx, g, plan->steps, plan->n_steps, bandwidth_of(plan), out));
     if (!out->valid) return REMAT_OK;
     rm_liveness keep_all;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     rm_need need;
-    TRY(rm_need_find(ctx, g, &need));
+    TRY(rm_need_find(ctx, g, fetches(plan), &need));
     const bool same_cost =
         strcmp(s->cost_model, "") == 0 || strcmp(s->cost_model, g->cost_model) == 0;
     const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost,
@@ -75,7 +63,6 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
     const remat_summary *s = &plan->summary;
     remat_verdict word;
     int64_t cost = 0;
-    bool fetches = false;
     const bool searched = strcmp(s->bound_method, "search") == 0;
     if (strcmp(s->cost_model, "") != 0 && strcmp(s->cost_model, g->cost_model) != 0)
         return must     ? rm_blame(v, REMAT_NONE,
@@ -91,10 +78,8 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
     }
     if (s->budget_bytes < 0)
         return rm_blame(v, REMAT_NONE, "the plan has a certificate, but no budget"), REMAT_OK;
-    const int64_t bandwidth = s->bandwidth == REMAT_ABSENT ? ctx->options.bandwidth : s->bandwidth;
-    for (size_t i = 0; i < plan->n_steps; i++) fetches |= plan->steps[i].kind == REMAT_FETCH;
-    TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches, bandwidth,
-                        &plan->certificate, &cost, &word));
+    TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches(plan),
+                        bandwidth_of(plan), &plan->certificate, &cost, &word));
     if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
     else if (searched && plan->certificate.cost) {
         if (plan->certificate.cost != cost)
@@ -108,11 +93,12 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
 static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
                                 bool must, remat_verdict *out)
 {
+    TRY(rm_answer_check(ctx, out->size, "remat_verdict"));
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_verdict verdict;
     remat_status status = check_plan(ctx, graph, plan, &verdict);
     if (status == REMAT_OK && verdict.valid) status = check_bound(ctx, graph, plan, must, &verdict);
-    if (status == REMAT_OK) *out = verdict;
+    if (status == REMAT_OK) RM_ANSWER(out, &verdict);
     rm_scratch_release(ctx, mark);
     return status;
 }

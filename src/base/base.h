@@ -53,7 +53,7 @@ struct remat_ctx {
     remat_alloc heap;     /* for all that is made and freed in one call: counts while one runs */
     remat_alloc own_heap; /* the caller's hooks: for what outlives the call */
     rm_arena scratch;
-    rm_arena settings; /* what lives as long as the context */
+    rm_arena settings; /* where class_rules lie: they outlive calls */
     const rm_class_rule *class_rules;
     rm_options options;
     rm_error error;
@@ -90,6 +90,8 @@ remat_status rm_fail(remat_ctx *ctx, remat_status status, const char *format, ..
 remat_status rm_fail_at(remat_ctx *ctx, remat_status status, const char *place, const char *format,
                         ...) RM_PRINTF(4, 5);
 remat_status rm_no_memory(remat_ctx *ctx);
+/* REMAT_E_IO: what failed, and what the system says of `error`, an errno. */
+remat_status rm_fail_io(remat_ctx *ctx, const char *what, int error);
 void rm_warn(remat_ctx *ctx, const char *format, ...) RM_PRINTF(2, 3);
 void rm_clean_text(
     char *text); /* what a terminal would obey becomes '?': messages quote bytes of files */

@@ -2,12 +2,14 @@
 #ifndef RM_COMPILER_H
 #define RM_COMPILER_H
 
+#include <stdint.h> /* says whether the C library is glibc */
+
 #define RM_PRINTF(format_index, first_argument)                                                    \
     __attribute__((format(printf, format_index, first_argument)))
-/* Compiled for AVX-512, for AVX2 and for any machine; the loader chooses. Sanitizers and loaders do
- * not get along with that. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Compiled for AVX-512, for AVX2 and for any machine; the loader chooses, where there is one that
+ * can: glibc's. Sanitizers and loaders do not get along with that. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__) &&        \
+    !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define RM_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define RM_MULTIVERSION

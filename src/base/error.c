@@ -1,5 +1,6 @@
 /* error.c: one failure is one line. The first cause is what is reported: code that fails forwards
  * the status untouched. */
+#define _POSIX_C_SOURCE 200809L /* strerror_r */
 #include "base/base.h"
 
 #include <stdarg.h>
@@ -63,6 +64,15 @@ remat_status rm_no_memory(remat_ctx *ctx)
     if (!ctx->limits.memory_refused) return rm_fail(ctx, REMAT_E_MEMORY, "out of memory");
     return rm_fail(ctx, REMAT_E_MEMORY, "planning takes more than the %lld bytes of memory_bytes",
                    (long long)ctx->options.memory_bytes);
+}
+
+/* strerror may share its buffer among threads; this does not. */
+remat_status rm_fail_io(remat_ctx *ctx, const char *what, int error)
+{
+    char reason[120];
+    if (strerror_r(error, reason, sizeof reason) != 0)
+        snprintf(reason, sizeof reason, "error %d", error);
+    return rm_fail(ctx, REMAT_E_IO, "%s: %s", what, reason);
 }
 
 void rm_warn(remat_ctx *ctx, const char *format, ...)

@@ -49,8 +49,6 @@ remat_status remat_ctx_get(remat_ctx *ctx, const char *option, int64_t *out)
     return REMAT_OK;
 }
 
-size_t remat_option_count(void) { return RM_LEN(rows); }
-
 const remat_option *remat_option_at(size_t index)
 {
     return index < RM_LEN(rows) ? &rows[index].shown : NULL;

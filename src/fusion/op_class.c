@@ -171,3 +171,9 @@ remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_
     ctx->class_rules = rule;
     return REMAT_OK;
 }
+
+void remat_ctx_class_clear(remat_ctx *ctx)
+{
+    rm_arena_free(&ctx->heap, &ctx->settings); /* nothing else lies there */
+    ctx->class_rules = NULL;
+}

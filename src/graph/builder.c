@@ -175,12 +175,17 @@ void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int
         return;
     }
     rm_op_record *o = &b->ops.items[op];
-    const int64_t most[] = {[REMAT_OP_PHASE] = REMAT_BACKWARD,
-                            [REMAT_OP_CLASS] = REMAT_CLASS_RANDOM,
-                            [REMAT_OP_PINNED] = 1,
-                            [REMAT_OP_REPLAY] = 1};
-    if ((unsigned)attr > REMAT_OP_REPLAY ||
-        ((unsigned)attr >= REMAT_OP_PHASE && (x < 0 || x > most[attr]))) {
+    const struct {
+        int64_t low, high;
+    } ranges[] = {[REMAT_OP_COST] = {INT64_MIN, INT64_MAX}, /* finish looks at the sums too */
+                  [REMAT_OP_FLOPS] = {INT64_MIN, INT64_MAX},
+                  [REMAT_OP_WORKSPACE] = {INT64_MIN, INT64_MAX},
+                  [REMAT_OP_PHASE] = {0, REMAT_BACKWARD},
+                  [REMAT_OP_CLASS] = {0, REMAT_CLASS_RANDOM},
+                  [REMAT_OP_PINNED] = {0, 1},
+                  [REMAT_OP_REPLAY] = {0, 1},
+                  [REMAT_OP_KERNEL] = {REMAT_ABSENT, REMAT_NONE - 1}};
+    if ((unsigned)attr >= RM_LEN(ranges) || x < ranges[attr].low || x > ranges[attr].high) {
         CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "op %u: attribute %d cannot be %lld", op, (int)attr,
                          (long long)x));
         return;
@@ -193,6 +198,8 @@ void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int
     case REMAT_OP_CLASS: o->op_class = (uint8_t)x; return;
     case REMAT_OP_PINNED: o->pinned = (uint8_t)x; return;
     case REMAT_OP_REPLAY: o->replay = (uint8_t)x; return;
+    case REMAT_OP_KERNEL: o->kernel = x == REMAT_ABSENT ? REMAT_NONE : (uint32_t)x; return;
+    case REMAT_OP_GIVEN_COST: return; /* out of range above */
     }
 }
 
@@ -207,6 +214,11 @@ void remat_builder_op_target(remat_builder *b, uint32_t op, const char *target)
 void remat_builder_output(remat_builder *b, uint32_t value)
 {
     if (b->status == REMAT_OK) CHECK(b, RM_PUSH(b->ctx, b->outputs, value));
+}
+
+void remat_builder_cost_unit(remat_builder *b, const char *unit)
+{
+    b->cost_unit = rm_builder_text(b, unit);
 }
 
 /* ---- checks ---- */
@@ -238,6 +250,10 @@ static remat_status check_values(remat_builder *b, uint32_t *root, int64_t *stor
         if (v->size < 0) return bad(ctx, "values", i, "size", "must not be negative");
         if (v->size >= RM_MAX_SUM || (sizes += v->size) >= RM_MAX_SUM)
             return bad(ctx, "values", i, "size", "the sizes add up to 2^62 or more");
+        for (uint32_t k = 0; k < v->n_dims; k++)
+            if (b->dims.items[v->dims_begin + k] < 0 ||
+                b->dims.items[v->dims_begin + k] >= RM_MAX_SUM)
+                return bad(ctx, "values", i, "shape", "must not be negative or 2^62 and more");
         root[i] = (uint32_t)i;
         if (v->alias != REMAT_NONE) {
             if (v->storage != REMAT_ABSENT)
@@ -246,10 +262,6 @@ static remat_status check_values(remat_builder *b, uint32_t *root, int64_t *stor
             root[i] = root[v->alias];
             continue;
         }
-        for (uint32_t k = 0; k < v->n_dims; k++)
-            if (b->dims.items[v->dims_begin + k] < 0 ||
-                b->dims.items[v->dims_begin + k] >= RM_MAX_SUM)
-                return bad(ctx, "values", i, "shape", "must not be negative or 2^62 and more");
         const int64_t storage = v->storage == REMAT_ABSENT ? v->size : v->storage;
         if (storage < 0) return bad(ctx, "values", i, "storage", "must not be negative");
         if (storage >= RM_MAX_SUM || (*storages += storage) >= RM_MAX_SUM)

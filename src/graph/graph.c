@@ -53,6 +53,19 @@ const char *remat_graph_value_name(const remat_graph *g, uint32_t v)
     return v < g->n_values ? rm_text(g, g->value_name[v]) : "";
 }
 
+const char *remat_graph_value_dtype(const remat_graph *g, uint32_t v)
+{
+    return v < g->n_values ? rm_text(g, g->value_dtype[v]) : "";
+}
+
+const int64_t *remat_graph_value_shape(const remat_graph *g, uint32_t v, uint32_t *rank)
+{
+    *rank = v < g->n_values ? g->dims_begin[v + 1] - g->dims_begin[v] : 0;
+    return v < g->n_values ? g->dims + g->dims_begin[v] : g->dims;
+}
+
+static int64_t index_or_absent(uint32_t x) { return x == REMAT_NONE ? REMAT_ABSENT : x; }
+
 int64_t remat_graph_op_get(const remat_graph *g, uint32_t op, remat_op_attr attr)
 {
     if (op >= g->n_ops) return REMAT_ABSENT;
@@ -64,6 +77,8 @@ int64_t remat_graph_op_get(const remat_graph *g, uint32_t op, remat_op_attr attr
     case REMAT_OP_CLASS: return g->op_class[op];
     case REMAT_OP_PINNED: return g->pinned[op];
     case REMAT_OP_REPLAY: return g->replay[op];
+    case REMAT_OP_KERNEL: return index_or_absent(g->kernel[op]);
+    case REMAT_OP_GIVEN_COST: return g->given_cost[op];
     }
     return REMAT_ABSENT;
 }
@@ -74,11 +89,10 @@ int64_t remat_graph_value_get(const remat_graph *g, uint32_t value, remat_value_
     switch (attr) {
     case REMAT_VALUE_SIZE: return g->size[value];
     case REMAT_VALUE_STORAGE: return g->storage[value];
-    case REMAT_VALUE_ALIAS: return g->alias[value] == REMAT_NONE ? REMAT_ABSENT : g->alias[value];
+    case REMAT_VALUE_ALIAS: return index_or_absent(g->alias[value]);
     case REMAT_VALUE_KIND: return g->value_kind[value];
     case REMAT_VALUE_ROOT: return g->root[value];
-    case REMAT_VALUE_PRODUCER:
-        return g->producer[value] == REMAT_NONE ? REMAT_ABSENT : g->producer[value];
+    case REMAT_VALUE_PRODUCER: return index_or_absent(g->producer[value]);
     }
     return REMAT_ABSENT;
 }

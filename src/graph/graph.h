@@ -122,9 +122,12 @@ typedef struct rm_need {
     int64_t bytes;
     uint32_t op;
 } rm_need;
-remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out); /* need.c */
-/* Marks the storages (by root value; `marked` is zeroed) that are in memory at `op` whatever the
- * schedule. */
-remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, uint8_t *marked);
+/* need.c: the least budget of any schedule; with `offload`, of those that offload and fetch too. */
+remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out);
+/* The values whose storages are in memory at need.op whatever the schedule, largest first: at most
+ * `capacity` of them. With the resident bytes and the op's workspace, all of them together are the
+ * need. */
+remat_status rm_need_values(remat_ctx *ctx, const remat_graph *g, bool offload, uint32_t *values,
+                            uint32_t capacity, uint32_t *n_values);
 
 #endif

@@ -63,10 +63,9 @@ static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat
     return REMAT_OK;
 }
 
-remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t *out)
+remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth, int64_t *out)
 {
     *out = 0;
-    const int64_t bandwidth = ctx->options.bandwidth;
     if (bandwidth == 0) return REMAT_OK;
     const rm_uint128 cost =
         ((rm_uint128)bytes * 1000000000 + (rm_uint128)bandwidth - 1) / (rm_uint128)bandwidth;
@@ -78,7 +77,7 @@ remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t *out)
 }
 
 remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                            size_t n_steps, rm_liveness *out)
+                            size_t n_steps, int64_t bandwidth, rm_liveness *out)
 {
     rm_liveness l = {0};
     size_t n_instances;
@@ -99,7 +98,7 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
                 now[g->out[k]] =
                     g->out_source[k] == REMAT_NONE ? make(&l, g->out[k], t) : now[g->out_source[k]];
         } else {
-            TRY(rm_transfer_cost(ctx, g->storage[index], &cost));
+            TRY(rm_transfer_cost(ctx, g->storage[index], bandwidth, &cost));
             if (steps[t].kind == REMAT_FETCH) now[index] = make(&l, index, t);
             else read_value(g, index, t, now, l.instances);
         }
@@ -118,7 +117,7 @@ remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g, rm_liven
 {
     remat_step *steps;
     TRY(rm_steps_keep_all(ctx, g, &steps));
-    return rm_liveness_of(ctx, g, steps, g->n_ops, out);
+    return rm_liveness_of(ctx, g, steps, g->n_ops, 0, out);
 }
 
 remat_status rm_steps_keep_all(remat_ctx *ctx, const remat_graph *g, remat_step **out)

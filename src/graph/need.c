@@ -4,12 +4,14 @@
  * is resident. So is the storage of a pinned op p (it has one instance only) at every op o with p
  * -> ... -> o -> ... -> r, where r reads that storage: p runs before the first run of o, r after
  * it. The same holds if the storage is a graph output and p is an ancestor of o. Need = the largest
- * such sum. (Without offload: a fetch would make a second instance.)
+ * such sum. With offload a fetch makes a second instance, so only what the op itself touches
+ * counts.
  *
  * Reachability goes 64 pinned storages at a time: "p reaches o" one way over the ops, "o reaches a
  * reader" the other way, each one word per op, over the ops between the first maker and the last
  * reader. O(edges there) a batch; after MOST_WORK the rest of the pinned storages is left out,
  * which weakens the bound but keeps it true. */
+#include "base/heap.h"
 #include "graph/graph.h"
 
 #include "base/bits.h"
@@ -142,7 +144,7 @@ static void add_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
     }
 }
 
-remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
+remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out)
 {
     int64_t *need;
     uint32_t *seen;
@@ -151,8 +153,7 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
     TRY(RM_SCRATCH(ctx, seen, g->n_values));
     TRY(batch_new(ctx, g, &b));
     add_own_needs(g, need, seen);
-    for (uint32_t v = 0; !ctx->options.offload &&
-                         batch_next(g, &b, &v);) /* what can be offloaded need not be there */
+    for (uint32_t v = 0; !offload && batch_next(g, &b, &v);)
         for (uint32_t op = b.from; op < b.to; op++)
             for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
                 need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];
@@ -162,7 +163,10 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, rm_need *out)
     return REMAT_OK;
 }
 
-remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, uint8_t *marked)
+/* Marks the storages, by root value, that are in memory at `op` whatever the schedule: the sum that
+ * rm_need_find made for it. */
+static remat_status mark_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, bool offload,
+                                  uint8_t *marked)
 {
     batch b;
     TRY(batch_new(ctx, g, &b));
@@ -170,9 +174,35 @@ remat_status rm_need_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op,
         marked[g->root[g->in[k]]] = !rm_is_resident(g, g->in[k]);
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
-    for (uint32_t v = 0; batch_next(g, &b, &v);)
+    for (uint32_t v = 0; !offload && batch_next(g, &b, &v);)
         for (uint64_t bits = op >= b.from && op < b.to ? held_across(g, &b, op) : 0; bits;
              bits &= bits - 1)
             marked[b.storage[rm_lowest_bit(bits)]] = 1;
+    return REMAT_OK;
+}
+
+static bool is_smaller(const remat_graph *g, uint32_t a, uint32_t b)
+{
+    return g->storage[a] < g->storage[b];
+}
+RM_HEAP(smallest, uint32_t, const remat_graph *, is_smaller)
+
+/* The first that there is room for, then those that are larger than the smallest of them. */
+remat_status rm_need_values(remat_ctx *ctx, const remat_graph *g, bool offload, uint32_t *values,
+                            uint32_t capacity, uint32_t *n_values)
+{
+    rm_need need;
+    uint8_t *marked;
+    TRY(rm_need_find(ctx, g, offload, &need));
+    TRY(RM_SCRATCH(ctx, marked, g->n_values));
+    if (need.op != REMAT_NONE) TRY(mark_storages(ctx, g, need.op, offload, marked));
+    uint32_t n = 0, v = 0;
+    for (; v < g->n_values && n < capacity; v++)
+        if (marked[v]) values[n++] = v;
+    smallest_make(g, values, n);
+    for (; v < g->n_values && n; v++)
+        if (marked[v] && is_smaller(g, values[0], v)) smallest_replace(g, values, n, v);
+    *n_values = n;
+    for (; n > 1; n--) values[n - 1] = smallest_pop(g, values, n); /* the smallest to the end */
     return REMAT_OK;
 }

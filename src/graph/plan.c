@@ -47,6 +47,7 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
     plan->heap = ctx->own_heap;
     plan->block_size = size;
     plan->graph_ops = plan->graph_values = REMAT_NONE;
+    plan->claimed_within = -1;
     plan->n_steps = n_steps;
     plan->steps = (remat_step *)(void *)(plan + 1);
     if (n_steps) memcpy(plan->steps, steps, n_steps * sizeof *steps);
@@ -85,8 +86,8 @@ const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps)
 
 remat_status remat_plan_status(const remat_plan *plan)
 {
-    if (plan->summary.outcome == REMAT_INFEASIBLE) return REMAT_E_INFEASIBLE;
-    return plan->summary.within_budget ? REMAT_OK : REMAT_E_NOT_FOUND;
+    if (plan->summary.within_budget) return REMAT_OK;
+    return plan->summary.outcome == REMAT_INFEASIBLE ? REMAT_E_INFEASIBLE : REMAT_E_NOT_FOUND;
 }
 
 static const char *const outcomes[] = {[REMAT_UNKNOWN] = "unknown",

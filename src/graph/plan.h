@@ -12,11 +12,18 @@ struct remat_plan {
     remat_summary summary; /* its strings lie in this block */
     uint32_t graph_values; /* n_values of the original, or REMAT_NONE where a file does not say */
     uint32_t graph_ops;
-    bool says_within; /* within_budget was in the file */
+    int claimed_within; /* within_budget in the file: 1 or 0; -1: it does not say */
     size_t n_steps;
     remat_step *steps;
     rm_certificate certificate; /* of the bound; scale 0: none */
 };
+
+/* Its peak is known to be within its budget. A peak that is not known is within no budget. */
+static inline bool rm_is_within(const remat_summary *s)
+{
+    return s->budget_bytes < 0 ||
+           (s->peak_bytes != REMAT_ABSENT && s->peak_bytes <= s->budget_bytes);
+}
 
 /* Copies `summary`, with its strings, `steps` and `certificate`, which may be NULL: none. What
  * follows from the steps alone, their number and how many run more than once, it finds itself. */

@@ -15,6 +15,12 @@ static inline remat_status rm_schedule_run(remat_ctx *ctx, rm_schedule *s, uint3
     return RM_PUSH(ctx, *s, step);
 }
 
+/* Values may go to the host and back. */
+typedef struct rm_transfers {
+    bool allowed;
+    int64_t bandwidth; /* bytes per 1e9 cost units; 0: transfers are free */
+} rm_transfers;
+
 /* One storage instance: made at step `birth`, in memory through step `death`, which is n_steps if a
  * graph output keeps it. */
 typedef struct rm_instance {
@@ -30,13 +36,19 @@ typedef struct rm_liveness { /* arrays live in scratch */
 } rm_liveness;
 
 /* The schedule must be valid: it is ours, or verify has passed it. REMAT_E_PLAN if its memory or
- * cost passes 2^62. */
+ * cost passes 2^62. bandwidth: bytes per 1e9 cost units of offload and fetch; 0: they are free. */
 remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                            size_t n_steps, rm_liveness *out);
+                            size_t n_steps, int64_t bandwidth, rm_liveness *out);
 remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g,
                                   rm_liveness *out); /* of every op once, in graph order */
-remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes,
+remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth,
                               int64_t *out); /* of one offload or fetch */
+static inline bool rm_has_kind(const remat_step *steps, size_t n_steps, remat_step_kind kind)
+{
+    for (size_t i = 0; i < n_steps; i++)
+        if (steps[i].kind == kind) return true;
+    return false;
+}
 
 /* Every op once, in graph order: in scratch, n_ops of them. */
 remat_status rm_steps_keep_all(remat_ctx *ctx, const remat_graph *g, remat_step **out);

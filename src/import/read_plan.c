@@ -167,9 +167,10 @@ static remat_status read_numbers(remat_ctx *ctx, const rm_json *root, remat_summ
     if (!rm_outcome_parse(outcome, &s->outcome))
         return rm_bad(ctx, place, "'%.40s' is none of optimal, feasible, infeasible, unknown",
                       outcome);
-    const rm_json *within = rm_json_get(root, "within_budget");
-    TRY((place.key = "within_budget", rm_get_bool(ctx, root, place, &s->within_budget)));
-    head->says_within = within != NULL;
+    bool within = false;
+    TRY((place.key = "within_budget", rm_get_bool(ctx, root, place, &within)));
+    head->claimed_within = rm_json_get(root, "within_budget") ? within : -1;
+    s->within_budget = rm_is_within(s) || (s->peak_bytes == REMAT_ABSENT && within);
     const rm_json *bound = rm_json_get(root, "bound");
     if (!bound) return REMAT_OK;
     TRY((place.key = "bound", rm_check_object(ctx, bound, place)));
@@ -205,8 +206,7 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
                        .seed = REMAT_ABSENT,
                        .work = REMAT_ABSENT,
                        .need_op = REMAT_NONE,
-                       .bandwidth = REMAT_ABSENT,
-                       .within_budget = true};
+                       .bandwidth = REMAT_ABSENT};
     remat_plan head = {0};
     remat_step *steps;
     TRY(read_header(ctx, root, &s, &head));
@@ -222,12 +222,11 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
             ctx, &schedule->items[i], place, &steps[i]));
     }
     s.ops = head.graph_ops; /* REMAT_NONE where the file does not say */
-    if (!head.says_within) s.within_budget = s.budget_bytes < 0 || s.peak_bytes <= s.budget_bytes;
     remat_plan *plan = NULL;
     TRY(rm_plan_new(ctx, &s, steps, n, &head.certificate, &plan));
     plan->graph_ops = head.graph_ops;
     plan->graph_values = head.graph_values;
-    plan->says_within = head.says_within;
+    plan->claimed_within = head.claimed_within;
     *out = plan;
     return REMAT_OK;
 }

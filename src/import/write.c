@@ -257,5 +257,8 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
         if (plan->certificate.scale) write_certificate(out, &plan->certificate);
         rm_out_text(out, "}");
     }
-    rm_out_format(out, ",\"within_budget\":%s}\n", s->within_budget ? "true" : "false");
+    const bool within = plan->claimed_within < 0 ? s->within_budget : plan->claimed_within > 0;
+    if (plan->claimed_within >= 0 || s->peak_bytes != REMAT_ABSENT || s->budget_bytes < 0)
+        rm_out_format(out, ",\"within_budget\":%s", within ? "true" : "false");
+    rm_out_text(out, "}\n");
 }

@@ -152,7 +152,7 @@ static remat_status write_operands(lowering *x)
 
 static remat_status lower(lowering *x, remat_program **out)
 {
-    TRY(rm_liveness_of(x->ctx, x->g, x->own, x->n_steps, &x->l));
+    TRY(rm_liveness_of(x->ctx, x->g, x->own, x->n_steps, 0, &x->l));
     TRY(sort_by_death(x->ctx, &x->l, x->n_steps, &x->by_death));
     const size_t n_statements = x->l.n_instances * 2 + x->n_steps, n_begin = 2 * x->n_steps + 2;
     size_t statements_size, operands_size, size;

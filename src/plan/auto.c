@@ -101,7 +101,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     rm_need need;
-    TRY(rm_need_find(ctx, p->graph, &need));
+    TRY(rm_need_find(ctx, p->graph, ctx->options.offload, &need));
     TRY(rm_keep_all.run(p, best));
     if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, need.bytes, best);
     const bool cheapest = rm_fits(p, best->peak_bytes) && best->cost == p->graph->total_cost;

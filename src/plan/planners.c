@@ -56,8 +56,8 @@ static remat_status offer(const rm_problem *p, rm_incumbent *best, const rm_sche
 {
     rm_liveness l;
     best->offered_peak_bytes = INT64_MAX;
-    const remat_status status =
-        rm_liveness_of(p->ctx, p->graph, candidate->items, candidate->n, &l);
+    const remat_status status = rm_liveness_of(p->ctx, p->graph, candidate->items, candidate->n,
+                                               p->ctx->options.bandwidth, &l);
     if (status == REMAT_E_PLAN) return REMAT_OK; /* its cost or memory passes 2^62: no candidate */
     TRY(status);
     best->offered_peak_bytes = l.peak_bytes;

@@ -96,7 +96,7 @@ void rm_plan_check_claims(const remat_plan *plan, const rm_plan_facts *facts, re
             rm_verdict_refuse(v, claims[i].what, claims[i].says, claims[i].is);
             return;
         }
-    const char *fault = plan->says_within && s->within_budget != fits
+    const char *fault = plan->claimed_within >= 0 && (plan->claimed_within > 0) != fits
                             ? (fits ? "the plan says it is over its budget, but it fits"
                                     : "the plan says it fits its budget, but it does not")
                             : contradiction(s, facts, fits);

@@ -31,6 +31,19 @@ def test_json_fields(remat, small):
         assert all(list(row)[:len(PLAN_FIELDS)] == PLAN_FIELDS for row in rows)
 
 
+def test_a_plan_without_its_peak_is_not_known_to_fit(remat, small):
+    graph, plan = remat.file("g.json", small), remat.folder / "plan.json"
+    remat.ok("plan", graph, "--budget", "100%", "-o", plan)
+    said = json.loads(plan.read_text())
+    assert remat.json("info", plan)["within_budget"] is True
+    for key in ("peak_bytes", "peak_step", "within_budget"):
+        del said[key]
+    short = remat.file("short.json", said)
+    assert remat.json("info", short)["within_budget"] is None
+    assert "fits" not in remat.ok("info", short) and "over the budget" not in remat.ok("info", short)
+    assert remat.json("verify", graph, short)["valid"] is True
+
+
 @pytest.mark.parametrize("strategy", ["keep-all", "periodic", "chen-sqrt", "chen-greedy", "save-layers", "mincut"])
 @pytest.mark.parametrize("source", ["resnet18", "gpt2", "zoo:mlp?layers=6"])
 def test_plans_verify(remat, strategy, source):

@@ -59,7 +59,9 @@ static int64_t most_of(const remat_option *o)
 
 static void take_option(source *s, remat_ctx *ctx)
 {
-    const remat_option *o = remat_option_at(take_byte(s) % remat_option_count());
+    uint32_t n_options = 0;
+    while (remat_option_at(n_options)) n_options++;
+    const remat_option *o = remat_option_at(take_byte(s) % n_options);
     const int64_t x = take_number(s), most = most_of(o);
     if (most == 0) return;
     if (remat_ctx_set(ctx, o->name, x < o->low ? o->low : x > most ? most : x) != REMAT_OK) abort();

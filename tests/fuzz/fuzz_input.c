@@ -41,7 +41,7 @@ static void one_honest_line(const remat_ctx *ctx, remat_status status)
 
 static void plan_twice(remat_ctx *ctx, const remat_graph *graph, const char *strategy)
 {
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     REQUIRE(remat_graph_info(ctx, graph, &info) == REMAT_OK);
     REQUIRE(info.need_bytes <= info.keep_all_peak_bytes);
     remat_plan *plan = NULL, *again = NULL;
@@ -53,7 +53,7 @@ static void plan_twice(remat_ctx *ctx, const remat_graph *graph, const char *str
     size_t n, m;
     const remat_step *steps = remat_plan_steps(plan, &n), *others = remat_plan_steps(again, &m);
     REQUIRE(n == m && (n == 0 || memcmp(steps, others, n * sizeof *steps) == 0));
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     REQUIRE(remat_plan_verify(ctx, graph, plan, &verdict) == REMAT_OK && verdict.valid);
     remat_program *program = NULL;
     REQUIRE(remat_lower(ctx, graph, steps, n, &program) == REMAT_OK);
@@ -167,11 +167,11 @@ static void plan_way(remat_ctx *ctx, const remat_input *input)
     const remat_step *steps = remat_plan_steps(plan, &n), *others = remat_plan_steps(again, &m);
     REQUIRE(n == m && (n == 0 || memcmp(steps, others, n * sizeof *steps) == 0));
     remat_graph *graph = small_graph(ctx);
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     const remat_status judged = remat_plan_verify(ctx, graph, plan, &verdict);
     one_honest_line(ctx, judged);
     if (judged == REMAT_OK) REQUIRE(verdict.valid || *verdict.reason);
-    REQUIRE(remat_verify(ctx, graph, steps, n, &verdict) == REMAT_OK);
+    REQUIRE(remat_verify(ctx, graph, steps, n, 0, &verdict) == REMAT_OK);
     remat_graph_free(graph), remat_plan_free(plan), remat_plan_free(again), remat_input_free(copy);
 }
 

@@ -179,7 +179,7 @@ static void check_file(trial *t, const remat_plan *plan,
                        remat_status verify(remat_ctx *, const remat_graph *, const remat_plan *,
                                            remat_verdict *))
 {
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     text file = text_of_plan(t, plan);
     remat_plan *again = file.n ? plan_of_text(t, &file) : NULL;
     if (again) {
@@ -231,7 +231,7 @@ static void check_summary(const trial *t, const remat_plan *plan)
 
 static void check_verdicts(trial *t, const remat_plan *plan)
 {
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     if (succeeds(t, remat_plan_verify(t->ctx, t->graph, plan, &v), NOTHING_ELSE))
         REQUIRE(t, v.valid);
     if (succeeds(t, remat_plan_verify_bound(t->ctx, t->graph, plan, &v), NOTHING_ELSE))
@@ -289,8 +289,8 @@ static void check_unrolled(trial *t, const remat_plan *plan)
 {
     const remat_summary *s = remat_plan_summary(plan);
     remat_graph *unrolled = NULL, *program = NULL;
-    remat_info info;
-    remat_fusion f;
+    remat_info info = REMAT_INFO_INIT;
+    remat_fusion f = REMAT_FUSION_INIT;
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
     const unsigned may_be = TOO_LARGE | NOT_APPLYING; /* the latter: transfers */
@@ -477,7 +477,7 @@ static void check_chain_plan(trial *t, const remat_chain *chain, const remat_pla
                              int64_t budget)
 {
     const remat_summary *s = remat_plan_summary(plan);
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
     if (succeeds(t, remat_chain_plan_verify(t->ctx, chain, plan, &v), NOTHING_ELSE))
@@ -584,7 +584,10 @@ static void chain_way(trial *t, source *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    trial t = {.heap = {.most_bytes = MOST_HEAP}, .doing = "the context"};
+    trial t = {.heap = {.most_bytes = MOST_HEAP},
+               .doing = "the context",
+               .info = REMAT_INFO_INIT,
+               .bound = REMAT_BOUND_INIT};
     const remat_alloc hooks = heap_hooks(&t.heap);
     source s = {data, data + size};
     t.ctx = remat_ctx_new(&hooks);

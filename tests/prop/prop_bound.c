@@ -109,7 +109,7 @@ typedef struct bed {
 static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t bandwidth)
 {
     rm_order_bound bound;
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     int64_t cost = -1;
     const rm_order_bound_options options = {rules, transfer, !transfer};
     CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK,
@@ -148,7 +148,7 @@ static void check_found(bed *b, const rm_codes *found, int64_t cost)
     CHECK(n_ran == b->nm.n_ops, "%u of %u ops run", n_ran, b->nm.n_ops);
     CHECK(rm_normal_expand(b->ctx, &b->nm, found->items, found->n, &steps) == REMAT_OK, "%s",
           remat_ctx_error(b->ctx));
-    CHECK(rm_liveness_of(b->ctx, b->graph, steps.items, steps.n, &l) == REMAT_OK, "%s",
+    CHECK(rm_liveness_of(b->ctx, b->graph, steps.items, steps.n, 0, &l) == REMAT_OK, "%s",
           remat_ctx_error(b->ctx));
     CHECK(l.cost == cost, "%" PRId64 " instead of %" PRId64, l.cost, cost);
     CHECK(l.peak_bytes <= b->budget, "peak %" PRId64 ", budget %" PRId64, l.peak_bytes, b->budget);
@@ -221,7 +221,7 @@ static void compare(bed *b, random_source *r)
     const int64_t bandwidth = 100000000 + random_below(r, 2000000000);
     CHECK(remat_ctx_set(b->ctx, "bandwidth", bandwidth) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     for (uint32_t s = 0; s < b->nm.n_stores; s++)
-        CHECK(rm_transfer_cost(b->ctx, b->nm.bytes[s], &transfer[s]) == REMAT_OK, "%s",
+        CHECK(rm_transfer_cost(b->ctx, b->nm.bytes[s], bandwidth, &transfer[s]) == REMAT_OK, "%s",
               remat_ctx_error(b->ctx));
     const int64_t fetching = bound_of(b, RM_BOUND_RULES, transfer, bandwidth);
     const int64_t least_fetching = brute_least_cost(&b->nm, b->order, b->budget, transfer);
@@ -253,7 +253,7 @@ static bool one_graph(remat_ctx *ctx)
                          : kind < 85 ? block_graph(ctx, &r)
                                      : random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     CHECK(remat_graph_info(ctx, graph, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));
     const rm_mark mark = rm_scratch_mark(ctx);
     bed b = {.ctx = ctx, .graph = graph};

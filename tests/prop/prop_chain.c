@@ -56,7 +56,7 @@ static void print_chain(int64_t budget)
 
 static void judge(const remat_step *steps, size_t n)
 {
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     const brute_verdict b = brute_judge(now.stages, now.n, steps, n);
     if (remat_chain_verify(ctx, chain, steps, n, &v) != REMAT_OK) {
         CHECK(false, -1, "%s", remat_ctx_error(ctx));
@@ -117,7 +117,7 @@ static void random_schedules(random_source *r)
 /* Judges the plan; its cost, or -1 if it misses the budget. */
 static int64_t check_plan(const remat_plan *plan, const char *strategy, int64_t budget)
 {
-    remat_verdict v = {0};
+    remat_verdict v = REMAT_VERDICT_INIT;
     const remat_summary *s = remat_plan_summary(plan);
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);

@@ -119,7 +119,7 @@ static void check_start(remat_ctx *ctx, const rm_backend *backend, const rm_norm
     rm_schedule steps = {0};
     rm_liveness l;
     CHECK(rm_normal_expand(ctx, nm, codes.items, codes.n, &steps) == REMAT_OK &&
-              rm_liveness_of(ctx, nm->g, steps.items, steps.n, &l) == REMAT_OK,
+              rm_liveness_of(ctx, nm->g, steps.items, steps.n, 0, &l) == REMAT_OK,
           "%s", remat_ctx_error(ctx));
     CHECK(rm_checkmate_build(ctx, &program) == REMAT_OK, "%s", remat_ctx_error(ctx));
     double *x = rm_scratch(ctx, program.model.columns.n, sizeof *x);
@@ -178,7 +178,7 @@ static void one_graph(remat_ctx *ctx, const rm_backend *backend)
 {
     random_source r = {case_seed};
     rm_normal nm;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     uint32_t order[BRUTE_MOST_OPS];
     remat_graph *graph =
         random_chance(&r, 70) ? random_training_graph(ctx, &r) : random_graph(ctx, &r);

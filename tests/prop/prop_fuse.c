@@ -336,7 +336,7 @@ static void check_program(const remat_graph *g, const remat_graph *program)
 static void check_fuse(remat_ctx *ctx, const remat_graph *g, const random_schedule *s)
 {
     remat_graph *program = NULL;
-    remat_fusion f;
+    remat_fusion f = REMAT_FUSION_INIT;
     OK(ctx, remat_fuse(ctx, g, s->steps, s->n_steps, &f, &program));
     CHECK(f.before.total_bytes <= f.unfused.total_bytes, "fusion gains nothing");
     CHECK(f.after.total_bytes <= f.before.total_bytes, "%" PRId64 " before, %" PRId64 " after",
@@ -348,8 +348,8 @@ static void check_fuse(remat_ctx *ctx, const remat_graph *g, const random_schedu
     for (uint32_t op = 0; op < program->n_ops; op++) steps[op].index = op;
     random_schedule own = {steps, program->n_ops, 0};
     check_schedule(ctx, program, &own, false);
-    remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, program, steps, program->n_ops, &verdict));
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    OK(ctx, remat_verify(ctx, program, steps, program->n_ops, 0, &verdict));
     CHECK(verdict.valid, "%s", verdict.reason);
     uint32_t *kernel = zeros(program->n_ops, sizeof *kernel), n;
     remat_moved *moved = zeros(program->n_ops, sizeof *moved);
@@ -380,7 +380,7 @@ static void check_kernel_ops(remat_ctx *ctx, const remat_graph *g, random_source
     const size_t model = random_below(r, 4);
     remat_graph *ops = NULL, *kernels = NULL;
     remat_plan *plan = NULL, *whole = NULL;
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx, remat_graph_prepare(ctx, g, 0, models[model], &ops));
     OK(ctx, remat_graph_prepare(ctx, g, REMAT_FUSE, models[model], &kernels));
     OK(ctx, remat_plan_make(ctx, ops, "keep-all", REMAT_BUDGET_NONE, &whole));

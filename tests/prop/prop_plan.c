@@ -53,7 +53,7 @@ static void plan_through_a_file(remat_ctx *ctx, const remat_graph *graph, const 
 {
     text t = {0};
     remat_plan *again = NULL;
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     CHECK(remat_plan_write(ctx, plan, REMAT_JSON, into_text, &t) == REMAT_OK, "%s",
           remat_ctx_error(ctx));
     remat_input *input = parse(ctx, &t);
@@ -139,7 +139,7 @@ static void one_graph(remat_ctx *ctx, random_schedule *s)
           "flags %u: %s", flags, remat_ctx_error(ctx));
     if (!(flags & ~(unsigned)REMAT_REPLAY_RANDOM))
         CHECK(remat_graph_n_ops(prepared) == remat_graph_n_ops(graph), "ops");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     CHECK(remat_graph_info(ctx, prepared, &info) == REMAT_OK, "%s", remat_ctx_error(ctx));
     naive_graph *ng = naive_from(prepared);
     random_schedule_make(s, prepared, &r, false);

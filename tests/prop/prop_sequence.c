@@ -189,7 +189,7 @@ static int64_t one_graph(remat_ctx *ctx)
     CHECK(b.codes && transfer, "no memory");
     for (uint32_t s = 0; s < b.nm.n_stores; s++) {
         b.tokens |= graph->root[b.nm.value[s]] != b.nm.value[s];
-        CHECK(rm_transfer_cost(ctx, b.nm.bytes[s], &transfer[s]) == REMAT_OK, "%s",
+        CHECK(rm_transfer_cost(ctx, b.nm.bytes[s], b.bandwidth, &transfer[s]) == REMAT_OK, "%s",
               remat_ctx_error(ctx));
     }
     if (random_chance(&r, 40)) b.q.transfer = transfer;

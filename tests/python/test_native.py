@@ -8,7 +8,7 @@ from conftest import ROOT
 
 from remat import _native
 
-HEADER = re.sub(r"/\*.*?\*/|//[^\n]*", " ", (ROOT / "include" / "remat.h").read_text(), flags=re.DOTALL)
+HEADER = re.sub(r"/\*.*?\*/|//[^\n]*|^#[^\n]*", " ", (ROOT / "include" / "remat.h").read_text(), flags=re.DOTALL | re.MULTILINE)
 SCALARS = {"int64_t": "l", "uint32_t": "u", "size_t": "z", "unsigned": "U", "int": "i", "void": "v"}
 POINTERS = {"char *": "s", "int64_t *": "L", "uint32_t *": "A", "size_t *": "Z", "void *": "p", "remat_sink *": "k"}
 STRUCTS = {"option": "o", "entry": "e", "info": "I", "step": "t", "summary": "m", "verdict": "d", "bound": "B", "statement": "T", "stage": "S"}
@@ -43,8 +43,10 @@ def split(arguments):
 
 def declared():
     found = {}
-    for result, name, arguments in re.findall(r"^((?:const )?\w+(?: \w+)* ?\*?)(remat_\w+)\(((?:[^()]|\([^()]*\))*)\);", HEADER, re.MULTILINE):
-        if not result.startswith("typedef"):
+    for statement in re.split(r"[;{}]", HEADER):
+        match = re.fullmatch(r"((?:const )?\w+ \*? ?)(remat_\w+)\((.*)\)", " ".join(statement.split()))
+        if match:
+            result, name, arguments = match.groups()
             found[name] = letter(result) + "".join(map(letter, split(arguments)))
     return found
 
@@ -61,7 +63,7 @@ def test_structs_are_laid_out_as_by_the_compiler(name, tmp_path):
     source = tmp_path / "layout.c"
     rows = "".join(f'printf("%zu ", offsetof(remat_{name.lower()}, {field}));' for field, _ in struct._fields_)
     source.write_text(f'#include <remat.h>\n#include <stdio.h>\nint main(void) {{ {rows} printf("%zu\\n", sizeof(remat_{name.lower()})); }}\n')
-    subprocess.run(["cc", "-I", str(ROOT / "include"), str(source), "-o", str(tmp_path / "layout")], check=True)
+    subprocess.run(["cc", "-DREMAT_EXPERIMENTAL", "-I", str(ROOT / "include"), str(source), "-o", str(tmp_path / "layout")], check=True)
     layout = subprocess.run([str(tmp_path / "layout")], check=True, capture_output=True, text=True).stdout
     assert [int(x) for x in layout.split()] == [getattr(struct, field).offset for field, _ in struct._fields_] + [ctypes.sizeof(struct)]
 

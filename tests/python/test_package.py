@@ -1,5 +1,6 @@
 """remat without torch: read, build, plan, verify, bound, curve; errors, progress, Ctrl-C; the wheel."""
 import copy
+import json
 import os
 import pathlib
 import pickle
@@ -31,6 +32,34 @@ def test_a_traced_graph_is_read_planned_verified_and_written(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["graph.json", "plan.json.gz"]
 
 
+def test_a_schedule_of_ones_own_is_a_plan(tmp_path):
+    graph = remat.load("zoo:resnet18").prepare(dce=True)
+    made = graph.plan("70%", "rotor")
+    given = graph.plan_of(made.steps, made.budget_bytes, strategy="mine")
+    assert given.strategy == "mine" and given.seed is None and given.steps == made.steps
+    assert (given.peak_bytes, given.cost, given.bound_cost, given.outcome) == (made.peak_bytes, made.cost, made.bound_cost, made.outcome)
+    assert max(graph.memory(given)) == made.peak_bytes and len(graph.memory(given.steps)) == len(made.steps)
+    given.save(tmp_path / "mine.json")
+    assert graph.verify(remat.load(tmp_path / "mine.json"))
+    over = graph.plan_of(made.steps, made.peak_bytes - 1)
+    assert not over.within_budget and over.status == 11 and over.outcome == "unknown"
+    with pytest.raises(remat.InvalidPlan, match="never runs"):
+        graph.plan_of([step for step in made.steps if step.index != made.steps[-1].index])
+    moved = ["offload", "fetch"]
+    raw = remat.load("zoo:resnet18")
+    steps = [0, *((kind, raw.op(0)["out"][0]) for kind in moved), *range(1, raw.n_ops)]
+    free, paid = raw.verify(steps), raw.verify(steps, bandwidth=1 << 30)
+    assert free and paid and free.cost < paid.cost == raw.plan_of(steps, bandwidth=1 << 30).cost
+
+
+def test_a_plan_that_says_little_can_be_shown():
+    graph = remat.load("zoo:f")
+    bare = {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": graph.digest}, "budget_bytes": 1 << 40, "schedule": [0]}
+    plan = remat.parse(json.dumps(bare))
+    assert plan.status == 11 and not plan.within_budget  # nothing says that it fits
+    assert plan.peak_bytes is None and plan.overhead is None and plan.gap is None and "not known" in repr(plan)
+
+
 def test_bound_curve_and_lowering_agree_with_the_plan():
     graph = remat.load("zoo:resnet18").prepare(dce=True)
     plans = graph.curve(["80%", "60%", "1%"], "chen-greedy")
@@ -43,17 +72,18 @@ def test_bound_curve_and_lowering_agree_with_the_plan():
 
 
 def test_a_built_graph_says_what_was_put_in():
-    b = remat.Builder("g")
+    b = remat.Builder("g", cost_unit="tick")
     x = b.value("x", 100, kind="param", dtype="float32", shape=[5, 5])
     y = b.value("y", 40, storage=64)
     z = b.view("z", 40, of=y)
-    op = b.op("f", [x], [y], target="aten.f", cost=7, flops=50, workspace=9, phase="forward", op_class="random", replay=True)
+    op = b.op("f", [x], [y], target="aten.f", cost=7, flops=50, workspace=9, phase="forward", op_class="random", replay=True, kernel=3)
     b.op("v", [y], [z], cost=0, op_class="view", phase="backward")
     b.output(z)
     graph = b.finish()
     assert graph.op(op) == {"name": "f", "target": "aten.f", "in": [x], "out": [y], "cost": 7, "flops": 50, "workspace": 9, "phase": "forward",
-                            "class": "random", "pinned": False, "replay": True}
-    assert graph.value(z) == {"name": "z", "size": 40, "storage": 64, "alias": y, "kind": "temporary", "root": y, "producer": 1}
+                            "class": "random", "pinned": False, "replay": True, "kernel": 3, "given_cost": 7}
+    assert graph.value(z) == {"name": "z", "size": 40, "storage": 64, "alias": y, "kind": "temporary", "root": y, "producer": 1, "dtype": "", "shape": []}
+    assert (graph.value(x)["dtype"], graph.value(x)["shape"]) == ("float32", [5, 5]) and graph.cost_unit == "tick"
     assert graph.value(x)["producer"] is None and graph.outputs == [z]
     assert graph.plan().peak_bytes == 100 + 64 + 9
     with pytest.raises(IndexError):

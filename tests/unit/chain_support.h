@@ -42,7 +42,7 @@ static inline remat_chain *toy_chain(void)
 
 static inline remat_verdict judged(const remat_chain *chain, const remat_plan *plan)
 {
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     OK(ctx, remat_chain_plan_verify(ctx, chain, plan, &v));
     return v;
 }

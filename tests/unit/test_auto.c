@@ -40,7 +40,7 @@ static void never_dearer(void **state)
     static const char *const names[] = {"resnet18", "gpt2", "mobilenetv3_large"};
     for (size_t i = 0; i < RM_LEN(names); i++) {
         remat_graph *graph = load(ctx, names[i], "roofline:h100");
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         OK(ctx, remat_graph_info(ctx, graph, &info));
         for (int64_t percent = 90; percent >= 50; percent -= 20) {
             const int64_t budget = info.keep_all_peak_bytes / 100 * percent;
@@ -154,11 +154,11 @@ static void flow_seeds(void **state)
         remat_graph *graph =
             load(ctx, names[i / 8],
                  i % 8 < 4 ? "unit" : "node"); /* node: views that cost something stay, as tokens */
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         rm_normal nm;
         rm_codes codes = {0};
         rm_schedule steps = {0};
-        remat_verdict v;
+        remat_verdict v = REMAT_VERDICT_INIT;
         OK(ctx, remat_graph_info(ctx, graph, &info));
         OK(ctx, rm_normal_of(ctx, graph, &nm));
         const uint32_t *order = i % 4 < 2 ? NULL : swapped_order(ctx, &nm);
@@ -168,7 +168,7 @@ static void flow_seeds(void **state)
         check_first_runs(ctx, &nm, order, &codes);
         OK(ctx, rm_normal_expand(ctx, &nm, codes.items, codes.n, &steps));
         rm_steps_to_original(graph, steps.items, steps.n);
-        OK(ctx, remat_verify(ctx, graph, steps.items, steps.n, &v));
+        OK(ctx, remat_verify(ctx, graph, steps.items, steps.n, 0, &v));
         assert_true(v.valid);
         assert_true(v.peak_bytes < info.keep_all_peak_bytes);
         rm_seq q; /* has the same memory: no token is stale */
@@ -190,7 +190,7 @@ static void little_time(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "densenet121", "unit");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     for (int64_t ms = 10; ms <= 250; ms += 20) {
         remat_plan *plan = NULL;
@@ -207,7 +207,7 @@ static void improves_a_start(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "resnet18", "unit"), *other = load(ctx, "distilbert", "unit");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     remat_plan *start = NULL, *plan = NULL;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     OK(ctx, remat_ctx_set(ctx, "work", 200000));
@@ -241,7 +241,7 @@ static void start_with_transfers(void **state)
                                              "keep-all", "mincut", "ap-greedy"};
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "resnet18", "roofline:h100");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     remat_plan *start = NULL;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     OK(ctx, remat_ctx_set(ctx, "bandwidth", INT64_C(1000000000000000)));

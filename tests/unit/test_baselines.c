@@ -77,7 +77,7 @@ static void linear_graphs(void **state)
     remat_ctx *ctx = *state;
     size_t recomputed = 0;
     for (uint32_t seed = 0; seed < 300; seed++) {
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         source.state = seed;
         remat_graph *graph = linear(ctx, 3 + below(40), seed % 5 == 0);
         OK(ctx, remat_graph_info(ctx, graph, &info));
@@ -104,7 +104,7 @@ static void linear_networks(void **state)
     remat_ctx *ctx = *state;
     for (size_t m = 0; m < LENGTH(models); m++) {
         remat_graph *graph = NULL;
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         OK(ctx, remat_graph_load(ctx, models[m], &graph));
         OK(ctx, remat_graph_info(ctx, graph, &info));
         for (size_t k = 0; k < LENGTH(rows); k++)

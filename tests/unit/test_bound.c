@@ -27,7 +27,7 @@ static uint32_t op(remat_builder *b, const char *name, int64_t cost, const uint3
 
 static remat_bound bound_at(remat_ctx *ctx, const remat_graph *graph, int64_t budget, int64_t rules)
 {
-    remat_bound bound;
+    remat_bound bound = REMAT_BOUND_INIT;
     OK(ctx, remat_ctx_set(ctx, "bound_rules", rules));
     OK(ctx, remat_bound_find(ctx, graph, budget, &bound));
     return bound;
@@ -124,7 +124,7 @@ static void primal_solution(void **state)
     rm_normal nm;
     rm_order_bound bound;
     OK(ctx, remat_graph_load(ctx, "zoo:resnet18?batch=8", &graph));
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     const rm_mark mark = rm_scratch_mark(ctx);
     OK(ctx, rm_normal_of(ctx, graph, &nm));
@@ -213,7 +213,7 @@ static void round_up_to_a_plan(rounding *x)
 static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *nm, int64_t budget)
 {
     rm_order_bound first, again;
-    remat_verdict v, word;
+    remat_verdict v = REMAT_VERDICT_INIT, word;
     rm_schedule steps = {0};
     int64_t cost = 0;
     const rm_order_bound_options options = {RM_BOUND_RULES, NULL, false};
@@ -245,7 +245,7 @@ static void rounded_plans(void **state)
     for (size_t i = 0; i < 2 * LENGTH(names); i++) {
         char path[400];
         remat_graph *given = NULL, *graph = NULL;
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         rm_normal nm;
         snprintf(path, sizeof path, REMAT_TEST_DATA "/graphs/%s.json.gz", names[i / 2]);
         OK(ctx, remat_graph_load(ctx, path, &given));
@@ -281,7 +281,7 @@ static bed make_plan(remat_ctx *ctx)
     bed b = {.ctx = ctx};
     remat_graph *given = NULL;
     int64_t budget;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_ctx_set(ctx, "bound_rules", 15));
     OK(ctx, remat_graph_load(ctx, REMAT_TEST_DATA "/graphs/resnet18.json.gz", &given));
     OK(ctx, remat_graph_prepare(ctx, given, REMAT_DCE, "roofline:h100", &b.graph));
@@ -294,7 +294,7 @@ static bed make_plan(remat_ctx *ctx)
 
 static bool is_proved(const bed *b)
 {
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     OK(b->ctx, remat_plan_verify_bound(b->ctx, b->graph, b->plan, &v));
     return v.valid;
 }

@@ -76,6 +76,129 @@ static void what_goes_in_comes_out(void **state)
     remat_builder_free(b), remat_graph_free(graph), remat_graph_free(larger);
 }
 
+/* ---- every setter has a getter ---- */
+
+typedef struct file_bytes {
+    char bytes[4000];
+    size_t n;
+} file_bytes;
+
+static int take_bytes(void *user, const void *bytes, size_t n_bytes)
+{
+    file_bytes *to = user;
+    assert_true(to->n + n_bytes <= sizeof to->bytes);
+    memcpy(to->bytes + to->n, bytes, n_bytes);
+    to->n += n_bytes;
+    return 0;
+}
+
+static remat_graph *written_and_read(remat_ctx *ctx, const remat_graph *graph)
+{
+    file_bytes file = {.n = 0};
+    remat_input *input = NULL;
+    remat_graph *again = NULL;
+    OK(ctx, remat_graph_write(ctx, graph, REMAT_JSON, take_bytes, &file));
+    OK(ctx, remat_input_parse(ctx, "again", file.bytes, file.n, &input));
+    OK(ctx, remat_graph_read(ctx, input, &again));
+    remat_input_free(input);
+    return again;
+}
+
+typedef struct setting {
+    int attr;
+    int64_t x;
+} setting;
+
+/* Sets everything that can be set to something that is not its default. */
+static const setting value_settings[] = {
+    {REMAT_VALUE_SIZE, 24}, {REMAT_VALUE_STORAGE, 64}, {REMAT_VALUE_KIND, REMAT_CONST}};
+static const setting op_settings[] = {{REMAT_OP_COST, 7},
+                                      {REMAT_OP_FLOPS, 99},
+                                      {REMAT_OP_WORKSPACE, 3},
+                                      {REMAT_OP_PHASE, REMAT_BACKWARD},
+                                      {REMAT_OP_CLASS, REMAT_CLASS_RANDOM},
+                                      {REMAT_OP_PINNED, 1},
+                                      {REMAT_OP_REPLAY, 1},
+                                      {REMAT_OP_KERNEL, 5}};
+static const int64_t shape[] = {2, 0, 3};
+
+static remat_graph *with_everything(remat_ctx *ctx, bool costs)
+{
+    remat_builder *b = remat_builder_new(ctx, "all");
+    const uint32_t x = remat_builder_value(b, "x", 1), y = remat_builder_value(b, "y", 8),
+                   view = remat_builder_view(b, "view", 8, y);
+    for (size_t i = 0; i < LENGTH(value_settings); i++)
+        remat_builder_value_set(b, x, (remat_value_attr)value_settings[i].attr,
+                                value_settings[i].x);
+    remat_builder_value_tensor(b, x, "int32", shape, 3);
+    remat_builder_value_tensor(b, view, "bfloat16", NULL, 0); /* a scalar */
+    const uint32_t f = remat_builder_op(b, "f", LIST(x, x), LIST(y)),
+                   g = remat_builder_op(b, "g", LIST(y), LIST(view));
+    for (size_t i = 0; i < LENGTH(op_settings); i++)
+        remat_builder_op_set(b, f, (remat_op_attr)op_settings[i].attr, op_settings[i].x);
+    remat_builder_op_target(b, f, "my.op");
+    if (costs) remat_builder_op_set(b, g, REMAT_OP_COST, 0);
+    remat_builder_op_set(b, g, REMAT_OP_KERNEL, 1);
+    remat_builder_op_set(b, g, REMAT_OP_KERNEL, REMAT_ABSENT); /* and taken back */
+    remat_builder_cost_unit(b, "furlong");
+    remat_builder_output(b, view);
+    remat_graph *graph = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    return graph;
+}
+
+static void check_everything(const remat_graph *graph, bool costs)
+{
+    uint32_t n;
+    for (size_t i = 0; i < LENGTH(value_settings); i++)
+        assert_int_equal(remat_graph_value_get(graph, 0, (remat_value_attr)value_settings[i].attr),
+                         value_settings[i].x);
+    for (size_t i = costs ? 0 : 1; i < LENGTH(op_settings); i++)
+        assert_int_equal(remat_graph_op_get(graph, 0, (remat_op_attr)op_settings[i].attr),
+                         op_settings[i].x);
+    assert_int_equal(remat_graph_op_get(graph, 0, REMAT_OP_GIVEN_COST), 7);
+    assert_int_equal(remat_graph_op_get(graph, 1, REMAT_OP_GIVEN_COST), costs ? 0 : REMAT_ABSENT);
+    assert_int_equal(remat_graph_op_get(graph, 1, REMAT_OP_KERNEL), REMAT_ABSENT);
+    assert_int_equal(remat_graph_op_get(graph, 2, REMAT_OP_KERNEL), REMAT_ABSENT);
+    assert_string_equal(remat_graph_cost_unit(graph), costs ? "furlong" : "ns");
+    assert_string_equal(remat_graph_cost_model(graph), costs ? "given" : "roofline:h100");
+    assert_string_equal(remat_graph_name(graph), "all");
+    assert_string_equal(remat_graph_op_name(graph, 1), "g");
+    assert_string_equal(remat_graph_op_target(graph, 0), "my.op");
+    assert_string_equal(remat_graph_value_name(graph, 2), "view");
+    assert_string_equal(remat_graph_value_dtype(graph, 0), "int32");
+    assert_string_equal(remat_graph_value_dtype(graph, 1), "");
+    assert_string_equal(remat_graph_value_dtype(graph, 2), "bfloat16");
+    assert_string_equal(remat_graph_value_dtype(graph, 3), "");
+    const int64_t *dims = remat_graph_value_shape(graph, 0, &n);
+    assert_int_equal(n, 3);
+    assert_memory_equal(dims, shape, sizeof shape);
+    for (uint32_t v = 1; v < 4; v++) {
+        remat_graph_value_shape(graph, v, &n);
+        assert_int_equal(n, 0);
+    }
+    assert_int_equal(remat_graph_value_get(graph, 2, REMAT_VALUE_ALIAS), 1);
+    const uint32_t *in = remat_graph_op_in(graph, 0, &n);
+    assert_true(n == 2 && in[0] == 0 && in[1] == 0);
+    const uint32_t *out = remat_graph_op_out(graph, 1, &n);
+    assert_true(n == 1 && out[0] == 2);
+    const uint32_t *outputs = remat_graph_outputs(graph, &n);
+    assert_true(n == 1 && outputs[0] == 2);
+}
+
+static void every_setter_has_a_getter(void **state)
+{
+    remat_ctx *ctx = *state;
+    for (int costs = 0; costs < 2; costs++) { /* without all of them a cost model gives them */
+        remat_graph *graph = with_everything(ctx, costs), *again = written_and_read(ctx, graph);
+        check_everything(graph, costs);
+        check_everything(again, costs);
+        assert_string_equal(remat_graph_digest(graph), remat_graph_digest(again));
+        remat_graph_free(graph), remat_graph_free(again);
+    }
+}
+
 static void digest_is_of_structure(void **state)
 {
     remat_ctx *ctx = *state;
@@ -104,12 +227,12 @@ static void empty(void **state)
     remat_graph *graph = NULL;
     OK(ctx, remat_builder_finish(b, &graph));
     assert_string_equal(remat_graph_name(graph), "");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     assert_int_equal(info.keep_all_peak_bytes, 0);
     assert_int_equal(info.need_op, REMAT_NONE);
-    remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, NULL, 0, &verdict));
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    OK(ctx, remat_verify(ctx, graph, NULL, 0, 0, &verdict));
     assert_true(verdict.valid);
     remat_plan *plan = NULL;
     OK(ctx, remat_plan_make(ctx, graph, "keep-all", 0, &plan));
@@ -176,6 +299,16 @@ static void alias_with_storage(remat_builder *b)
     remat_builder_value_set(b, v, REMAT_VALUE_STORAGE, 4);
     remat_builder_op(b, "g", LIST(1), LIST(v));
 }
+static void shape_of_alias(remat_builder *b)
+{
+    const uint32_t v = remat_builder_view(b, "v", 1, 1);
+    remat_builder_value_tensor(b, v, "int8", (const int64_t[]){3, -1}, 2);
+    remat_builder_op(b, "g", LIST(1), LIST(v));
+}
+static void shape_is_huge(remat_builder *b)
+{
+    remat_builder_value_tensor(b, 0, "int8", (const int64_t[]){(int64_t)1 << 62}, 1);
+}
 static void sizes_add_up(remat_builder *b)
 {
     remat_builder_value(b, "v", (int64_t)1 << 61);
@@ -198,6 +331,12 @@ static void set_read_only(remat_builder *b)
 }
 static void bad_kind(remat_builder *b) { remat_builder_value_set(b, 1, REMAT_VALUE_KIND, 9); }
 static void bad_phase(remat_builder *b) { remat_builder_op_set(b, 0, REMAT_OP_PHASE, 3); }
+static void bad_kernel(remat_builder *b)
+{
+    remat_builder_op_set(b, 0, REMAT_OP_KERNEL, REMAT_NONE);
+}
+static void set_given_cost(remat_builder *b) { remat_builder_op_set(b, 0, REMAT_OP_GIVEN_COST, 1); }
+static void set_no_attribute(remat_builder *b) { remat_builder_op_set(b, 0, (remat_op_attr)-1, 1); }
 static void bad_pin(remat_builder *b) { remat_builder_op_set(b, 0, REMAT_OP_PINNED, 2); }
 static void bad_op(remat_builder *b) { remat_builder_op_set(b, 9, REMAT_OP_COST, 2); }
 static void bad_target(remat_builder *b) { remat_builder_op_target(b, 9, "x"); }
@@ -227,6 +366,8 @@ static void mistakes(void **state)
         ROW(alias_without_source),
         ROW(resident_alias_of_made),
         ROW(alias_with_storage),
+        ROW(shape_of_alias),
+        ROW(shape_is_huge),
         ROW(sizes_add_up),
         ROW(one_size_is_huge),
         ROW(costs_add_up),
@@ -234,6 +375,9 @@ static void mistakes(void **state)
         ROW(set_read_only),
         ROW(bad_kind),
         ROW(bad_phase),
+        ROW(bad_kernel),
+        ROW(set_given_cost),
+        ROW(set_no_attribute),
         ROW(bad_pin),
         ROW(bad_op),
         ROW(bad_target),
@@ -272,7 +416,10 @@ static void first_mistake_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {WITH_CONTEXT(what_goes_in_comes_out),
-                                       WITH_CONTEXT(digest_is_of_structure), WITH_CONTEXT(empty),
-                                       WITH_CONTEXT(mistakes), WITH_CONTEXT(first_mistake_is_kept)};
+                                       WITH_CONTEXT(every_setter_has_a_getter),
+                                       WITH_CONTEXT(digest_is_of_structure),
+                                       WITH_CONTEXT(empty),
+                                       WITH_CONTEXT(mistakes),
+                                       WITH_CONTEXT(first_mistake_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

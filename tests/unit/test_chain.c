@@ -16,7 +16,7 @@ static int64_t cost_of(const remat_chain *chain, const char *strategy, int64_t b
     OK(ctx, remat_ctx_set(ctx, "slots", slots));
     OK(ctx, remat_chain_plan(ctx, chain, strategy, budget, &plan));
     const remat_summary *s = remat_plan_summary(plan);
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     OK(ctx, remat_chain_plan_verify(ctx, chain, plan, &v));
     assert_true(v.valid);
     const int64_t cost = s->within_budget ? s->cost : -1;
@@ -53,7 +53,7 @@ static remat_verdict verdict_of(const remat_chain *chain, const char *text)
         steps[n++] = (remat_step){kind, stage};
         p += used;
     }
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     OK(ctx, remat_chain_verify(ctx, chain, steps, n, &v));
     return v;
 }

@@ -103,7 +103,7 @@ static void plans_that_lie(void **state)
     assert_false(judged(other, plan).valid);
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     OK(ctx, remat_chain_verify(ctx, other, steps, n, &v));
     assert_true(v.valid);
     assert_int_equal(v.cost, 4742 + 2);
@@ -113,7 +113,7 @@ static void plans_that_lie(void **state)
     OK(ctx, remat_graph_load(ctx, "zoo:chain?n=3&size=10", &graph));
     OK(ctx, remat_plan_verify(ctx, graph, plan, &v));
     assert_false(v.valid);
-    OK(ctx, remat_verify(ctx, graph, steps, n, &v));
+    OK(ctx, remat_verify(ctx, graph, steps, n, 0, &v));
     assert_false(v.valid);
     remat_plan_free(plan);
     OK(ctx, remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE,
@@ -247,7 +247,7 @@ static void times_that_overflow(void **state)
               remat_chain_plan(ctx, chain, chain_strategy_at(i)->name, 100, &plan));
     assert_null(plan);
     remat_step steps[40] = {{REMAT_F_CK, 1}, {REMAT_F_CK, 1}};
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     OK(ctx, remat_chain_verify(ctx, chain, steps, 2, &v));
     assert_false(v.valid);
     assert_int_equal(v.first_bad_step, 1);

@@ -33,7 +33,7 @@ static remat_graph *load(remat_ctx *ctx, const char *path)
 static remat_plan *plan_at(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
                            int percent)
 {
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     remat_plan *plan = NULL;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     OK(ctx, remat_plan_make(ctx, graph, strategy, info.keep_all_peak_bytes * percent / 100, &plan));
@@ -69,7 +69,7 @@ static void check_optima(remat_ctx *ctx, const char *path, const optimum *optima
 static void check_graph(remat_ctx *ctx, const remat_graph *graph, uint32_t ops, int64_t peak_bytes,
                         int64_t cost, int64_t need_percent)
 {
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     assert_int_equal(info.ops, ops);
     assert_int_equal(info.keep_all_peak_bytes, peak_bytes);
@@ -173,7 +173,7 @@ static void figure_2(void **state)
     uint32_t v[6];
     remat_step steps[8];
     remat_graph *graph = NULL;
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     for (int i = 0; i < 6; i++) v[i] = remat_builder_value(b, "", 1);
     const uint32_t in[6][3] = {{0}, {v[0]}, {v[1]}, {v[2], v[1]}, {v[3], v[1], v[0]}, {v[4], v[0]}},
                    n_in[6] = {0, 1, 1, 2, 3, 2};
@@ -183,7 +183,7 @@ static void figure_2(void **state)
     OK(ctx, remat_builder_finish(b, &graph));
     remat_builder_free(b);
     const size_t n = steps_of("0 1 2 1 3 4 5", steps);
-    OK(ctx, remat_verify(ctx, graph, steps, n, &verdict));
+    OK(ctx, remat_verify(ctx, graph, steps, n, 0, &verdict));
     assert_true(verdict.valid);
     assert_int_equal(verdict.cost, 6 + 1);
     remat_graph_free(graph);
@@ -255,7 +255,7 @@ static void no_solver(void **state)
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, VGG16);
     remat_plan *plan = NULL;
-    remat_solver found;
+    remat_solver found = REMAT_SOLVER_INIT;
     for (size_t i = 0; i < LENGTH(faults); i++) {
         use(faults[i].path);
         FAILS(ctx, REMAT_E_APPLIES,

@@ -26,7 +26,7 @@ static remat_graph *load(remat_ctx *ctx, const char *name, unsigned flags, const
 
 static remat_plan *plan_at(remat_ctx *ctx, const remat_graph *graph, int64_t percent)
 {
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     remat_plan *plan = NULL;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     OK(ctx, remat_plan_make(ctx, graph, "exact", info.keep_all_peak_bytes / 100 * percent, &plan));
@@ -191,7 +191,7 @@ static bool is_proved(remat_ctx *ctx, const remat_graph *graph, const text *t)
 {
     remat_input *input = NULL;
     remat_plan *plan = NULL;
-    remat_verdict v;
+    remat_verdict v = REMAT_VERDICT_INIT;
     OK(ctx, remat_input_parse(ctx, "plan", t->bytes, t->n, &input));
     OK(ctx, remat_plan_read(ctx, input, &plan));
     OK(ctx, remat_plan_verify_bound(ctx, graph, plan, &v));
@@ -240,7 +240,7 @@ static void nothing_to_prove(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "vgg11", FASTSA, "node");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     remat_plan *plan = NULL;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     OK(ctx, remat_plan_make(ctx, graph, "exact", info.keep_all_peak_bytes / 10 * 7, &plan));

@@ -255,7 +255,7 @@ static void edges(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = folded(ctx, "resnet18");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     remat_plan *plan = NULL;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     OK(ctx, remat_ctx_set(ctx, "work", 4000000000));

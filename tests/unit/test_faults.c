@@ -73,7 +73,7 @@ static remat_status use_plan(remat_ctx *ctx, const remat_graph *graph, const cha
 {
     remat_plan *plan = NULL;
     remat_program *program = NULL;
-    remat_verdict verdict = {.valid = true};
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     remat_status status = remat_plan_make(ctx, graph, strategy, REMAT_BUDGET_MIN, &plan);
     if (status == REMAT_E_APPLIES)
         return REMAT_OK; /* said of graphs without phases; memory is not the reason */
@@ -81,7 +81,7 @@ static remat_status use_plan(remat_ctx *ctx, const remat_graph *graph, const cha
     if (status == REMAT_OK) assert_true(verdict.valid);
     size_t n = 0;
     const remat_step *steps = status == REMAT_OK ? remat_plan_steps(plan, &n) : NULL;
-    THEN(remat_verify(ctx, graph, steps, n, &verdict));
+    THEN(remat_verify(ctx, graph, steps, n, 0, &verdict));
     THEN(remat_lower(ctx, graph, steps, n, &program));
     remat_graph *unrolled = NULL;
     THEN(remat_unroll(ctx, graph, steps, n, &unrolled));
@@ -96,7 +96,7 @@ static remat_status use_fusion(remat_ctx *ctx, const remat_graph *graph)
 {
     remat_graph *kernels = NULL, *program = NULL;
     remat_plan *plan = NULL;
-    remat_fusion fusion;
+    remat_fusion fusion = REMAT_FUSION_INIT;
     uint32_t *group = calloc(remat_graph_n_ops(graph) + 1, sizeof *group), n_groups;
     remat_moved *moved = calloc(remat_graph_n_ops(graph) + 1, sizeof *moved);
     assert_true(group && moved);
@@ -114,7 +114,7 @@ static remat_status use_fusion(remat_ctx *ctx, const remat_graph *graph)
 static remat_status use_graph(remat_ctx *ctx, const remat_graph *graph)
 {
     remat_graph *prepared = NULL;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     uint32_t values[8], n;
     remat_status status = remat_graph_info(ctx, graph, &info);
     THEN(remat_graph_need_values(ctx, graph, values, 8, &n));
@@ -147,7 +147,7 @@ static remat_status use_chain(remat_ctx *ctx, const remat_chain *chain)
              slots += 20) { /* exact, and with slots */
             const int64_t budgets[] = {0, 12, 20, 100};
             remat_plan *plans[5] = {NULL};
-            remat_verdict verdict = {.valid = true};
+            remat_verdict verdict = REMAT_VERDICT_INIT;
             THEN(remat_ctx_set(ctx, "slots", slots));
             THEN(remat_chain_plans(ctx, copy, remat_strategy_at(i)->name, budgets, 4, plans));
             if (status == REMAT_E_APPLIES) { /* a strategy for graphs; memory is not the reason */

@@ -116,6 +116,68 @@ static void what_runs_more_than_once(void **state)
     assert_int_equal(repeats_in(ctx, "chain", "[\"Fck\",1],[\"Fall\",1],[\"B\",1],[\"B\",1]"), 1);
 }
 
+typedef struct text_of_file {
+    char text[2000];
+    size_t n;
+} text_of_file;
+
+static int take_text(void *user, const void *bytes, size_t n_bytes)
+{
+    text_of_file *to = user;
+    assert_true(to->n + n_bytes < sizeof to->text);
+    memcpy(to->text + to->n, bytes, n_bytes);
+    to->n += n_bytes;
+    to->text[to->n] = '\0';
+    return 0;
+}
+
+/* Whether a plan fits is what its peak says, or else the file's word; without either it is not
+ * known, and that is not OK. Writing it again claims no more than the file did. */
+static void a_plan_fits_by_what_is_known(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const struct {
+        const char *members;
+        remat_status status;
+        const char *written; /* NULL: nothing about it */
+    } rows[] = {
+        {"", REMAT_OK, "\"within_budget\":true"}, /* no budget */
+        {"\"budget_bytes\":5,\"peak_bytes\":5,", REMAT_OK, "\"within_budget\":true"},
+        {"\"budget_bytes\":5,\"peak_bytes\":6,", REMAT_E_NOT_FOUND, "\"within_budget\":false"},
+        {"\"budget_bytes\":5,\"peak_bytes\":6,\"outcome\":\"infeasible\",", REMAT_E_INFEASIBLE,
+         "\"within_budget\":false"},
+        {"\"budget_bytes\":5,\"peak_bytes\":5,\"outcome\":\"infeasible\",", REMAT_OK,
+         "\"within_budget\":true"},
+        {"\"budget_bytes\":5,", REMAT_E_NOT_FOUND, NULL},
+        {"\"budget_bytes\":5,\"peak_bytes\":null,", REMAT_E_NOT_FOUND, NULL},
+        {"\"budget_bytes\":0,\"outcome\":\"infeasible\",", REMAT_E_INFEASIBLE, NULL},
+        {"\"budget_bytes\":5,\"within_budget\":true,", REMAT_OK, "\"within_budget\":true"},
+        {"\"budget_bytes\":5,\"within_budget\":false,", REMAT_E_NOT_FOUND,
+         "\"within_budget\":false"},
+        {"\"budget_bytes\":5,\"peak_bytes\":6,\"within_budget\":true,", REMAT_E_NOT_FOUND,
+         "\"within_budget\":true"}, /* the file's claim stays, for the verifier to refuse */
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        char text[400];
+        text_of_file written = {.n = 0};
+        snprintf(text, sizeof text,
+                 "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"graph\",%s\"graph\":{"
+                 "\"digest\":\"" DIGEST "\"},\"schedule\":[0]}",
+                 rows[i].members);
+        remat_input *input = parsed(ctx, text);
+        remat_plan *plan = NULL;
+        OK(ctx, remat_plan_read(ctx, input, &plan));
+        if (remat_plan_status(plan) != rows[i].status)
+            fail_msg("%s: status %d", rows[i].members, (int)remat_plan_status(plan));
+        assert_int_equal(remat_plan_summary(plan)->within_budget, rows[i].status == REMAT_OK);
+        OK(ctx, remat_plan_write(ctx, plan, REMAT_JSON, take_text, &written));
+        const char *found = strstr(written.text, "\"within_budget\"");
+        if (!rows[i].written) assert_null(found);
+        else assert_true(found && strncmp(found, rows[i].written, strlen(rows[i].written)) == 0);
+        remat_plan_free(plan), remat_input_free(input);
+    }
+}
+
 static void parts_of_an_error(void **state)
 {
     remat_ctx *ctx = *state;
@@ -137,6 +199,7 @@ static void parts_of_an_error(void **state)
     assert_non_null(strstr(remat_ctx_error_place(ctx), "line 2"));
     FAILS(ctx, REMAT_E_IO, remat_input_open(ctx, "/no/such/file", &input));
     assert_string_equal(remat_ctx_error_file(ctx), "/no/such/file");
+    assert_string_equal(remat_ctx_error_reason(ctx), "cannot open it: No such file or directory");
     FAILS(ctx, REMAT_E_USAGE,
           remat_graph_load(ctx, "zoo:soup",
                            &graph)); /* an unknown model may only show when it is built */
@@ -224,7 +287,18 @@ static void progress_and_stop(void **state)
     OK(ctx, remat_ctx_set(ctx, "work", 1)); /* a plan comes back all the same */
     OK(ctx, remat_plan_make(ctx, graph, "chen-greedy", REMAT_BUDGET_MIN, &plan));
     assert_int_equal(remat_plan_summary(plan)->stopped, REMAT_WORK);
-    remat_plan_free(plan), remat_graph_free(graph);
+    remat_plan_free(plan);
+
+    OK(ctx, remat_ctx_set(ctx, "work", 0));
+    const remat_stopped expected[] = {REMAT_SIGNAL, REMAT_DONE, REMAT_DONE};
+    for (int i = 0; i < 3; i++) {
+        if (i < 2) remat_ctx_stop(ctx); /* the next call obeys it, unless it is taken back */
+        if (i == 1) remat_ctx_resume(ctx);
+        OK(ctx, remat_plan_make(ctx, graph, "chen-greedy", REMAT_BUDGET_MIN, &plan));
+        assert_int_equal(remat_plan_summary(plan)->stopped, expected[i]);
+        remat_plan_free(plan);
+    }
+    remat_graph_free(graph);
 }
 
 int main(void)
@@ -232,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {WITH_CONTEXT(a_chain),
                                        WITH_CONTEXT(a_plan),
                                        WITH_CONTEXT(what_runs_more_than_once),
+                                       WITH_CONTEXT(a_plan_fits_by_what_is_known),
                                        WITH_CONTEXT(parts_of_an_error),
                                        WITH_CONTEXT(a_limit_on_size),
                                        WITH_CONTEXT(sinks_that_fail),

@@ -43,7 +43,7 @@ static void figure_4(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "zoo:fig4");
-    remat_fusion f;
+    remat_fusion f = REMAT_FUSION_INIT;
     remat_graph *program = fuse(ctx, graph, "keep-all", &f);
     check(&f.unfused, 0, 0, 0, 12);
     check(&f.before, 2, 4, 4, 2);
@@ -74,7 +74,7 @@ static void figure_4_with_a_sum(void **state)
         remat_ctx *ctx = *state;
         OK(ctx, remat_ctx_set(ctx, "reduction_factor", factor));
         remat_graph *graph = load(ctx, "zoo:fig4?k=1000");
-        remat_fusion f;
+        remat_fusion f = REMAT_FUSION_INIT;
         remat_graph *program = fuse(ctx, graph, "keep-all", &f);
         check(&f.before, 2, 1003, 4, 2);
         check(&f.after, 2, 1002, 3, 2);
@@ -94,7 +94,7 @@ static void the_passes(void **state)
     for (size_t i = 0; i < LENGTH(table); i++) {
         remat_ctx *ctx = *state;
         remat_graph *graph = load(ctx, table[i].spec);
-        remat_fusion f;
+        remat_fusion f = REMAT_FUSION_INIT;
         remat_graph *program = fuse(ctx, graph, "keep-all", &f);
         assert_int_equal(f.before.total_bytes, table[i].naive);
         assert_int_equal(f.after.total_bytes, table[i].best);
@@ -131,7 +131,7 @@ static void third_readers(void **state)
         remat_graph *graph = NULL;
         OK(ctx, remat_builder_finish(b, &graph));
         remat_builder_free(b);
-        remat_fusion f;
+        remat_fusion f = REMAT_FUSION_INIT;
         remat_graph *program = fuse(ctx, graph, "keep-all", &f);
         assert_int_equal(f.copies, third ? 0 : 1);
         remat_graph_free(program), remat_graph_free(graph);
@@ -151,7 +151,7 @@ static void plans_become_programs(void **state)
             remat_ctx *ctx = *state;
             remat_graph *graph = load(ctx, sources[i]), *live = NULL;
             OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL, &live));
-            remat_fusion f;
+            remat_fusion f = REMAT_FUSION_INIT;
             remat_graph *program = fuse(ctx, live, strategies[k], &f);
             assert_true(f.after.total_bytes <= f.before.total_bytes &&
                         f.before.total_bytes < f.unfused.total_bytes);
@@ -167,7 +167,7 @@ static void bad_calls(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "zoo:f"), *program = NULL;
-    remat_fusion f;
+    remat_fusion f = REMAT_FUSION_INIT;
     remat_step steps[16];
     size_t n = steps_of("0 2", steps);
     FAILS(ctx, REMAT_E_PLAN, remat_fuse(ctx, graph, steps, n, &f, &program));
@@ -202,7 +202,7 @@ static void kernels_are_ops(void **state)
     assert_int_equal(n_steps, 3);
     assert_int_equal(steps[0].index, 8), assert_int_equal(steps[1].index, 9),
         assert_int_equal(steps[2].index, 22);
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx, remat_plan_verify(ctx, kernels, plan, &verdict));
     assert_true(verdict.valid);
     OK(ctx, remat_plan_verify(ctx, graph, plan, &verdict)); /* of the graph itself it is no plan */

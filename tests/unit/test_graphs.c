@@ -32,7 +32,7 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     naive_graph *ng = naive_from(graph);
     naive_verdict expected = naive_judge(ng, steps, n, 0);
     assert_true(expected.valid);
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     assert_int_equal(info.keep_all_peak_bytes, expected.peak_bytes);
     assert_int_equal(info.keep_all_peak_step, expected.peak_step);
@@ -46,8 +46,8 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     size_t n_steps;
     const remat_step *named = remat_plan_steps(plan, &n_steps);
     assert_int_equal(n_steps, n);
-    remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, named, n_steps, &verdict));
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    OK(ctx, remat_verify(ctx, graph, named, n_steps, 0, &verdict));
     assert_true(verdict.valid);
     assert_int_equal(verdict.peak_bytes, expected.peak_bytes);
     assert_int_equal(verdict.cost, expected.cost);
@@ -55,7 +55,7 @@ static int64_t keep_all(remat_ctx *ctx, const remat_graph *graph, int64_t *cost,
     remat_plan_free(plan);
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_liveness l;
-    OK(ctx, rm_liveness_of(ctx, graph, steps, n, &l));
+    OK(ctx, rm_liveness_of(ctx, graph, steps, n, 0, &l));
     assert_int_equal(l.peak_bytes, expected.peak_bytes);
     rm_normal nm; /* without views: other steps, the same peak and cost */
     rm_seq q;
@@ -109,7 +109,7 @@ static void keep_all_peaks(void **state)
         if (table[i].resident) assert_int_equal(resident, table[i].resident);
         OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL,
                                     &live)); /* the same with dead ops removed */
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         OK(ctx, remat_graph_info(ctx, live, &info));
         assert_int_equal(info.keep_all_peak_bytes, table[i].peak);
         remat_graph_free(live), remat_graph_free(graph);
@@ -146,7 +146,7 @@ static void vgg11_numbers(void **state)
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY, "unit", &folded));
     int64_t cost, resident;
     assert_int_equal(keep_all(ctx, folded, &cost, &resident), 26426733892);
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, folded, &info));
     assert_int_equal(info.need_bytes, 20569740704);
     const char *target = remat_graph_op_target(folded, info.keep_all_peak_step);
@@ -159,7 +159,7 @@ static void llama_without_aliases(void **state)
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "llama7b"), *apart = NULL;
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_NO_ALIAS, NULL, &apart));
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, apart, &info));
     assert_int_equal((info.keep_all_peak_bytes + 50000000) / 100000000, 5379); /* 537.9e9 */
     assert_int_equal(info.views, 0);
@@ -193,7 +193,7 @@ static void moccasin(void **state)
         assert_int_equal(peak, table[i].peak);
         assert_int_equal(cost, table[i].cost);
         assert_int_equal(resident, 0);
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         OK(ctx, remat_graph_info(ctx, graph, &info));
         if (table[i].need_basis)
             assert_int_equal((info.need_bytes * 10000 + peak / 2) / peak, table[i].need_basis);
@@ -215,7 +215,7 @@ static void written_and_read_again(void **state)
             assert_int_equal(remat_input_kind(input), REMAT_KIND_GRAPH);
             OK(ctx, remat_graph_read(ctx, input, &again));
             assert_string_equal(remat_graph_digest(again), remat_graph_digest(graph));
-            remat_info a, b;
+            remat_info a = REMAT_INFO_INIT, b = REMAT_INFO_INIT;
             OK(ctx, remat_graph_info(ctx, graph, &a));
             OK(ctx, remat_graph_info(ctx, again, &b));
             assert_int_equal(a.keep_all_cost, b.keep_all_cost);
@@ -225,11 +225,59 @@ static void written_and_read_again(void **state)
         }
 }
 
+/* The steps of a strategy's plan, brought back as a caller's own: the same numbers, bound and all,
+ * but nobody searched. */
+static void steps_of_a_plan_as_a_plan(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *file = NULL, *graph = NULL;
+    remat_plan *made = NULL, *given = NULL, *better = NULL;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    size_t n, n_given;
+    file = load(ctx, "resnet18");
+    OK(ctx, remat_graph_prepare(ctx, file, REMAT_DCE, NULL, &graph)); /* with indices of its own */
+    OK(ctx, remat_ctx_set(ctx, "seed", 5));
+    OK(ctx, remat_plan_make(ctx, graph, "rotor", INT64_C(8) << 30, &made));
+    const remat_step *steps = remat_plan_steps(made, &n);
+    const remat_summary *x = remat_plan_summary(made);
+    assert_true(x->recomputed_ops > 0 && x->within_budget && x->bound_cost > x->keep_all_cost);
+    OK(ctx, remat_plan_of_steps(ctx, graph, steps, n, "mine", x->budget_bytes, 0, &given));
+    const remat_summary *y = remat_plan_summary(given);
+    assert_int_equal(memcmp(steps, remat_plan_steps(given, &n_given), n * sizeof *steps), 0);
+    assert_int_equal(n, n_given);
+    assert_string_equal(y->strategy, "mine");
+    assert_true(y->seed == REMAT_ABSENT && y->work == 0 && y->stopped == REMAT_DONE);
+#define SAME(field) assert_int_equal(y->field, x->field)
+    SAME(flags), SAME(budget_bytes), SAME(peak_bytes), SAME(keep_all_peak_bytes);
+    SAME(resident_bytes), SAME(need_bytes), SAME(cost), SAME(keep_all_cost), SAME(bound_cost);
+    SAME(offloaded_bytes), SAME(saved_bytes), SAME(traffic_bytes), SAME(peak_step), SAME(need_op);
+    SAME(steps), SAME(ops), SAME(recomputed_ops), SAME(within_budget), SAME(outcome), SAME(kind);
+    SAME(bandwidth), SAME(cut_capacity);
+#undef SAME
+    assert_string_equal(y->bound_method, "flow");
+    OK(ctx, remat_plan_verify_bound(ctx, graph, given, &verdict));
+    assert_true(verdict.valid);
+    OK(ctx, remat_plan_improve(ctx, graph, given, "keep-all", x->budget_bytes, &better));
+    assert_int_equal(remat_plan_summary(better)->cost, x->cost); /* a start as good as any */
+
+    FAILS(ctx, REMAT_E_USAGE,
+          remat_plan_of_steps(ctx, graph, steps, n, NULL, REMAT_BUDGET_MIN, 0, &given));
+    FAILS(ctx, REMAT_E_USAGE, remat_plan_of_steps(ctx, graph, steps, n, NULL, 0, -1, &given));
+    FAILS(ctx, REMAT_E_PLAN, remat_plan_of_steps(ctx, graph, steps, n - 1, NULL, 0, 0, &given));
+    FAILS(ctx, REMAT_E_PLAN, remat_plan_of_steps(ctx, file, steps, n, NULL, 0, 0, &given));
+    assert_ptr_equal(remat_plan_summary(given), y); /* untouched */
+    remat_plan_free(made), remat_plan_free(given), remat_plan_free(better);
+    remat_graph_free(graph), remat_graph_free(file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(keep_all_peaks), WITH_CONTEXT(folded_op_counts),
-        WITH_CONTEXT(vgg11_numbers),  WITH_CONTEXT(llama_without_aliases),
-        WITH_CONTEXT(moccasin),       WITH_CONTEXT(written_and_read_again)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(keep_all_peaks),
+                                       WITH_CONTEXT(folded_op_counts),
+                                       WITH_CONTEXT(vgg11_numbers),
+                                       WITH_CONTEXT(llama_without_aliases),
+                                       WITH_CONTEXT(moccasin),
+                                       WITH_CONTEXT(written_and_read_again),
+                                       WITH_CONTEXT(steps_of_a_plan_as_a_plan)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

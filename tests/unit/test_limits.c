@@ -234,7 +234,7 @@ static void all_strategies(remat_ctx *ctx, const remat_graph *graph, int64_t lim
 
 static size size_of(remat_ctx *ctx, const remat_graph *graph, int percent)
 {
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     uint32_t n;
     size z = {0};
     OK(ctx, remat_graph_info(ctx, graph, &info));

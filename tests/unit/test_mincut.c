@@ -275,6 +275,16 @@ static void classes_by_name(void **state)
     FAILS(ctx, REMAT_E_USAGE, remat_ctx_class(ctx, "", REMAT_CLASS_FUSIBLE));
     FAILS(ctx, REMAT_E_USAGE, remat_ctx_class(ctx, NULL, REMAT_CLASS_FUSIBLE));
     FAILS(ctx, REMAT_E_USAGE, remat_ctx_class(ctx, "x", (remat_class)5));
+    for (int round = 0; round < 2; round++) { /* cleared; and again, with nothing to clear */
+        remat_ctx_class_clear(ctx);
+        OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
+        for (size_t i = 0; i < LENGTH(names); i++)
+            assert_int_equal(rules[i].op_class, names[i].expected);
+    }
+    OK(ctx, remat_ctx_class(ctx, "aten.mm", REMAT_CLASS_FUSIBLE));
+    OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
+    assert_int_equal(rules[1].op_class, REMAT_CLASS_FUSIBLE);
+    assert_int_equal(rules[8].op_class, REMAT_CLASS_OTHER); /* the old rules do not come back */
     assert_null(remat_class_name((remat_class)5));
     assert_null(remat_ban_reason((remat_ban)7));
     remat_graph_free(g);
@@ -387,7 +397,7 @@ static void budgets_on_a_traced_graph(void **state)
     remat_ctx *ctx = *state;
     remat_graph *g = NULL;
     OK(ctx, remat_graph_load(ctx, REMAT_TEST_DATA "/graphs/resnet18.json.gz", &g));
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, g, &info));
     int fits = 0;
     for (int64_t percent = 50; percent <= 100; percent += 10) {

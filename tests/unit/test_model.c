@@ -14,12 +14,12 @@ typedef struct expected {
 } expected;
 
 /* Judges a schedule and, if it is valid, compares the memory at each step. */
-static void judge(remat_ctx *ctx, const remat_graph *graph, expected x)
+static void judge_at(remat_ctx *ctx, const remat_graph *graph, int64_t bandwidth, expected x)
 {
     remat_step steps[32];
     const size_t n = steps_of(x.steps, steps);
-    remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, steps, n, &verdict));
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    OK(ctx, remat_verify(ctx, graph, steps, n, bandwidth, &verdict));
     if (verdict.valid != x.valid)
         fail_msg("\"%s\" is judged %s: %s", x.steps, verdict.valid ? "valid" : "invalid",
                  verdict.reason);
@@ -61,6 +61,11 @@ static remat_graph *finished(remat_ctx *ctx, remat_builder *b)
     OK(ctx, remat_builder_finish(b, &graph));
     remat_builder_free(b);
     return graph;
+}
+
+static void judge(remat_ctx *ctx, const remat_graph *graph, expected x)
+{
+    judge_at(ctx, graph, 0, x);
 }
 
 static uint32_t op(remat_builder *b, const char *name, int64_t cost, int64_t workspace,
@@ -133,7 +138,7 @@ static void x3_dead_ops_run_too(void **state)
     remat_builder_output(b, q);
     graph = finished(ctx, b);
     remat_graph *smaller = NULL;
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     assert_int_equal(info.dead, 1);
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_DCE, NULL, &smaller));
@@ -213,9 +218,10 @@ static void x7_pins_run_once_in_order(void **state)
     judge(ctx, graph, (expected){"0 1 2", true, 0, 2, 3, (const int64_t[]){1, 2, 2}});
     judge(ctx, graph, (expected){"0 1 0 2", false, 2, 0, 0, NULL});
     judge(ctx, graph, (expected){"0 1 1 2", false, 2, 0, 0, NULL});
-    remat_verdict verdict; /* swapped: some step is named, and it is one of the two */
+    remat_verdict verdict =
+        REMAT_VERDICT_INIT; /* swapped: some step is named, and it is one of the two */
     OK(ctx, remat_verify(ctx, graph,
-                         (const remat_step[]){{REMAT_RUN, 1}, {REMAT_RUN, 0}, {REMAT_RUN, 2}}, 3,
+                         (const remat_step[]){{REMAT_RUN, 1}, {REMAT_RUN, 0}, {REMAT_RUN, 2}}, 3, 0,
                          &verdict));
     assert_false(verdict.valid);
     assert_true(verdict.first_bad_step <= 1);
@@ -250,18 +256,19 @@ static void transfers(void **state)
     op(b, "Q", 1, 10, NOTHING, NOTHING);
     op(b, "B", 1, 0, LIST(w), NOTHING);
     remat_graph *graph = finished(ctx, b);
-    OK(ctx, remat_ctx_set(ctx, "bandwidth", 4000000000)); /* 6 bytes: ceil(1.5) */
-    judge(ctx, graph,
-          (expected){"0 o1 1 2 f1 1 3", true, 0, 12, 9, (const int64_t[]){8, 8, 8, 12, 8, 8, 8}});
-    judge(ctx, graph,
-          (expected){
-              "0 o1 1 2 f1 3", true, 0, 18, 9,
-              (const int64_t[]){8, 8, 8, 18, 14, 8}}); /* w still refers to the first storage */
-    remat_verdict verdict;
+    const int64_t bandwidth = 4000000000; /* 6 bytes: ceil(1.5) */
+    judge_at(
+        ctx, graph, bandwidth,
+        (expected){"0 o1 1 2 f1 1 3", true, 0, 12, 9, (const int64_t[]){8, 8, 8, 12, 8, 8, 8}});
+    judge_at(ctx, graph, bandwidth,
+             (expected){
+                 "0 o1 1 2 f1 3", true, 0, 18, 9,
+                 (const int64_t[]){8, 8, 8, 18, 14, 8}}); /* w still refers to the first storage */
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx,
        remat_verify(ctx, graph,
                     (const remat_step[]){{0, 0}, {1, 1}, {1, 1}, {0, 1}, {0, 2}, {2, 1}, {0, 3}}, 7,
-                    &verdict));
+                    bandwidth, &verdict));
     assert_true(verdict.valid);
     assert_int_equal(verdict.host_bytes, 6); /* one copy, however often it is sent */
     assert_int_equal(verdict.cost, 5 + 3 * 2);
@@ -270,9 +277,71 @@ static void transfers(void **state)
     judge(ctx, graph, (expected){"0 o0 1 2 3", false, 1, 0, 0, NULL}); /* resident */
     judge(ctx, graph, (expected){"0 1 o2 2 3", false, 2, 0, 0, NULL}); /* a view */
     judge(ctx, graph, (expected){"0 1 o3 2 3", false, 2, 0, 0, NULL}); /* no such value */
-    OK(ctx, remat_ctx_set(ctx, "bandwidth", 0));
     judge(ctx, graph, (expected){"0 o1 1 2 f1 1 3", true, 0, 12, 5, NULL});
+    FAILS(ctx, REMAT_E_USAGE, remat_verify(ctx, graph, NULL, 0, -1, &verdict));
     remat_graph_free(graph);
+}
+
+/* A context whose options would price transfers, bound plans and judge needs in another way. */
+static remat_ctx *other_context(void)
+{
+    remat_ctx *other = remat_ctx_new(NULL);
+    assert_non_null(other);
+    OK(other, remat_ctx_set(other, "bandwidth", 7));
+    OK(other, remat_ctx_set(other, "offload", 1));
+    OK(other, remat_ctx_set(other, "bound_rules", 0));
+    OK(other, remat_ctx_set(other, "seed", 99));
+    return other;
+}
+
+static void same_verdict(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan)
+{
+    remat_ctx *contexts[] = {ctx, other_context()};
+    size_t n;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    remat_verdict verdicts[2][2] = {{REMAT_VERDICT_INIT, REMAT_VERDICT_INIT},
+                                    {REMAT_VERDICT_INIT, REMAT_VERDICT_INIT}};
+    for (int i = 0; i < 2; i++) {
+        OK(contexts[i], remat_plan_verify_bound(contexts[i], graph, plan, &verdicts[i][0]));
+        OK(contexts[i], remat_verify(contexts[i], graph, steps, n,
+                                     remat_plan_summary(plan)->bandwidth, &verdicts[i][1]));
+        for (int k = 0; k < 2; k++) {
+            const remat_verdict *v = &verdicts[i][k];
+            if (!v->valid) fail_msg("context %d: %s", i, v->reason);
+            assert_int_equal(v->peak_bytes, remat_plan_summary(plan)->peak_bytes);
+            assert_int_equal(v->cost, remat_plan_summary(plan)->cost);
+            assert_int_equal(v->host_bytes, remat_plan_summary(plan)->offloaded_bytes);
+        }
+    }
+    remat_ctx_free(contexts[1]);
+}
+
+/* P is pinned and holds 6 bytes while Q runs with a workspace of 10: only a transfer makes room. */
+static void verdicts_do_not_depend_on_options(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "pure");
+    const uint32_t v = remat_builder_value(b, "v", 6), w = remat_builder_value(b, "w", 1),
+                   y = remat_builder_value(b, "y", 1);
+    remat_builder_op_set(b, op(b, "P", 3, 0, NOTHING, LIST(v)), REMAT_OP_PINNED, 1);
+    op(b, "R", 1, 0, LIST(v), LIST(w));
+    op(b, "Q", 1, 10, LIST(w), LIST(y));
+    op(b, "B", 1, 0, LIST(v, y), NOTHING);
+    remat_graph *graph = finished(ctx, b);
+    remat_plan *plan = NULL, *impossible = NULL;
+    OK(ctx, remat_plan_make(ctx, graph, "keep-all", 15, &impossible));
+    assert_int_equal(remat_plan_status(impossible), REMAT_E_INFEASIBLE); /* without transfers */
+    same_verdict(ctx, graph, impossible);
+    OK(ctx, remat_ctx_set(ctx, "bandwidth", 2000000000));
+    OK(ctx, remat_ctx_set(ctx, "offload", 1));
+    OK(ctx, remat_plan_make(ctx, graph, "fastsa", 15, &plan));
+    assert_int_equal(remat_plan_status(plan), REMAT_OK);
+    assert_int_equal(remat_plan_summary(plan)->offloaded_bytes, 6);
+    assert_int_equal(remat_plan_summary(plan)->cost, 6 + 3 + 3);
+    same_verdict(ctx, graph, plan);
+    OK(ctx, remat_ctx_set(ctx, "bandwidth", 0));
+    same_verdict(ctx, graph, plan);
+    remat_plan_free(plan), remat_plan_free(impossible), remat_graph_free(graph);
 }
 
 static void what_is_not_there_cannot_be_read(void **state)
@@ -289,8 +358,8 @@ static void what_is_not_there_cannot_be_read(void **state)
     judge(ctx, graph, (expected){"0 1", false, REMAT_NONE, 0, 0, NULL});
     judge(ctx, graph, (expected){"0 1 2 3", false, 3, 0, 0, NULL});
     judge(ctx, graph, (expected){"", false, REMAT_NONE, 0, 0, NULL});
-    remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, (const remat_step[]){{0, 0}, {7, 0}}, 2,
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    OK(ctx, remat_verify(ctx, graph, (const remat_step[]){{0, 0}, {7, 0}}, 2, 0,
                          &verdict)); /* no such kind of step */
     assert_false(verdict.valid);
     assert_int_equal(verdict.first_bad_step, 1);
@@ -312,9 +381,9 @@ static void sums_that_overflow_are_refused(void **state)
     remat_builder_output(b, v);
     remat_graph *graph = finished(ctx, b);
     judge(ctx, graph, (expected){"0 1", true, 0, (int64_t)1 << 61, (int64_t)1 << 60, NULL});
-    remat_verdict verdict; /* eight runs cost 2^63 */
+    remat_verdict verdict = REMAT_VERDICT_INIT; /* eight runs cost 2^63 */
     remat_step steps[9] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 1}};
-    const remat_status status = remat_verify(ctx, graph, steps, 9, &verdict);
+    const remat_status status = remat_verify(ctx, graph, steps, 9, 0, &verdict);
     assert_true(status != REMAT_OK || !verdict.valid);
     remat_graph_free(graph);
 
@@ -331,7 +400,7 @@ static void sums_that_overflow_are_refused(void **state)
     graph = finished(ctx, b);
     remat_step again[16];
     const size_t n = steps_of("0 1 0 2 0 3 0 4 0 5 6", again);
-    const remat_status answer = remat_verify(ctx, graph, again, n, &verdict);
+    const remat_status answer = remat_verify(ctx, graph, again, n, 0, &verdict);
     assert_true(answer != REMAT_OK || !verdict.valid);
     remat_graph_free(graph);
 }
@@ -348,6 +417,7 @@ int main(void)
         WITH_CONTEXT(x7_pins_run_once_in_order),
         WITH_CONTEXT(x8_outputs_live_to_the_end),
         WITH_CONTEXT(transfers),
+        WITH_CONTEXT(verdicts_do_not_depend_on_options),
         WITH_CONTEXT(what_is_not_there_cannot_be_read),
         WITH_CONTEXT(sums_that_overflow_are_refused),
     };

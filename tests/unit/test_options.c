@@ -8,9 +8,10 @@
 static void every_option(void **state)
 {
     remat_ctx *ctx = *state;
-    const size_t n = remat_option_count();
+    size_t n = 0;
+    while (remat_option_at(n)) n++;
     assert_true(n >= 5);
-    assert_null(remat_option_at(n));
+    assert_null(remat_option_at(SIZE_MAX));
     for (size_t i = 0; i < n; i++) {
         const remat_option *o = remat_option_at(i);
         assert_non_null(o);
@@ -54,6 +55,35 @@ static void version(void **state)
     assert_string_equal(remat_version(), text);
 }
 
+/* Programs that are compiled have these numbers in them. */
+static void enums_never_change(void **state)
+{
+    (void)state;
+    const int in_order[][9] = {
+        {REMAT_KIND_GRAPH, REMAT_KIND_CHAIN, REMAT_KIND_PLAN, REMAT_KIND_NETWORK, -1},
+        {REMAT_JSON, REMAT_JSON_GZ, REMAT_DOT, -1},
+        {REMAT_PHASE_NONE, REMAT_FORWARD, REMAT_BACKWARD, -1},
+        {REMAT_CLASS_OTHER, REMAT_CLASS_COMPUTE, REMAT_CLASS_FUSIBLE, REMAT_CLASS_VIEW,
+         REMAT_CLASS_RANDOM, -1},
+        {REMAT_TEMPORARY, REMAT_PARAM, REMAT_BUFFER, REMAT_INPUT, REMAT_CONST, -1},
+        {REMAT_VALUE_SIZE, REMAT_VALUE_STORAGE, REMAT_VALUE_ALIAS, REMAT_VALUE_KIND,
+         REMAT_VALUE_ROOT, REMAT_VALUE_PRODUCER, -1},
+        {REMAT_OP_COST, REMAT_OP_FLOPS, REMAT_OP_WORKSPACE, REMAT_OP_PHASE, REMAT_OP_CLASS,
+         REMAT_OP_PINNED, REMAT_OP_REPLAY, REMAT_OP_KERNEL, REMAT_OP_GIVEN_COST},
+        {REMAT_RUN, REMAT_OFFLOAD, REMAT_FETCH, REMAT_F_ALL, REMAT_F_CK, REMAT_F_NONE, REMAT_B, -1},
+        {REMAT_UNKNOWN, REMAT_FEASIBLE, REMAT_OPTIMAL, REMAT_INFEASIBLE, -1},
+        {REMAT_DONE, REMAT_WORK, REMAT_TIME, REMAT_SIGNAL, -1},
+        {REMAT_ALLOCATE, REMAT_COMPUTE, REMAT_DEALLOCATE, -1},
+        {REMAT_OK, REMAT_E_USAGE, REMAT_E_INPUT, REMAT_E_IO, REMAT_E_MEMORY, REMAT_E_PLAN,
+         REMAT_E_APPLIES, -1}};
+    for (size_t i = 0; i < LENGTH(in_order); i++)
+        for (int k = 0; k < 9 && in_order[i][k] >= 0; k++) assert_int_equal(in_order[i][k], k);
+    assert_true(REMAT_E_BUG == 9 && REMAT_E_INFEASIBLE == 10 && REMAT_E_NOT_FOUND == 11);
+    assert_true(REMAT_DCE == 1 && REMAT_FOLD_IDENTITY == 2 && REMAT_NO_ALIAS == 4 &&
+                REMAT_REPLAY_RANDOM == 8);
+    assert_true(REMAT_BUDGET_NONE == -1 && REMAT_BUDGET_MIN == -2 && REMAT_ABSENT == -1);
+}
+
 static void tables_end_with_null(void **state)
 {
     (void)state;
@@ -82,8 +112,11 @@ static void nothing_to_free(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {WITH_CONTEXT(every_option), WITH_CONTEXT(unknown_names),
-                                       WITH_CONTEXT(version), WITH_CONTEXT(tables_end_with_null),
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(every_option),
+                                       WITH_CONTEXT(unknown_names),
+                                       WITH_CONTEXT(version),
+                                       WITH_CONTEXT(enums_never_change),
+                                       WITH_CONTEXT(tables_end_with_null),
                                        WITH_CONTEXT(nothing_to_free)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

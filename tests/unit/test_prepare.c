@@ -14,7 +14,7 @@ static remat_graph *prepared(remat_ctx *ctx, const remat_graph *graph, unsigned 
 
 static remat_info info_of(remat_ctx *ctx, const remat_graph *graph)
 {
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(ctx, remat_graph_info(ctx, graph, &info));
     return info;
 }
@@ -78,7 +78,7 @@ static void identities_fold(void **state)
                      info_of(ctx, graph).keep_all_peak_bytes);
     remat_plan *plan = NULL;
     OK(ctx, remat_plan_make(ctx, folded, "keep-all", REMAT_BUDGET_NONE, &plan));
-    remat_verdict verdict;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
     OK(ctx, remat_plan_verify(ctx, folded, plan, &verdict));
     assert_true(verdict.valid);
     OK(ctx,

@@ -20,8 +20,8 @@ static rm_kernel_traffic count(remat_ctx *ctx, const remat_graph *graph, const c
 {
     remat_step steps[64];
     const size_t n = steps_of(schedule, steps);
-    remat_verdict verdict;
-    OK(ctx, remat_verify(ctx, graph, steps, n, &verdict));
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    OK(ctx, remat_verify(ctx, graph, steps, n, 0, &verdict));
     if (!verdict.valid) fail_msg("%s", verdict.reason);
     rm_trace trace;
     rm_kernels kernels;

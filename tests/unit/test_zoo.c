@@ -173,14 +173,14 @@ static void peaks_of_traces(void **state)
                   {"densenet121?batch=128", 16774129108, 128, 121}};
     for (size_t i = 0; i < LENGTH(traces); i++) {
         remat_graph *graph = zoo(*state, traces[i].spec);
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         OK(*state, remat_graph_info(*state, graph, &info));
         assert_int_equal(info.keep_all_peak_bytes,
                          traces[i].traced + 8 * traces[i].batch - 16 * traces[i].batch_norms);
         remat_graph_free(graph);
     }
     remat_graph *bert = zoo(*state, "bert?batch=128&seq=512&classes=2");
-    remat_info info;
+    remat_info info = REMAT_INFO_INIT;
     OK(*state, remat_graph_info(*state, bert, &info));
     assert_in_range(info.keep_all_peak_bytes, 59664181268, 59664181268 + 8 * 128 * (512 + 1));
     remat_graph_free(bert);
@@ -250,7 +250,7 @@ static void every_model(void **state)
         if (sum_params(graph) > 0) check_gradients(graph);
         remat_plan *plan = NULL;
         OK(*state, remat_plan_make(*state, graph, "keep-all", REMAT_BUDGET_NONE, &plan));
-        remat_verdict verdict;
+        remat_verdict verdict = REMAT_VERDICT_INIT;
         OK(*state, remat_plan_verify(*state, graph, plan, &verdict));
         assert_true(verdict.valid);
         remat_plan_free(plan);
@@ -329,7 +329,7 @@ static void chain(void **state)
         char spec[80];
         snprintf(spec, sizeof spec, "chain?n=%d&size=10", n);
         remat_graph *graph = zoo(*state, spec);
-        remat_info info;
+        remat_info info = REMAT_INFO_INIT;
         OK(*state, remat_graph_info(*state, graph, &info));
         assert_int_equal(info.ops, 2 * n + 2);
         assert_int_equal(info.keep_all_cost, 2 * n + 2);

@@ -223,8 +223,8 @@ static remat_status measure(finder *f)
         for (uint32_t k = f->x.begin[n + i]; k < f->x.begin[n + i + 1]; k++)
             steps[t++] = (remat_step){REMAT_RUN, f->x.ops[k]};
     TRY(check_order(f, steps));
-    TRY(rm_liveness_of(f->ctx, g, steps, g->n_ops, &whole));
-    TRY(rm_liveness_of(f->ctx, g, steps, n_forward, &forward));
+    TRY(rm_liveness_of(f->ctx, g, steps, g->n_ops, 0, &whole));
+    TRY(rm_liveness_of(f->ctx, g, steps, n_forward, 0, &forward));
     add_sizes(f, &whole, n_forward, outputs, last_stage_reading);
     add_overheads(f, whole.memory, n_forward, false, outputs);
     add_overheads(f, forward.memory, n_forward, true, outputs);

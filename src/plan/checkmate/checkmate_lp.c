@@ -75,7 +75,7 @@ static remat_status find_peak(rounding *x, uint32_t *turn, bool *fits)
     rm_liveness l;
     x->steps.n = 0;
     TRY(rm_normal_expand(ctx, x->nm, x->codes.items, x->codes.n, &x->steps));
-    const remat_status status = rm_liveness_of(ctx, x->nm->g, x->steps.items, x->steps.n, &l);
+    const remat_status status = rm_liveness_of(ctx, x->nm->g, x->steps.items, x->steps.n, 0, &l);
     *fits = false;
     *turn = REMAT_NONE;
     if (status == REMAT_E_PLAN) return REMAT_OK;

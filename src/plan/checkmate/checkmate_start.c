@@ -187,8 +187,9 @@ remat_status rm_checkmate_run(const rm_problem *p, rm_incumbent *best, rm_checkm
     rm_backend backend;
     rm_problem at = *p;
     TRY(rm_backend_open(ctx, &backend));
-    remat_status status = *backend.version ? rm_need_find(ctx, p->graph, &need)
-                                           : backend.solve(&backend, ctx, NULL, NULL, NULL);
+    remat_status status = *backend.version
+                              ? rm_need_find(ctx, p->graph, ctx->options.offload, &need)
+                              : backend.solve(&backend, ctx, NULL, NULL, NULL);
     if (status == REMAT_OK) status = rm_keep_all.run(p, best);
     if (status == REMAT_OK) status = rm_normal_of(ctx, p->graph, &nm);
     if (status == REMAT_OK &&

@@ -328,7 +328,7 @@ static remat_status make_setting(const rm_problem *p, moves allowed, setting *se
     if (allowed.first + allowed.n == 4) {
         TRY(RM_SCRATCH(ctx, set->transfer, set->nm.n_stores));
         for (uint32_t s = 0; s < set->nm.n_stores; s++)
-            TRY(rm_transfer_cost(ctx, set->nm.bytes[s], &set->transfer[s]));
+            TRY(rm_transfer_cost(ctx, set->nm.bytes[s], o->bandwidth, &set->transfer[s]));
     }
     set->allowed = allowed;
     set->objective =
@@ -473,7 +473,7 @@ static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const cha
                               moves allowed)
 {
     rm_need need;
-    TRY(rm_need_find(p->ctx, p->graph, &need));
+    TRY(rm_need_find(p->ctx, p->graph, p->ctx->options.offload, &need));
     TRY(rm_keep_all.run(p, best));
     const bool lowest = p->budget_bytes == REMAT_BUDGET_MIN ||
                         (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
