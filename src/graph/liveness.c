@@ -63,17 +63,20 @@ static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat
     return REMAT_OK;
 }
 
-remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth, int64_t *out)
+int64_t rm_transfer_cost_limited(int64_t bytes, int64_t bandwidth)
 {
-    *out = 0;
-    if (bandwidth == 0) return REMAT_OK;
+    if (bandwidth == 0) return 0;
     const rm_uint128 cost =
         ((rm_uint128)bytes * 1000000000 + (rm_uint128)bandwidth - 1) / (rm_uint128)bandwidth;
-    if (cost >= (rm_uint128)RM_MAX_SUM)
-        return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 ": a transfer costs 2^62 or more",
-                       bandwidth);
-    *out = (int64_t)cost;
-    return REMAT_OK;
+    return cost < (rm_uint128)RM_MAX_SUM ? (int64_t)cost : RM_MAX_SUM;
+}
+
+remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth, int64_t *out)
+{
+    *out = rm_transfer_cost_limited(bytes, bandwidth);
+    if (*out < RM_MAX_SUM) return REMAT_OK;
+    return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 ": a transfer costs 2^62 or more",
+                   bandwidth);
 }
 
 remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,

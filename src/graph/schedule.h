@@ -41,8 +41,9 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
                             size_t n_steps, int64_t bandwidth, rm_liveness *out);
 remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g,
                                   rm_liveness *out); /* of every op once, in graph order */
-remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth,
-                              int64_t *out); /* of one offload or fetch */
+/* Of one offload or fetch. It fails at 2^62, where the other says just that. */
+remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth, int64_t *out);
+int64_t rm_transfer_cost_limited(int64_t bytes, int64_t bandwidth);
 static inline bool rm_has_kind(const remat_step *steps, size_t n_steps, remat_step_kind kind)
 {
     for (size_t i = 0; i < n_steps; i++)
