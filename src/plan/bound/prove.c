@@ -16,6 +16,7 @@
  * questions to cost_to_go.c cost, and what is looked through to ask them. Deterministic. */
 #include "plan/bound/prove.h"
 
+#include "base/heap.h"
 #include "plan/bound/cost_to_go.h"
 #include "plan/bound/gaps.h"
 
@@ -81,36 +82,24 @@ static uint64_t *state_at(const prover *p, uint32_t i)
     return p->chunks.items[i / CHUNK] + (size_t)(i % CHUNK) * p->stride;
 }
 
-/* ---- open states: a binary heap ---- */
+/* ---- open states ---- */
 
-static bool goes_before(const open_state *a, const open_state *b)
+static bool goes_before(const void *none, open_state a, open_state b)
 {
-    if (a->bound != b->bound) return a->bound < b->bound;
-    return a->t != b->t ? a->t > b->t : a->state > b->state;
+    (void)none;
+    if (a.bound != b.bound) return a.bound < b.bound;
+    return a.t != b.t ? a.t > b.t : a.state > b.state;
 }
+RM_HEAP(open, open_state, const void *, goes_before)
 
 static remat_status push_open(prover *p, open_state x)
 {
-    TRY(RM_PUSH(p->ctx, p->open, x));
-    size_t at = p->open.n - 1;
-    for (; at && goes_before(&x, &p->open.items[(at - 1) / 2]); at = (at - 1) / 2)
-        p->open.items[at] = p->open.items[(at - 1) / 2];
-    p->open.items[at] = x;
+    TRY(RM_RESERVE(p->ctx, p->open, 1));
+    open_push(NULL, p->open.items, p->open.n++, x);
     return REMAT_OK;
 }
 
-static open_state pop_open(prover *p)
-{
-    const open_state top = p->open.items[0], last = p->open.items[--p->open.n];
-    size_t at = 0;
-    for (size_t c; (c = 2 * at + 1) < p->open.n; at = c) {
-        if (c + 1 < p->open.n && goes_before(&p->open.items[c + 1], &p->open.items[c])) c++;
-        if (goes_before(&last, &p->open.items[c])) break;
-        p->open.items[at] = p->open.items[c];
-    }
-    if (p->open.n) p->open.items[at] = last;
-    return top;
-}
+static open_state pop_open(prover *p) { return open_pop(NULL, p->open.items, p->open.n--); }
 
 /* ---- the table of states ---- */
 
