@@ -34,11 +34,12 @@ enum {
 
 #define MOST_BUDGET (((int64_t)1 << 62) - 1)
 
-enum { /* statuses that a call may answer with, besides REMAT_OK and REMAT_E_MEMORY */
-       NOTHING_ELSE = 0,
-       MISUSED = 1 << REMAT_E_USAGE,
-       TOO_LARGE = 1 << REMAT_E_INPUT,
-       NOT_APPLYING = 1 << REMAT_E_APPLIES
+/* Statuses that a call may answer with, besides REMAT_OK and REMAT_E_MEMORY. */
+enum {
+    NOTHING_ELSE = 0,
+    MISUSED = 1 << REMAT_E_USAGE,
+    TOO_LARGE = 1 << REMAT_E_INPUT,
+    NOT_APPLYING = 1 << REMAT_E_APPLIES
 };
 
 typedef struct trial {
