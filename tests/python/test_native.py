@@ -43,7 +43,7 @@ def split(arguments):
 
 def declared():
     found = {}
-    for result, name, arguments in re.findall(r"^((?:const )?\w+(?: \w+)* ?\*?)(remat_\w+)\(((?:[^()]|\([^()]*\))*)\);", HEADER, re.MULTILINE):
+    for result, name, arguments in re.findall(r"^((?:const )?\w+(?: \w+)*\s\*?)\s*(remat_\w+)\(((?:[^()]|\([^()]*\))*)\);", HEADER, re.MULTILINE):
         if not result.startswith("typedef"):
             found[name] = letter(result) + "".join(map(letter, split(arguments)))
     return found
