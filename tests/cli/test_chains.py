@@ -141,7 +141,7 @@ def test_interrupt(remat):
         out, err = process.communicate(timeout=100)
     assert process.returncode == 130, err
     assert json.loads(out)[0]["strategy"] == "keep-all" and b"interrupted" in err
-    quick = [PROGRAM, "curve", "chain:random?n=100", "--slots", "1000", "--json"]
+    quick = [PROGRAM, "curve", "chain:random?n=40", "--slots", "1000", "--json"]  # about a second
     with subprocess.Popen(quick, stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) as process:
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)

@@ -86,7 +86,8 @@ def test_programs_and_solutions(remat):
     for flags in ((), ("--checkmate-plain",)):
         remat.ok("plan", VGG16, "--budget", "95%", "--mps", program, *flags)
         env = dict(os.environ, LD_LIBRARY_PATH=str(HIGHS.parent))
-        subprocess.run([highs, program, "--solution_file", solution, "--presolve", "on"], check=True, capture_output=True, env=env, timeout=110)
+        subprocess.run([highs, program, "--solution_file", solution, "--presolve", "on"], check=True, capture_output=True, env=env, timeout=110,
+                       cwd=remat.folder)  # it writes Highs.log
         made = remat.json("import", VGG16, "--mps-solution", solution, "--budget", "95%", *flags)
         assert made["within_budget"] and made["cost"] == 15620
 

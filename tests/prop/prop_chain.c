@@ -304,7 +304,9 @@ static void one_chain(void)
     for (uint32_t i = 0; i < now.n_budgets; i++)
         for (int kind = 0; kind < 3; kind++)
             now.cost[kind][i] =
-                brute_cost(brutes, now.stages, now.n, (brute_kind)kind, now.budgets[i]);
+                now.budgets[i] < now.least[kind] /* a search through all states for nothing */
+                    ? -1
+                    : brute_cost(brutes, now.stages, now.n, (brute_kind)kind, now.budgets[i]);
     for (uint32_t i = 0; i < now.n_budgets; i++) {
         floats_gain += now.cost[BRUTE_ALL][i] < now.cost[BRUTE_PERSISTENT][i];
         if (now.flags & CHAIN_FALLING &&

@@ -124,7 +124,6 @@ struct brute {
     uint32_t *lists; /* by distance: 1 + the first entry, or 0 */
     size_t n_places, n_used, n_entries, entry_capacity, n_lists;
     uint32_t round;
-    int64_t limit; /* distances from here on are of no interest; INT64_MAX: all are */
 };
 
 static void *must(void *p)
@@ -167,7 +166,6 @@ static void grow_places(brute *b)
 
 static void reach(brute *b, key k, int64_t distance)
 {
-    if (distance >= b->limit) return;
     if (2 * b->n_used >= b->n_places) grow_places(b);
     place *p = find(b, k);
     if (p->round == b->round && p->distance <= distance) return;
@@ -236,31 +234,18 @@ static int64_t search(brute *b, const remat_stage *stages, uint32_t n_stages, br
     return -1;
 }
 
-/* Of all schedules: first the best persistent one, then whether any is better than that. */
-static int64_t best(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
-                    int64_t budget)
-{
-    b->limit = INT64_MAX;
-    const int64_t found =
-        search(b, stages, n_stages, kind == BRUTE_ALL ? BRUTE_PERSISTENT : kind, budget);
-    if (kind != BRUTE_ALL) return found;
-    if (found >= 0) b->limit = found;
-    const int64_t better = search(b, stages, n_stages, BRUTE_ALL, budget);
-    return better >= 0 ? better : found;
-}
-
 int64_t brute_cost(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
                    int64_t budget)
 {
     int64_t once = 0;
     for (uint32_t l = 1; l <= n_stages + 1; l++) once += stages[l].tf + stages[l].tb;
-    const int64_t more = budget < 0 ? -1 : best(b, stages, n_stages, kind, budget);
+    const int64_t more = budget < 0 ? -1 : search(b, stages, n_stages, kind, budget);
     return more < 0 ? -1 : once + more;
 }
 
 int64_t brute_peak(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind)
 {
-    return best(b, stages, n_stages, kind, -1);
+    return search(b, stages, n_stages, kind, -1);
 }
 
 /* ---- random chains and schedules ---- */

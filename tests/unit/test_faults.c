@@ -1,7 +1,19 @@
-/* test_faults.c: every allocation of reading, preparing, planning, verifying, lowering and writing
- * fails once, in turn. Each time the answer is REMAT_E_MEMORY and nothing leaks; when no allocation
- * is left to fail, it is REMAT_OK. All of the library's memory comes through its hook, zlib's and
- * the JSON tree's too. */
+/* test_faults.c: every allocation of reading, building, preparing, planning, bounding, verifying,
+ * lowering, fusing and writing fails, twice: alone, and together with all allocations after it.
+ *
+ * Method: each call of the library is made again and again in one context, in try k with its
+ * allocation k refused, until a try gets through because it makes fewer than that. So a failure
+ * costs one call, not the whole way to it, and the work is the sum over calls of their allocations
+ * times their length.
+ *
+ * Guaranteed, on these inputs: a call that was refused memory answers REMAT_E_MEMORY, with one line
+ * about it; it has given back all that it took (bytes in use are as before it), and has not
+ * touched its result; the same context then makes the same call, with as many allocations as if
+ * none had ever failed, up to the end; nothing is left when everything is freed; blocks are handed
+ * back with their true sizes. All of the library's memory comes through its hook, zlib's and the
+ * JSON tree's too. Not guaranteed: allocations that other inputs, options or orders of calls would
+ * reach, what the solver of checkmate allocates for itself, and failures that have nothing to do
+ * with memory. */
 #include "support.h"
 
 #include <stdio.h>
@@ -17,12 +29,13 @@ typedef union header {
 } header;
 static struct {
     size_t calls, fail_at, live_bytes;
-    bool failed;
-} heap;
+    bool all_later, failed;
+} heap = {.fail_at = SIZE_MAX};
 
 static bool refuses(void)
 {
-    if (heap.calls++ != heap.fail_at) return false;
+    const size_t i = heap.calls++;
+    if (i != heap.fail_at && !(heap.all_later && i > heap.fail_at)) return false;
     heap.failed = true;
     return true;
 }
@@ -49,174 +62,320 @@ static void *counted_resize(void *user, void *p, size_t old_size, size_t new_siz
     return moved + 1;
 }
 
+/* ---- one call, with each of its allocations refused in turn ---- */
+
+static struct {
+    const char *call;
+    remat_status status; /* of the last try */
+    size_t live_before;
+} trial;
+static size_t n_calls, n_allocations, n_failures; /* in this test */
+
+static void refuse(size_t i, bool all_later)
+{
+    heap.calls = 0, heap.fail_at = i, heap.all_later = all_later, heap.failed = false;
+}
+
+static void begin_trial(const char *call)
+{
+    trial.call = call, trial.live_before = heap.live_bytes;
+    refuse(0, false);
+}
+
+static void check_refused(const remat_ctx *ctx)
+{
+    const char *line = ctx ? remat_ctx_error(ctx) : "no context";
+    if (trial.status != REMAT_E_MEMORY)
+        fail_msg("%s: allocation %zu fails: status %d, \"%s\"", trial.call, heap.fail_at,
+                 (int)trial.status, line);
+    if (!*line || strchr(line, '\n')) fail_msg("%s: not one line: \"%s\"", trial.call, line);
+    if (heap.live_bytes != trial.live_before)
+        fail_msg("%s: allocation %zu fails: %zu bytes in use before it, %zu after", trial.call,
+                 heap.fail_at, trial.live_before, heap.live_bytes);
+}
+
+/* Judges a try. True if it was refused memory: then the next one is due. */
+static bool was_refused(const remat_ctx *ctx, remat_status status)
+{
+    trial.status = status;
+    if (heap.failed) {
+        check_refused(ctx);
+        n_failures++;
+        refuse(heap.fail_at + heap.all_later, !heap.all_later);
+        return true;
+    }
+    if (heap.calls != heap.fail_at)
+        fail_msg("%s: %zu allocations, but %zu before one failed", trial.call, heap.calls,
+                 heap.fail_at);
+    n_calls++, n_allocations += heap.calls;
+    refuse(SIZE_MAX, false);
+    return false;
+}
+
+/* `result` is what the call makes, and stays as it was while the call fails. `trial.status` is its
+ * answer when it gets through. */
+#define REFUSE_EACH(ctx, result, call)                                                             \
+    do {                                                                                           \
+        const void *const before_ = (result);                                                      \
+        begin_trial(#call);                                                                        \
+        while (was_refused(ctx, (call))) assert_ptr_equal((result), before_);                      \
+    } while (0)
+
+/* The same for a call that must get through. */
+#define EACH_FAILS(ctx, result, call)                                                              \
+    do {                                                                                           \
+        REFUSE_EACH(ctx, result, call);                                                            \
+        if (trial.status != REMAT_OK) fail_msg("%s: %s", #call, remat_ctx_error(ctx));             \
+    } while (0)
+
+/* ---- the whole way of a graph, a chain, a plan and a network through the library ---- */
+
 static int discard(void *user, const void *bytes, size_t n)
 {
     (void)user, (void)bytes, (void)n;
     return 0;
 }
 
-/* ---- the whole way of a graph, a chain and a plan through the library ---- */
-
-#define THEN(call)                                                                                 \
-    if (status == REMAT_OK) status = (call)
-
-/* Strategies that run the same code as another one, which is enough here: every allocation costs a
- * whole run. */
-static bool is_twin(const char *strategy, bool chain)
+/* What is done with any plan of a graph. */
+static void use_plan(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan)
 {
-    const bool baseline = strncmp(strategy, "ap-", 3) == 0 || strncmp(strategy, "lin-", 4) == 0;
-    return baseline &&
-           (chain || strcmp(strategy, "ap-sqrt") == 0 || strcmp(strategy, "lin-greedy") == 0);
-}
-
-static remat_status use_plan(remat_ctx *ctx, const remat_graph *graph, const char *strategy)
-{
-    remat_plan *plan = NULL;
     remat_program *program = NULL;
-    remat_verdict verdict = REMAT_VERDICT_INIT;
-    remat_status status = remat_plan_make(ctx, graph, strategy, REMAT_BUDGET_MIN, &plan);
-    if (status == REMAT_E_APPLIES)
-        return REMAT_OK; /* said of graphs without phases; memory is not the reason */
-    THEN(remat_plan_verify(ctx, graph, plan, &verdict));
-    if (status == REMAT_OK) assert_true(verdict.valid);
-    size_t n = 0;
-    const remat_step *steps = status == REMAT_OK ? remat_plan_steps(plan, &n) : NULL;
-    THEN(remat_verify(ctx, graph, steps, n, 0, &verdict));
-    THEN(remat_lower(ctx, graph, steps, n, &program));
     remat_graph *unrolled = NULL;
-    THEN(remat_unroll(ctx, graph, steps, n, &unrolled));
-    if (status == REMAT_E_APPLIES) status = REMAT_OK; /* it has transfers */
-    remat_graph_free(unrolled);
-    THEN(remat_plan_write(ctx, plan, REMAT_JSON_GZ, discard, NULL));
-    remat_program_free(program), remat_plan_free(plan);
-    return status;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    size_t n;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    EACH_FAILS(ctx, NULL, remat_plan_verify(ctx, graph, plan, &verdict));
+    assert_true(verdict.valid);
+    EACH_FAILS(ctx, NULL, remat_plan_verify_bound(ctx, graph, plan, &verdict));
+    EACH_FAILS(ctx, NULL, remat_verify(ctx, graph, steps, n, 0, &verdict));
+    assert_true(verdict.valid);
+    EACH_FAILS(ctx, program, remat_lower(ctx, graph, steps, n, &program));
+    REFUSE_EACH(ctx, unrolled, remat_unroll(ctx, graph, steps, n, &unrolled));
+    if (trial.status != REMAT_E_APPLIES) assert_int_equal(trial.status, REMAT_OK); /* transfers */
+    EACH_FAILS(ctx, NULL, remat_plan_write(ctx, plan, REMAT_JSON_GZ, discard, NULL));
+    remat_graph_free(unrolled), remat_program_free(program);
 }
 
-static remat_status use_fusion(remat_ctx *ctx, const remat_graph *graph)
+static void use_strategy(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
+                         int64_t budget)
+{
+    remat_plan *plan = NULL, *better = NULL;
+    const bool searches = strncmp(strategy, "fastsa", 6) == 0 || strcmp(strategy, "auto") == 0 ||
+                          strcmp(strategy, "exact") == 0;
+    OK(ctx, remat_ctx_set(ctx, "work", searches ? 3000 : 0));
+    OK(ctx, remat_ctx_set(ctx, "offload", 1));
+    REFUSE_EACH(ctx, plan, remat_plan_make(ctx, graph, strategy, REMAT_BUDGET_MIN, &plan));
+    if (trial.status == REMAT_E_APPLIES) return; /* said of graphs without phases, and no solver */
+    assert_int_equal(trial.status, REMAT_OK);
+    use_plan(ctx, graph, plan);
+    EACH_FAILS(ctx, better, remat_plan_improve(ctx, graph, plan, strategy, budget, &better));
+    remat_plan_free(plan), remat_plan_free(better);
+}
+
+static void use_fusion(remat_ctx *ctx, const remat_graph *graph)
 {
     remat_graph *kernels = NULL, *program = NULL;
     remat_plan *plan = NULL;
     remat_fusion fusion = REMAT_FUSION_INIT;
-    uint32_t *group = calloc(remat_graph_n_ops(graph) + 1, sizeof *group), n_groups;
+    uint32_t *kernel = calloc(remat_graph_n_ops(graph) + 1, sizeof *kernel), n_kernels;
     remat_moved *moved = calloc(remat_graph_n_ops(graph) + 1, sizeof *moved);
-    assert_true(group && moved);
-    remat_status status = remat_graph_kernels(ctx, graph, group, moved, &n_groups);
-    free(group), free(moved);
-    THEN(remat_graph_prepare(ctx, graph, REMAT_FUSE | REMAT_DCE, "node", &kernels));
-    THEN(remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE, &plan));
-    size_t n = 0;
-    const remat_step *steps = status == REMAT_OK ? remat_plan_steps(plan, &n) : NULL;
-    THEN(remat_fuse(ctx, graph, steps, n, &fusion, &program));
+    assert_true(kernel && moved);
+    EACH_FAILS(ctx, NULL, remat_graph_kernels(ctx, graph, kernel, moved, &n_kernels));
+    EACH_FAILS(ctx, kernels,
+               remat_graph_prepare(ctx, graph, REMAT_FUSE | REMAT_DCE, "node", &kernels));
+    OK(ctx, remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE, &plan));
+    size_t n;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    EACH_FAILS(ctx, program, remat_fuse(ctx, graph, steps, n, &fusion, &program));
     remat_plan_free(plan), remat_graph_free(kernels), remat_graph_free(program);
-    return status;
+    free(kernel), free(moved);
 }
 
-static remat_status use_graph(remat_ctx *ctx, const remat_graph *graph)
+/* What is asked of a graph besides plans. */
+static void ask_graph(remat_ctx *ctx, const remat_graph *graph, int64_t budget)
+{
+    remat_bound bound = REMAT_BOUND_INIT;
+    remat_chain *chain = NULL;
+    remat_recompute_rule *rules = calloc(remat_graph_n_ops(graph) + 1, sizeof *rules);
+    uint32_t values[8], n;
+    assert_non_null(rules);
+    EACH_FAILS(ctx, NULL, remat_graph_need_values(ctx, graph, values, 8, &n));
+    EACH_FAILS(ctx, NULL, remat_bound_find(ctx, graph, budget, &bound));
+    EACH_FAILS(ctx, NULL, remat_milp_write(ctx, graph, budget, discard, NULL));
+    REFUSE_EACH(ctx, NULL, remat_graph_recompute_rules(ctx, graph, rules));
+    if (trial.status != REMAT_E_APPLIES) assert_int_equal(trial.status, REMAT_OK); /* no phases */
+    REFUSE_EACH(ctx, chain, remat_chain_of_graph(ctx, graph, &chain));
+    if (trial.status != REMAT_E_APPLIES) assert_int_equal(trial.status, REMAT_OK); /* no cuts */
+    remat_chain_free(chain), free(rules);
+}
+
+static void use_graph(remat_ctx *ctx, const remat_graph *graph)
 {
     remat_graph *prepared = NULL;
     remat_info info = REMAT_INFO_INIT;
-    uint32_t values[8], n;
-    remat_status status = remat_graph_info(ctx, graph, &info);
-    THEN(remat_graph_need_values(ctx, graph, values, 8, &n));
-    THEN(remat_graph_prepare(ctx, graph, REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM,
-                             "unit", &prepared));
-    for (size_t i = 0; remat_strategy_at(i); i++) {
-        const char *name = remat_strategy_at(i)->name;
-        const bool anneals = strncmp(name, "fastsa", 6) == 0 || strcmp(name, "auto") == 0 ||
-                             strcmp(name, "exact") == 0;
-        THEN(remat_ctx_set(ctx, "work", anneals ? 3000 : 0));
-        THEN(remat_ctx_set(ctx, "offload", 1));
-        if (!is_twin(remat_strategy_at(i)->name, false))
-            THEN(use_plan(ctx, prepared, remat_strategy_at(i)->name));
-    }
-    THEN(use_fusion(ctx, graph));
-    THEN(remat_graph_write(ctx, graph, REMAT_JSON, discard, NULL));
-    THEN(remat_graph_write(ctx, prepared, REMAT_JSON_GZ, discard, NULL));
-    THEN(remat_graph_write(ctx, graph, REMAT_DOT, discard, NULL));
+    EACH_FAILS(ctx, prepared,
+               remat_graph_prepare(ctx, graph,
+                                   REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_REPLAY_RANDOM, "unit",
+                                   &prepared));
+    EACH_FAILS(ctx, NULL, remat_graph_info(ctx, prepared, &info));
+    const int64_t budget = (info.need_bytes + info.keep_all_peak_bytes) / 2;
+    ask_graph(ctx, prepared, budget);
+    for (size_t i = 0; remat_strategy_at(i); i++)
+        use_strategy(ctx, prepared, remat_strategy_at(i)->name, budget);
+    use_fusion(ctx, graph);
+    EACH_FAILS(ctx, NULL, remat_graph_write(ctx, graph, REMAT_JSON, discard, NULL));
+    EACH_FAILS(ctx, NULL, remat_graph_write(ctx, prepared, REMAT_JSON_GZ, discard, NULL));
+    EACH_FAILS(ctx, NULL, remat_graph_write(ctx, graph, REMAT_DOT, discard, NULL));
     remat_graph_free(prepared);
-    return status;
 }
 
-static remat_status use_chain(remat_ctx *ctx, const remat_chain *chain)
+static void use_chain_plan(remat_ctx *ctx, const remat_chain *chain, const remat_plan *plan)
+{
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    size_t n;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    EACH_FAILS(ctx, NULL, remat_chain_plan_verify(ctx, chain, plan, &verdict));
+    assert_true(verdict.valid);
+    EACH_FAILS(ctx, NULL, remat_chain_verify(ctx, chain, steps, n, &verdict));
+    assert_true(verdict.valid);
+    EACH_FAILS(ctx, NULL, remat_plan_write(ctx, plan, REMAT_JSON, discard, NULL));
+}
+
+static void use_chain_strategy(remat_ctx *ctx, const remat_chain *chain, const char *strategy)
+{
+    const int64_t budgets[] = {0, 12, 20, 100};
+    remat_plan *plans[4] = {NULL}, *least = NULL;
+    REFUSE_EACH(ctx, plans[0], remat_chain_plans(ctx, chain, strategy, budgets, 4, plans));
+    if (trial.status == REMAT_E_APPLIES) return; /* a strategy for graphs */
+    assert_int_equal(trial.status, REMAT_OK);
+    EACH_FAILS(ctx, least, remat_chain_plan(ctx, chain, strategy, REMAT_BUDGET_MIN, &least));
+    use_chain_plan(ctx, chain, least);
+    for (size_t i = 0; i < 4; i++) use_chain_plan(ctx, chain, plans[i]), remat_plan_free(plans[i]);
+    remat_plan_free(least);
+}
+
+static void use_chain(remat_ctx *ctx, const remat_chain *chain)
 {
     remat_chain *copy = NULL;
-    remat_status status = remat_chain_new(ctx, "copy", remat_chain_stage(chain, 0),
-                                          remat_chain_n_stages(chain), &copy);
-    for (size_t i = 0; remat_strategy_at(i) && status == REMAT_OK; i++)
-        for (int slots = is_twin(remat_strategy_at(i)->name, true) ? 21 : 0; slots <= 20;
-             slots += 20) { /* exact, and with slots */
-            const int64_t budgets[] = {0, 12, 20, 100};
-            remat_plan *plans[5] = {NULL};
-            remat_verdict verdict = REMAT_VERDICT_INIT;
-            THEN(remat_ctx_set(ctx, "slots", slots));
-            THEN(remat_chain_plans(ctx, copy, remat_strategy_at(i)->name, budgets, 4, plans));
-            if (status == REMAT_E_APPLIES) { /* a strategy for graphs; memory is not the reason */
-                status = REMAT_OK;
-                continue;
-            }
-            THEN(remat_chain_plan(ctx, copy, remat_strategy_at(i)->name, REMAT_BUDGET_MIN,
-                                  &plans[4]));
-            for (size_t k = 0; k < 5; k++) {
-                size_t n = 0;
-                THEN(remat_chain_plan_verify(ctx, chain, plans[k], &verdict));
-                const remat_step *steps =
-                    status == REMAT_OK ? remat_plan_steps(plans[k], &n) : NULL;
-                THEN(remat_chain_verify(ctx, chain, steps, n, &verdict));
-                if (status == REMAT_OK) assert_true(verdict.valid);
-                THEN(remat_plan_write(ctx, plans[k], REMAT_JSON, discard, NULL));
-            }
-            for (size_t k = 0; k < 5; k++) remat_plan_free(plans[k]);
-        }
+    EACH_FAILS(ctx, copy,
+               remat_chain_new(ctx, "copy", remat_chain_stage(chain, 0),
+                               remat_chain_n_stages(chain), &copy));
+    for (int slots = 0; slots <= 20; slots += 20) { /* exact, and with slots */
+        OK(ctx, remat_ctx_set(ctx, "slots", slots));
+        for (size_t i = 0; remat_strategy_at(i); i++)
+            use_chain_strategy(ctx, copy, remat_strategy_at(i)->name);
+    }
+    EACH_FAILS(ctx, NULL, remat_chain_write(ctx, chain, REMAT_JSON, discard, NULL));
+    EACH_FAILS(ctx, NULL, remat_chain_write(ctx, chain, REMAT_JSON_GZ, discard, NULL));
     remat_chain_free(copy);
+}
+
+static void of_graph_input(remat_ctx *ctx, const remat_input *input)
+{
+    remat_graph *graph = NULL, *larger = NULL;
+    EACH_FAILS(ctx, graph, remat_graph_read(ctx, input, &graph));
+    REFUSE_EACH(ctx, larger, remat_graph_read_batch(ctx, input, 3, &larger));
+    if (trial.status != REMAT_E_INPUT) assert_int_equal(trial.status, REMAT_OK);
+    else assert_non_null(strstr(remat_ctx_error(ctx), "batch")); /* does not say how it grows */
+    use_graph(ctx, graph);
+    remat_graph_free(graph), remat_graph_free(larger);
+}
+
+static void of_chain_input(remat_ctx *ctx, const remat_input *input)
+{
+    remat_chain *chain = NULL;
+    EACH_FAILS(ctx, chain, remat_chain_read(ctx, input, &chain));
+    use_chain(ctx, chain);
+    remat_chain_free(chain);
+}
+
+static void of_plan_input(remat_ctx *ctx, const remat_input *input)
+{
+    remat_plan *plan = NULL;
+    EACH_FAILS(ctx, plan, remat_plan_read(ctx, input, &plan));
+    EACH_FAILS(ctx, NULL, remat_plan_write(ctx, plan, REMAT_JSON, discard, NULL));
+    remat_plan_free(plan);
+}
+
+static void of_network_input(remat_ctx *ctx, const remat_input *input)
+{
+    remat_network *network = NULL;
+    int64_t value;
+    uint8_t source_side[8];
+    EACH_FAILS(ctx, network, remat_network_read(ctx, input, &network));
+    EACH_FAILS(ctx, NULL, remat_network_solve(ctx, network, &value, source_side));
+    assert_int_equal(value, 4);
+    remat_network_free(network);
+}
+
+static void use_input(remat_ctx *ctx, const remat_input *input)
+{
+    switch (remat_input_kind(input)) {
+    case REMAT_KIND_GRAPH: of_graph_input(ctx, input); break;
+    case REMAT_KIND_CHAIN: of_chain_input(ctx, input); break;
+    case REMAT_KIND_PLAN: of_plan_input(ctx, input); break;
+    case REMAT_KIND_NETWORK: of_network_input(ctx, input); break;
+    }
+}
+
+/* ---- a context, its allocations failing too, and what is done in it ---- */
+
+/* With a setting, which takes memory that the context keeps until its end. */
+static remat_status new_counted_context(remat_ctx **out)
+{
+    remat_ctx *ctx = remat_ctx_new(&(const remat_alloc){counted_resize, NULL});
+    if (!ctx) return REMAT_E_MEMORY;
+    const remat_status status = remat_ctx_class(ctx, "mine.op", REMAT_CLASS_FUSIBLE);
+    if (status == REMAT_OK) *out = ctx;
+    else remat_ctx_free(ctx);
     return status;
 }
 
-static remat_status use_input(remat_ctx *ctx, const remat_input *input)
+static remat_ctx *begin(void)
 {
-    remat_graph *graph = NULL;
-    remat_chain *chain = NULL;
-    remat_plan *plan = NULL;
-    remat_network *network = NULL;
-    remat_status status = REMAT_OK;
-    switch (remat_input_kind(input)) {
-    case REMAT_KIND_GRAPH:
-        status = remat_graph_read(ctx, input, &graph);
-        remat_graph *larger = NULL;
-        THEN(remat_graph_read_batch(ctx, input, 3, &larger));
-        if (status == REMAT_E_INPUT && strstr(remat_ctx_error(ctx), "batch"))
-            status = REMAT_OK; /* it does not say how it grows */
-        remat_graph_free(larger);
-        THEN(use_graph(ctx, graph));
-        break;
-    case REMAT_KIND_CHAIN:
-        status = remat_chain_read(ctx, input, &chain);
-        THEN(remat_chain_write(ctx, chain, REMAT_JSON, discard, NULL));
-        THEN(remat_chain_write(ctx, chain, REMAT_JSON_GZ, discard, NULL));
-        THEN(use_chain(ctx, chain));
-        break;
-    case REMAT_KIND_PLAN:
-        status = remat_plan_read(ctx, input, &plan);
-        THEN(remat_plan_write(ctx, plan, REMAT_JSON, discard, NULL));
-        break;
-    case REMAT_KIND_NETWORK: {
-        int64_t value;
-        uint8_t source_side[8];
-        status = remat_network_read(ctx, input, &network);
-        THEN(remat_network_solve(ctx, network, &value, source_side));
-        if (status == REMAT_OK) assert_int_equal(value, 4);
-        break;
-    }
-    }
-    remat_graph_free(graph), remat_chain_free(chain), remat_plan_free(plan),
-        remat_network_free(network);
-    return status;
+    remat_ctx *ctx = NULL;
+    n_calls = n_allocations = n_failures = 0, heap.live_bytes = 0;
+    EACH_FAILS(ctx, ctx, new_counted_context(&ctx));
+    return ctx;
+}
+
+static void end(remat_ctx *ctx)
+{
+    remat_ctx_free(ctx);
+    assert_int_equal(heap.live_bytes, 0);
+    print_message("             %zu calls, %zu allocations, %zu failures\n", n_calls, n_allocations,
+                  n_failures);
+    assert_true(n_allocations > 3);
+    assert_int_equal(n_failures, 2 * n_allocations);
 }
 
 typedef struct source {
     const char *bytes;
     size_t n_bytes;
-    const char *spec;
-} source; /* bytes, or a source to open, or neither: build */
+} source;
+
+static void of_bytes(void **state)
+{
+    const source *s = *state;
+    remat_ctx *ctx = begin();
+    remat_input *input = NULL;
+    EACH_FAILS(ctx, input, remat_input_parse(ctx, "faults", s->bytes, s->n_bytes, &input));
+    use_input(ctx, input);
+    remat_input_free(input);
+    end(ctx);
+}
+
+static void of_model(void **state)
+{
+    remat_ctx *ctx = begin();
+    remat_input *input = NULL;
+    remat_graph *graph = NULL;
+    EACH_FAILS(ctx, input, remat_input_open(ctx, *state, &input));
+    use_input(ctx, input);
+    EACH_FAILS(ctx, graph, remat_graph_load(ctx, *state, &graph));
+    remat_input_free(input), remat_graph_free(graph);
+    end(ctx);
+}
 
 static remat_status build(remat_ctx *ctx, remat_graph **out)
 {
@@ -238,45 +397,15 @@ static remat_status build(remat_ctx *ctx, remat_graph **out)
     return status;
 }
 
-static remat_status whole_way(const source *s, char line[160])
+static void of_builder(void **state)
 {
-    const remat_alloc hooks = {counted_resize, NULL};
-    remat_ctx *ctx = remat_ctx_new(&hooks);
-    if (!ctx) return REMAT_E_MEMORY;
-    remat_status status = REMAT_OK;
-    if (s->bytes || s->spec) {
-        remat_input *input = NULL;
-        status = s->bytes ? remat_input_parse(ctx, "faults", s->bytes, s->n_bytes, &input)
-                          : remat_input_open(ctx, s->spec, &input);
-        THEN(use_input(ctx, input));
-        remat_input_free(input);
-    } else {
-        remat_graph *graph = NULL;
-        status = build(ctx, &graph);
-        THEN(use_graph(ctx, graph));
-        remat_graph_free(graph);
-    }
-    snprintf(line, 160, "%s", remat_ctx_error(ctx));
-    if (status != REMAT_OK) assert_true(*line != '\0');
-    remat_ctx_free(ctx);
-    return status;
-}
-
-static void every_allocation_fails_once(const source *s)
-{
-    size_t k = 0;
-    for (remat_status status = REMAT_E_MEMORY; status != REMAT_OK; k++) {
-        heap.calls = 0, heap.fail_at = k, heap.failed = false, heap.live_bytes = 0;
-        char line[160] = "";
-        status = whole_way(s, line);
-        if (heap.live_bytes) fail_msg("allocation %zu fails: %zu bytes leak", k, heap.live_bytes);
-        if (status != (heap.failed ? REMAT_E_MEMORY : REMAT_OK))
-            fail_msg("allocation %zu %s: status %d, \"%s\"", k,
-                     heap.failed ? "fails" : "is past the last", (int)status, line);
-        assert_true(k < 1000000);
-    }
-    print_message("             %zu allocations\n", k - 1);
-    assert_true(k > 3);
+    (void)state;
+    remat_ctx *ctx = begin();
+    remat_graph *graph = NULL;
+    EACH_FAILS(ctx, graph, build(ctx, &graph));
+    use_graph(ctx, graph);
+    remat_graph_free(graph);
+    end(ctx);
 }
 
 /* ---- sources ---- */
@@ -316,8 +445,6 @@ static const char plan[] =
 
 static const char dimacs[] = "p max 4 4\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 4 2\na 3 4 4\n";
 
-static void of_text(void **state) { every_allocation_fails_once(*state); }
-
 typedef struct text {
     char bytes[8192];
     size_t n;
@@ -335,7 +462,6 @@ static int into_text(void *user, const void *bytes, size_t n)
 static void of_gzip(void **state)
 {
     (void)state;
-    heap.fail_at = SIZE_MAX;
     static text zipped;
     remat_ctx *ctx = remat_ctx_new(NULL);
     remat_input *input = NULL;
@@ -344,24 +470,82 @@ static void of_gzip(void **state)
     OK(ctx, remat_graph_read(ctx, input, &graph));
     OK(ctx, remat_graph_write(ctx, graph, REMAT_JSON_GZ, into_text, &zipped));
     remat_graph_free(graph), remat_input_free(input), remat_ctx_free(ctx);
-    every_allocation_fails_once(&(const source){.bytes = zipped.bytes, .n_bytes = zipped.n});
+    of_bytes((void *[]){&(source){zipped.bytes, zipped.n}});
+}
+
+static const char *solver; /* what the build found */
+
+/* A file with this content, for the test to remove. */
+static void write_file(char *path, const char *content)
+{
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
+    assert_non_null(file);
+    fputs(content, file);
+    fclose(file);
+}
+
+static void of_file(void **state)
+{
+    (void)state;
+    remat_ctx *ctx = begin();
+    remat_input *input = NULL;
+    char path[] = "/tmp/remat-faults-XXXXXX";
+    write_file(path, graph_json);
+    EACH_FAILS(ctx, input, remat_input_open(ctx, path, &input));
+    remove(path);
+    remat_input_free(input);
+    end(ctx);
+}
+
+/* Checkmate with its solver, and a solution of its program as a file: every op once, in its turn.
+ */
+static void of_solver(void **state)
+{
+    (void)state;
+    assert_non_null(solver);
+    remat_ctx *ctx = begin();
+    remat_graph *graph = NULL;
+    remat_plan *exact = NULL, *rounded = NULL, *read = NULL;
+    remat_solver found = REMAT_SOLVER_INIT;
+    char path[] = "/tmp/remat-faults-XXXXXX";
+    OK(ctx, remat_graph_load(ctx, "zoo:chain?n=3", &graph));
+    setenv("REMAT_HIGHS", solver, 1);
+    EACH_FAILS(ctx, NULL, remat_solver_find(ctx, &found));
+    assert_true(*found.version);
+    EACH_FAILS(ctx, exact, remat_plan_make(ctx, graph, "checkmate", 4, &exact));
+    assert_int_equal(remat_plan_summary(exact)->outcome, REMAT_OPTIMAL);
+    EACH_FAILS(ctx, rounded, remat_plan_make(ctx, graph, "checkmate-lp", 4, &rounded));
+    setenv("REMAT_HIGHS", "/no/solver", 1);
+    write_file(path, "R_0_0 1 R_1_1 1 R_2_2 1 R_3_3 1 R_4_4 1 R_5_5 1 R_6_6 1 R_7_7 1");
+    EACH_FAILS(ctx, read, remat_milp_plan(ctx, graph, REMAT_BUDGET_NONE, path, &read));
+    remove(path);
+    use_plan(ctx, graph, exact), use_plan(ctx, graph, rounded), use_plan(ctx, graph, read);
+    remat_plan_free(exact), remat_plan_free(rounded), remat_plan_free(read);
+    remat_graph_free(graph);
+    end(ctx);
 }
 
 int main(void)
 {
 #define TEXT(text) (&(source){.bytes = (text), .n_bytes = sizeof(text) - 1})
     const struct CMUnitTest tests[] = {
-        {"graph", of_text, NULL, NULL, TEXT(graph_json)},
+        {"graph", of_bytes, NULL, NULL, TEXT(graph_json)},
         {"gzip", of_gzip, NULL, NULL, NULL},
-        {"dot", of_text, NULL, NULL, TEXT(dot)},
-        {"networkx", of_text, NULL, NULL, TEXT(networkx)},
-        {"chain", of_text, NULL, NULL, TEXT(chain)},
-        {"floating chain", of_text, NULL, NULL, TEXT(floating)},
-        {"plan", of_text, NULL, NULL, TEXT(plan)},
-        {"dimacs", of_text, NULL, NULL, TEXT(dimacs)},
-        {"zoo", of_text, NULL, NULL, &(source){.spec = "zoo:mlp?layers=2"}},
-        {"fusion", of_text, NULL, NULL, &(source){.spec = "zoo:fig4"}},
-        {"builder", of_text, NULL, NULL, &(source){0}},
+        {"dot", of_bytes, NULL, NULL, TEXT(dot)},
+        {"networkx", of_bytes, NULL, NULL, TEXT(networkx)},
+        {"chain", of_bytes, NULL, NULL, TEXT(chain)},
+        {"floating chain", of_bytes, NULL, NULL, TEXT(floating)},
+        {"plan", of_bytes, NULL, NULL, TEXT(plan)},
+        {"dimacs", of_bytes, NULL, NULL, TEXT(dimacs)},
+        {"zoo", of_model, NULL, NULL, "zoo:mlp?layers=2"},
+        {"fusion", of_model, NULL, NULL, "zoo:fig4"},
+        {"builder", of_builder, NULL, NULL, NULL},
+        {"file", of_file, NULL, NULL, NULL},
+        {"solver", of_solver, NULL, NULL, NULL},
     };
+    solver = getenv("REMAT_HIGHS");
+    setenv("REMAT_HIGHS", "/no/solver", 1); /* one failure of many would cost a solution */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

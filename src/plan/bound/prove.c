@@ -143,9 +143,10 @@ static remat_status new_state(prover *p, uint32_t *place, uint32_t t, const uint
 {
     if (p->n_states % CHUNK == 0) {
         const size_t size = (size_t)CHUNK * p->stride * sizeof(uint64_t);
+        TRY(RM_RESERVE(p->ctx, p->chunks, 1));
         uint64_t *chunk = rm_alloc(p->ctx, size);
         if (!chunk) return REMAT_E_MEMORY;
-        TRY(RM_PUSH(p->ctx, p->chunks, chunk));
+        p->chunks.items[p->chunks.n++] = chunk;
         p->bytes += (int64_t)size;
         p->full |= p->bytes + (int64_t)(p->open.room * sizeof *p->open.items) > p->most_bytes;
     }
