@@ -509,6 +509,7 @@ def test_ops_that_write_fall_back_and_are_run_once():
 
 def fake_graph(*devices):
     """A joint graph over fake tensors on these devices: one addition each, one result."""
+    from torch._functorch._aot_autograd.descriptors import GradAOTOutput, PlainAOTInput, PlainAOTOutput, TangentAOTInput
     from torch._subclasses.fake_tensor import FakeTensorMode
     graph = torch.fx.Graph()
     with FakeTensorMode():
@@ -516,14 +517,14 @@ def fake_graph(*devices):
         nodes = []
         for i, value in enumerate(values):
             node = graph.placeholder(f"primals_{i + 1}")
-            node.meta["val"] = value
+            node.meta.update(val=value, desc=PlainAOTInput(i))
             nodes.append(node)
         made = graph.call_function(torch.ops.aten.mul.Tensor, (nodes[0], nodes[0]))
         made.meta["val"] = torch.empty_like(values[0])
         tangent = torch.empty_like(values[0])
     tangents = graph.placeholder("tangents_1")
-    tangents.meta["val"] = tangent
-    graph.output(([made, made],)).meta["desc"] = [object(), object()]
+    tangents.meta.update(val=tangent, desc=TangentAOTInput(PlainAOTOutput(0)))
+    graph.output(([made, made],)).meta["desc"] = [PlainAOTOutput(0), GradAOTOutput(PlainAOTInput(0))]
     return torch.fx.GraphModule({}, graph)
 
 

@@ -7,10 +7,10 @@ docs/pytorch.md says what is supported.
 from .checkpointable import Checkpointable
 from .compiler import backend, last_report, reports
 from .checking import CheckResult, check
-from .joint import Unsupported
+from .joint import Unsupported, allow_recompute
 from .tracing import TracedGraph, profile, trace
 
-__all__ = ["CheckResult", "Checkpointable", "TracedGraph", "Unsupported", "backend", "check", "last_report", "profile", "reports", "trace"]
+__all__ = ["CheckResult", "Checkpointable", "TracedGraph", "Unsupported", "allow_recompute", "backend", "check", "last_report", "profile", "reports", "trace"]
 
 
 def _register() -> None:

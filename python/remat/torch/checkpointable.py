@@ -99,6 +99,16 @@ def _chains(measured: stages.Measured) -> List[Tuple[Stage, List[Stage]]]:
     return [(measured.input, [*last[:-1], once]), (measured.input, last)]
 
 
+def _penalty(body: Sequence[Stage]) -> int:
+    """More than any sequence costs: no stage runs more often than there are stages."""
+    return (len(body) + 1) * sum(stage.tf + stage.tb + 1 for stage in body)
+
+
+def _dearer(stage: Stage, penalty: int) -> Stage:
+    """A stage that gave other bits when it ran again: a run costs so much that the cheapest sequence has one only, if any has."""
+    return Stage(**{**stage.__dict__, "tf": stage.tf + penalty})
+
+
 def chain_curve(head: Stage, body: Sequence[Stage], steps: Sequence[Step]) -> List[int]:
     """Memory during each step: docs/model.md, chains."""
     line = [head, *body, Stage()]
@@ -143,17 +153,29 @@ def decide(measured: stages.Measured, budget: Union[int, str, None], reserve_byt
     gradient_bytes = sum(measured.gradient_bytes[measured.first:])
     floor = measured.parameter_bytes + reserve_bytes + measured.prefix_bytes + (gradient_bytes if accumulating else 0)
     readings = _chains(measured)
-    chains = [Chain.of(body, head, name="Sequential") for head, body in readings]
+    once = [not group.reproducible for group in measured.groups[measured.first:]]
+    penalty = _penalty(readings[0][1]) if any(once) else 0
+    chains = [Chain.of([_dearer(stage, penalty) if single else stage for stage, single in zip(body, once)], head, name="Sequential") for head, body in readings]
 
     def judged(reading: int, plan: Plan) -> Tuple[int, int, int, Plan]:
         """Cost, peak, reading, plan."""
-        return plan.cost, max(floor, *memory_curve(measured, readings[reading], plan.steps, resident, accumulating)), reading, plan
+        return plan.cost - penalty * sum(once), max(floor, *memory_curve(measured, readings[reading], plan.steps, resident, accumulating)), reading, plan
 
     def holds(reading: int, plan: Plan) -> bool:
-        return not plan.status and (reading == 1 or _runs(plan.steps, chains[0].n_stages)[-1] == 1)
+        runs = _runs(plan.steps, chains[0].n_stages)
+        return not plan.status and (reading == 1 or runs[-1] == 1) and not any(single and n > 1 for single, n in zip(once, runs))
 
     def least() -> Tuple[int, int, int, Plan]:
         plans = [(reading, _cheapest(chain, "min")) for reading, chain in enumerate(chains)]
+        if any(once):  # the least memory may take runs that are not allowed: how much more it takes without is found by bisection
+            for reading, chain in enumerate(chains):
+                low, high = plans[reading][1].peak_bytes, chain.plan(None, "keep-all").peak_bytes
+                while high - low > low // 200:
+                    middle = (low + high) // 2
+                    plan = _cheapest(chain, middle)
+                    plans.append((reading, plan))
+                    low, high = (low, middle) if holds(reading, plan) else (middle, high)
+            plans.append((0, chains[0].plan(None, "keep-all")))
         return min((judged(*p) for p in plans if holds(*p)), key=lambda c: c[1::-1])
 
     def fitting(limit: int) -> Iterator[Tuple[int, int, int, Plan]]:

@@ -24,7 +24,7 @@ from . import lower
 from .joint import Joint, Unsupported
 
 TRIED = ("2.11", "2.13")  # versions of torch whose joint graphs and calling convention were tested
-OPTIONS = ("budget", "kernels", "strategy", "random", "reserve", "device", "cache", "time", "work", "seed", "costs")
+OPTIONS = ("budget", "kernels", "strategy", "random", "recompute", "reserve", "device", "cache", "time", "work", "seed", "costs")
 DEVICES = {"H200": "h200", "H100": "h100", "A100": "a100", "V100": "v100"}
 
 
@@ -35,6 +35,7 @@ class Settings:
     kernels: str = "eager"
     strategy: str = "auto"
     random: str = "replay"
+    recompute: Tuple[str, ...] = ()  # ops outside aten and prims that are pure: "mylib::op", "mylib::*"
     reserve: int = 0
     device: Optional[str] = None
     cache: Union[bool, str] = True
@@ -56,6 +57,11 @@ class Settings:
             raise UsageError(f"random={found.random!r}: 'replay' or 'pin'")
         if found.strategy not in core.strategies():
             raise UsageError(f"no strategy {found.strategy!r}: {', '.join(core.strategies())}")
+        names = (found.recompute,) if isinstance(found.recompute, str) else tuple(found.recompute)
+        for name in names:
+            if not isinstance(name, str) or "::" not in name:
+                raise UsageError(f"recompute={name!r}: names of ops, like 'mylib::op' or 'mylib::*'")
+        found.recompute = names
         found.reserve = bytes_of(found.reserve)
         if found.budget is not None and found.budget != "min":
             bytes_of(found.budget, 1)  # refused here, before anything is traced
@@ -198,7 +204,8 @@ class Work:
 
     def joint(self, **more: Any) -> Joint:
         costs, workspaces = self.measured or (None, None)
-        return Joint(self.module, self.num_fwd_outputs, self.static, replay=self.settings.random == "replay", costs=costs, workspaces=workspaces, **more)
+        return Joint(self.module, self.num_fwd_outputs, self.static, replay=self.settings.random == "replay", costs=costs, workspaces=workspaces,
+                     recompute=self.settings.recompute, **more)
 
     def measure(self) -> None:
         """Times every op with its real shapes on its device (and its workspace, on CUDA), in place of the roofline."""

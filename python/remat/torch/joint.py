@@ -6,20 +6,27 @@ can be turned back into torch.fx nodes (lower.py).
 
 Four kinds of op have no node of their own. `remat.boundary` (pinned) reads what the forward pass returns and makes the tangents; it also makes a
 view of each returned tensor that is live to the end, because the caller holds it whatever the plan does. `remat.rng_state` (pinned) copies the
-generator's state before a random op; the op reads that copy, so that it can run again with it, and the next copy reads a token (0 bytes) of the op
-before, so that first runs keep their order. `remat.copy` (pinned) copies an input that torch will overwrite after the forward pass (running
-statistics), for ops that read its old contents behind the boundary. All other nodes are ops; `getitem` nodes are outputs of theirs.
+generator's state before a random op; the op reads that copy, so that it can run again with it. `remat.copy` (pinned) copies an input that torch
+will overwrite after the forward pass (running statistics), for ops that read its old contents behind the boundary. All other nodes are ops; `getitem`
+nodes are outputs of theirs.
+
+What must keep its order (copies of the generator's state, random ops that are not run again, ops outside aten and prims, collectives) is chained by
+tokens of 0 bytes: each makes one, and the next one reads it.
+
+An input that the backward pass overwrites (an autograd.Function that writes a buffer) is written behind everything else: torch has made each write one
+`copy_` whose source is an ordinary value, so the source is a result of the backward pass, and `Joint.epilogue` the copies.
 """
 from __future__ import annotations
 
 import json
 import operator
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
 
 from .. import core
+from ..errors import UsageError
 
 CUDA_ALIGN = 512  # the caching allocator rounds every allocation up to it
 
@@ -70,15 +77,87 @@ def is_random(node: fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
 
 
+# ---- torch's descriptions of arguments and results ----
+
+def _descriptor(name: str) -> type:
+    """A class of torch's descriptors; one that nothing is an instance of where this torch has none of that name."""
+    import importlib
+    try:
+        module = importlib.import_module("torch._functorch._aot_autograd.descriptors")
+    except ImportError:
+        raise Unsupported("results that this version of torch does not describe") from None
+    return getattr(module, name, type(name, (), {}))
+
+
+def innermost(description: Any) -> Any:
+    """What a description is about: a tensor subclass is flattened into several arguments or results, each described as a part of the whole."""
+    parts = tuple(_descriptor(f"Subclass{part}AOT{side}") for part in ("GetAttr", "Size", "Stride") for side in ("Input", "Output"))
+    while isinstance(description, parts):
+        description = description.base
+    return description
+
+
+def mutated_input(description: Any) -> Any:
+    """The description of the argument whose new contents a result is; None for other results."""
+    if isinstance(description, _descriptor("InputMutationAOTOutput")):
+        return description.mutated_input
+    if isinstance(description, _descriptor("SubclassGetAttrAOTOutput")):
+        base = mutated_input(description.base)
+        return None if base is None else _descriptor("SubclassGetAttrAOTInput")(base, description.attr)
+    return None
+
+
+KNOWN = {"argument": ("ParamAOTInput", "BufferAOTInput", "PlainAOTInput", "ViewBaseAOTInput", "SyntheticBaseAOTInput", "TangentAOTInput"),
+         "forward result": ("PlainAOTOutput", "InputMutationAOTOutput", "IntermediateBaseAOTOutput", "MetadataMutationAOTOutput"),
+         "backward result": ("GradAOTOutput",)}
+
+
+def check_description(role: str, description: Any) -> None:
+    """Refuses what has no description, or one that is not known in that role: what it stands for could not be guessed."""
+    if description is None:
+        raise Unsupported(f"a {role} that this version of torch does not describe")
+    if not isinstance(innermost(description), tuple(map(_descriptor, KNOWN[role]))):
+        raise Unsupported(f"a {role} of kind {type(innermost(description)).__name__}")
+
+
+def is_tangent(node: fx.Node) -> bool:
+    return isinstance(innermost(node.meta.get("desc")), _descriptor("TangentAOTInput"))
+
+
+# ---- what may run again ----
+
 WRITES = ("aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::native_batch_norm")  # into running statistics; their schemas do not say so
 
 
-def is_pinned(node: fx.Node) -> bool:
-    """What must run exactly once: it writes into something, talks to other processes, or has no result that says what it does."""
+recomputable: Set[str] = set()  # names of ops outside aten and prims that may run again, in every graph: see `allow_recompute`
+
+
+def allow_recompute(op: Any) -> Any:
+    """Says of an op outside aten and prims that it is a pure function of its arguments, so that it may run again: its name ("mylib::op", all overloads;
+    "mylib::*", all ops), or the op itself (what torch.library.custom_op returns, so that it can stand above it as a decorator; torch.ops.mylib.op). Returns `op`."""
+    name = op if isinstance(op, str) else getattr(op, "_qualname", None) or getattr(op, "_qualified_op_name", None) or (op._schema.name if hasattr(op, "_schema") else None)
+    if not isinstance(name, str) or "::" not in name:
+        raise UsageError(f"{op!r} is no op: one like 'mylib::op' is wanted")
+    recomputable.add(name)
+    return op
+
+
+def is_foreign(node: fx.Node, allowed: Collection[str] = ()) -> bool:
+    """An op outside aten and prims. It may hide state, random numbers or messages to other processes, so it runs once and in its order unless its owner
+    said that it is pure."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload) or target.namespace in ("aten", "prims"):
+        return False
+    names = {target._schema.name, f"{target.namespace}::*"}
+    return names.isdisjoint(allowed) and names.isdisjoint(recomputable)
+
+
+def is_pinned(node: fx.Node, allowed: Collection[str] = ()) -> bool:
+    """What must run exactly once: it writes into something, may have state, or has no result that says what it does."""
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return False
-    return target._schema.name in WRITES or target._schema.is_mutable or target.namespace in ("_c10d_functional", "c10d_functional", "c10d") or not tensors_of(node.meta.get("val"))
+    return target._schema.name in WRITES or target._schema.is_mutable or is_foreign(node, allowed) or not tensors_of(node.meta.get("val"))
 
 
 def generator_bytes(device: torch.device) -> int:
@@ -93,6 +172,26 @@ def device_of(node: fx.Node) -> Optional[torch.device]:
 
 def storage_key(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
+
+
+RESTRIDES = (torch.ops.aten.as_strided.default,)  # reads beside a tensor what its storage has there; a copy has no such neighbours
+
+
+def span(tensor: torch.Tensor) -> int:
+    """Elements from the first to the last of a tensor in its storage: what a copy with the same strides takes."""
+    sizes, strides = [hint(size) for size in tensor.shape], [hint(stride) for stride in tensor.stride()]
+    return 0 if 0 in sizes else 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
+
+
+def overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements may lie in one place (expanded tensors, sliding windows): sufficient, as torch checks it before it writes."""
+    reach = 0
+    for stride, size in sorted((hint(stride), hint(size)) for size, stride in zip(tensor.shape, tensor.stride())):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += (size - 1) * stride
+    return False
 
 
 def flops_of(node: fx.Node) -> int:
@@ -115,12 +214,12 @@ class Joint:
 
     def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
                  states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, outside_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, name: str = "joint",
-                 costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None):
-        """`replay`: random ops may run again; `states_of`: only these of them (others get no state and are pinned). `copies_of`: the
+                 costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None, recompute: Collection[str] = ()):
+        """`recompute`: names of ops outside aten and prims that may run again. `replay`: random ops may run again; `states_of`: only these of them (others get no state and are pinned). `copies_of`: the
         only inputs that are copied because they will be overwritten. `outside_bytes`: what is in memory besides, all the time. `later_bytes`: what
         graphs need that run between this one's forward and backward pass, on top of what this one holds then; `later_gradients`: what stays of it. `costs`, `workspaces`: by node name, in ns and bytes."""
         self.module, self.num_fwd_outputs = module, num_fwd_outputs
-        self.replay, self.states_of, self.copies_of = replay, states_of, copies_of
+        self.replay, self.states_of, self.copies_of, self.recompute = replay, states_of, copies_of, recompute
         self.ops: List[Entry] = []
         self.values: Dict[Tuple[fx.Node, int], int] = {}
         self.originals: Dict[fx.Node, int] = {}  # of inputs that were copied
@@ -158,9 +257,10 @@ class Joint:
                     self.dynamic = True
                 elif not isinstance(value, torch.Tensor):
                     raise Unsupported(f"an input of type {type(value).__name__}")
-                if "seed_offset" in node.name or "rng_state" in node.name:
-                    raise Unsupported("functionalised random numbers")
-                (self.tangents if node.name.startswith("tangents") else self.primals).append(node)
+                check_description("argument", node.meta.get("desc"))
+                (self.tangents if is_tangent(node) else self.primals).append(node)
+                if self.tangents and not is_tangent(node):
+                    raise Unsupported("an argument behind the gradients")
             elif node.op == "get_attr":
                 constant = getattr(self.module, node.target, None)
                 if not isinstance(constant, torch.Tensor):
@@ -188,22 +288,57 @@ class Joint:
         output, = self.module.graph.find_nodes(op="output")
         returned = list(torch.utils._pytree.arg_tree_leaves(*output.args))
         descriptions = torch.utils._pytree.arg_tree_leaves(output.meta.get("desc", [None] * len(returned)))
+        if len(descriptions) != len(returned) or self.num_fwd_outputs > len(returned):
+            raise Unsupported(f"{len(returned)} results, {len(descriptions)} descriptions of them and {self.num_fwd_outputs} forward results")
         self.fwd_outputs, self.bwd_outputs = returned[:self.num_fwd_outputs], returned[self.num_fwd_outputs:]
         self.fwd_descriptions, self.bwd_descriptions = descriptions[:self.num_fwd_outputs], descriptions[self.num_fwd_outputs:]
-        if any(isinstance(n, fx.Node) for n in self.fwd_outputs) and None in self.fwd_descriptions:
-            raise Unsupported("results that this version of torch does not describe")
-        overwritten = [d.mutated_input for d in self.fwd_descriptions if self.is_mutation(d)]
+        for role, results, described in (("forward result", self.fwd_outputs, self.fwd_descriptions), ("backward result", self.bwd_outputs, self.bwd_descriptions)):
+            for result, description in zip(results, described):
+                if isinstance(result, fx.Node):
+                    check_description(role, description)
+        self._writes(nodes)
+        overwritten = [found for found in map(mutated_input, self.fwd_descriptions) if found is not None]
         self.overwritten = [n for n in self.primals if n.meta.get("desc") in overwritten]
         if len(self.overwritten) != len(overwritten):
             raise Unsupported("an overwritten input that is not there")
-        needed = set()
-        stack = [n for n in returned if isinstance(n, fx.Node)] + [n for n in nodes if is_pinned(n) or is_random(n)]
+        needed: Set[fx.Node] = set()
+        returned += [node.args[1] for node in self.epilogue]
+        stack = [n for n in returned if isinstance(n, fx.Node)] + [n for n in nodes if is_pinned(n, self.recompute) or is_random(n)]
         while stack:
             node = stack.pop()
             if node not in needed:
                 needed.add(node)
                 stack.extend(node.all_input_nodes)
         self.nodes = [node for node in nodes if node in needed]
+
+    def _writes(self, nodes: List[fx.Node]) -> None:
+        """Takes writes into arguments out of `nodes`. Functionalisation leaves one kind: `copy_` of a value into an argument, in the backward pass."""
+        self.epilogue: List[fx.Node] = []
+        for node in nodes:
+            if node.target._schema.name in WRITES:
+                if any(isinstance(n, fx.Node) and n.users.keys() - {node} for n in node.args[3:5]):  # the running statistics
+                    raise Unsupported(f"{node.target}, which overwrites what other ops read")
+            elif node.target._schema.is_mutable:
+                if node.target is not torch.ops.aten.copy_.default or node.args[0].op != "placeholder" or node.users or len(node.args) > 2 and node.args[2]:
+                    raise Unsupported(f"{node.target}, which overwrites a tensor")
+                self.epilogue.append(node)
+        nodes[:] = [node for node in nodes if node not in set(self.epilogue)]
+        after = self._behind_tangents()
+        written = {storage_key(node.args[0].meta["val"]) for node in self.epilogue}
+        if any(node not in after for node in self.epilogue):
+            raise Unsupported("a tensor that is overwritten in the forward pass of the graph")
+        if len(written) != len(self.epilogue) or sum(storage_key(n.meta["val"]) in written for n in self.primals if not is_scalar(n)) != len(written):
+            raise Unsupported("a tensor overwritten in the backward pass that shares memory with another")
+        if any(storage_key(tensor) in written for n in self.fwd_outputs + self.bwd_outputs if isinstance(n, fx.Node) for _, tensor in tensors_of(n.meta.get("val"))):
+            raise Unsupported("a result that shares memory with a tensor overwritten in the backward pass")
+
+    def _behind_tangents(self) -> Set[fx.Node]:
+        """The nodes that depend on gradients."""
+        after = set(self.tangents)
+        for node in self.module.graph.nodes:
+            if any(n in after for n in node.all_input_nodes):
+                after.add(node)
+        return after
 
     def _device(self) -> torch.device:
         """The device whose memory is planned: the accelerator if there is one."""
@@ -266,10 +401,7 @@ class Joint:
     def _order(self) -> None:
         """Forward ops, then the boundary, then the rest. Nodes that the forward results do not need stay in the forward pass if torch ran them
         there, but for views: those wait for their first use, or they would hold their storage for nothing."""
-        after = set(self.tangents)
-        for node in self.module.graph.nodes:
-            if any(n in after for n in node.all_input_nodes):
-                after.add(node)
+        after = self._behind_tangents()
         stack = [n for n in self.fwd_outputs if isinstance(n, fx.Node)]
         stack += [n for n in self.nodes if n not in after and n.meta.get("partitioner_tag") != "is_backward" and not self.is_view(n)]
         forward = set()
@@ -318,7 +450,11 @@ class Joint:
         self._boundary()
         for node in self.backward_nodes:
             self._op(node, "backward")
-        self._outputs += [self.value(n) for n in self.bwd_outputs if isinstance(n, fx.Node) and not is_scalar(n)]
+        self._outputs += [self.value(n) for n in self.results_behind()]
+
+    def results_behind(self) -> List[fx.Node]:
+        """What is there when the last op of the backward pass has run: its results, and what is then copied into arguments."""
+        return [n for n in [*self.bwd_outputs, *(node.args[1] for node in self.epilogue)] if isinstance(n, fx.Node) and not is_scalar(n)]
 
     def root(self, value: int) -> int:
         return self._documents[value].get("alias", value)
@@ -339,7 +475,7 @@ class Joint:
     def _op(self, node: fx.Node, phase: str) -> None:
         inputs, outputs = self.inputs_of(node), []
         made = tensors_of(node.meta.get("val"))
-        random, pinned = is_random(node), is_pinned(node)
+        random, pinned = is_random(node), is_pinned(node, self.recompute)
         document: Dict[str, Any] = {"name": node.name, "op": str(node.target), "in": inputs, "out": outputs, "phase": phase}
         replayed = random and not pinned and self.replay and (self.states_of is None or node in self.states_of)
         if replayed:
@@ -349,6 +485,9 @@ class Joint:
             self._append(Entry("rng_state", node), {"name": f"{node.name}.state", "op": "remat.rng_state", "in": [] if self._token is None else [self._token],
                                                     "out": [state], "phase": phase, "pinned": True, "cost": 0, "flops": 0})
             inputs.append(state)
+        in_order = random or pinned
+        if in_order and not replayed and self._token is not None:
+            inputs.append(self._token)
         known = {self._roots.get(storage_key(t)) for n in node.all_input_nodes for _, t in tensors_of(n.meta.get("val"))}
         for position, tensor in made:
             before = self._roots.get(storage_key(tensor))
@@ -358,7 +497,7 @@ class Joint:
             known.add(self._roots[storage_key(tensor)])
             self.values[node, position] = index
             outputs.append(index)
-        if replayed:
+        if in_order:
             self._token = len(self._documents)
             self._documents.append({"name": f"{node.name}.token", "size": 0})
             outputs.append(self._token)
@@ -382,8 +521,10 @@ class Joint:
         original, tensor = self.values[node, 0], node.meta["val"]
         if self._documents[original].get("alias") is not None:
             raise Unsupported("an overwritten input that shares memory with another")
+        if overlaps(tensor) or any(n.target in RESTRIDES for n in node.users):
+            raise Unsupported("an overwritten input whose elements share memory, or are read by strides")
         copy = len(self._documents)
-        n_bytes = hint(tensor.numel()) * tensor.element_size()
+        n_bytes = span(tensor) * tensor.element_size()
         self._documents.append({**self._documents[original], "name": f"{node.name}.copy", "kind": "temporary", "storage": self._rounded(n_bytes, tensor)})
         self._append(Entry("copy", node), {"name": f"{node.name}.copy", "op": "remat.copy", "in": [original], "out": [copy], "phase": "forward",
                                            "pinned": True, "cost": 0, "flops": 0})
@@ -395,9 +536,6 @@ class Joint:
         from torch.utils.flop_counter import flop_registry
         return getattr(node.target, "overloadpacket", None) in flop_registry
 
-    def is_mutation(self, description: Any) -> bool:
-        return type(description).__name__ == "InputMutationAOTOutput"
-
     def _boundary(self) -> None:
         """Reads what the forward pass returns, makes the tangents. New contents of mutated inputs are copied by torch and dropped; the rest is held."""
         inputs, outputs = [], []
@@ -406,7 +544,7 @@ class Joint:
                 continue
             inputs.append(self.value(node))
             root = self.root(inputs[-1])
-            if root >= self._n_resident and not self.is_mutation(description):
+            if root >= self._n_resident and mutated_input(description) is None:
                 held = len(self._documents)
                 self._documents.append({"name": f"{node.name}.held", "size": self._documents[inputs[-1]]["size"], "alias": root})
                 outputs.append(held)

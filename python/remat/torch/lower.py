@@ -1,7 +1,7 @@
 """A plan as torch.fx: the steps before the boundary are the forward module, those behind it the backward module, an op that runs again is a node
 again, and what a backward step reads of the forward pass is a saved tensor. Then each module as straight Python code that frees what the plan frees.
 
-Invariant: every node of the modules but the token is one step of the plan, in its order; a name is deleted right behind the last node that reads it, so a
+Invariant: every node of the modules but the token, and copies into arguments behind the last step, is one step of the plan, in its order; a name is deleted right behind the last node that reads it, so a
 storage lives exactly as long as the verifier counted (the caller hands its arguments over in a list, which is emptied).
 """
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_behind(joint: Joint, schedule: Sequence[int]) -> Set[fx.Node]:
     copies = {joint.values[node, 0]: node for node in joint.originals}
     steps = schedule[schedule.index(joint.boundary) + 1:]
     read = {joint.root(value) for op in steps for value in joint.document["nodes"][op]["in"]}
-    read |= {joint.root(joint.value(n)) for n in joint.bwd_outputs if isinstance(n, fx.Node) and not is_scalar(n)}
+    read |= {joint.root(joint.value(n)) for n in joint.results_behind()}
     return {node for root, node in copies.items() if root in read}
 
 
@@ -100,8 +100,8 @@ class _Side:
             self.env[document["out"][0]] = made
             return
         if kind == "copy":
-            made = self.graph.call_function(torch.ops.aten.clone.default, (self.env[document["in"][0]],))
-            made.meta["val"] = node.meta["val"].clone()
+            made = self.graph.call_function(strided_copy, (self.env[document["in"][0]],))
+            made.meta["val"] = _fake([node], lambda: strided_copy(node.meta["val"]))
             self.env[document["out"][0]] = made
             return
         if again and document["class"] == "random":
@@ -111,6 +111,7 @@ class _Side:
             made.meta = dict(node.meta)
         else:
             made = self.graph.node_copy(node, self.read)
+        made.meta["remat_forward"] = document["phase"] == "forward"
         outputs = tensors_of(node.meta.get("val"))
         if isinstance(node.meta.get("val"), torch.Tensor):
             self.env[self.joint.values[node, 0]] = made
@@ -142,12 +143,19 @@ def _fake(nodes: Sequence[fx.Node], make: Callable[[], torch.Tensor]) -> torch.T
 
 
 def token(number: int) -> torch.Tensor:
-    """A tensor without elements that says by its shape which plan made it. It is saved behind the others, and lives exactly as long as a backward pass may come."""
+    """A tensor without elements that says by its shape which plan made it. It is saved before the others, and lives exactly as long as a backward pass may come."""
     return torch.empty(0, number)
 
 
+def strided_copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides, gaps between elements included: ops that were traced with these strides read it."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device).copy_(tensor.detach())
+
+
 def split(joint: Joint, schedule: Sequence[int], number: int = 0) -> Tuple[fx.GraphModule, fx.GraphModule]:
-    """The forward and the backward module of a schedule, in AOTAutograd's calling convention; the last of the saved tensors is `token(number)`."""
+    """The forward and the backward module of a schedule, in AOTAutograd's calling convention: the forward pass returns its results, what is saved with a
+    check that nobody overwrites it, what is saved without, and sizes; the backward pass takes sizes, what is saved in the same order, and gradients.
+    The first of the saved tensors is `token(number)`."""
     if schedule.count(joint.boundary) != 1:
         raise Unsupported("a plan without its boundary")
     middle = schedule.index(joint.boundary)
@@ -161,24 +169,31 @@ def split(joint: Joint, schedule: Sequence[int], number: int = 0) -> Tuple[fx.Gr
         ran.add(op)
     saved = _saved(joint, schedule[middle + 1:], ran)
     constants = {joint.values[node, 0]: node for node in joint.constants}
-    crossing = [value for value in saved if value not in constants]
+    again = _read_again(joint, schedule[middle + 1:], ran)
+    crossing = {value: forward.env[value] for value in saved if value not in constants}
+    for value, node in crossing.items():
+        if value in again:  # its contents then must be those of the forward pass, whatever torch would have let pass
+            node.meta.pop(UNCHECKED, None)
+    crossing = dict(sorted(crossing.items(), key=lambda item: bool(item[1].meta.get(UNCHECKED))))
     returned = [forward.read(n) if isinstance(n, fx.Node) else n for n in joint.fwd_outputs]
     mark = forward.graph.call_function(token, (number,))
     mark.meta["val"] = _fake(joint.primals + joint.tangents, lambda: token(number))
-    kept = [*(forward.env[value] for value in crossing), mark]
+    kept = [mark, *crossing.values()]
     sizes = _sizes(joint, schedule[middle + 1:])
     output = forward.graph.output(tuple(returned + kept + [forward.read(node) for node in sizes]))
-    output.meta["desc"] = [*joint.fwd_descriptions, *_saved_descriptions(len(kept) + len(sizes))]
+    output.meta["desc"] = [*joint.fwd_descriptions, *_saved_descriptions([bool(node.meta.get(UNCHECKED)) for node in kept] + [False] * len(sizes))]
     for node in sizes:
         backward.placeholder(node, node.name, node.meta)
-    for value, node in zip(crossing, kept):
-        backward.placeholder(value, node.name, node.meta)
     backward.graph.placeholder(mark.name).meta = dict(mark.meta)
+    for value, node in crossing.items():
+        backward.placeholder(value, node.name, node.meta)
     for node in joint.tangents:
         backward.placeholder(joint.values[node, 0], node.name, node.meta)
     for op in schedule[middle + 1:]:
         backward.run(op, op in ran)
         ran.add(op)
+    for node in joint.epilogue:
+        backward.graph.node_copy(node, backward.read)
     output = backward.graph.output(tuple(backward.read(n) if isinstance(n, fx.Node) else n for n in joint.bwd_outputs))
     output.meta["desc"] = list(joint.bwd_descriptions)
     for node in backward.graph.nodes:
@@ -205,8 +220,18 @@ def _saved(joint: Joint, steps: Sequence[int], ran: Set[int]) -> List[int]:
                 needed.add(document["in"][-1])
         seen.add(op)
         made.update(document["out"])
-    needed.update(joint.value(n) for n in joint.bwd_outputs if isinstance(n, fx.Node) and not is_scalar(n) and joint.value(n) not in made)
+    targets = [node.args[0] for node in joint.epilogue]
+    needed.update(joint.value(n) for n in joint.results_behind() + targets if joint.value(n) not in made)
     return sorted(needed)
+
+
+UNCHECKED = "saved_tensor_with_no_vc_check"  # torch's mark of what an autograd.Function keeps on ctx without save_for_backward
+
+
+def _read_again(joint: Joint, steps: Sequence[int], ran: Set[int]) -> Set[int]:
+    """The values that ops of the forward pass read behind the boundary."""
+    return {value for op in steps for node in [joint.ops[op].node] if joint.ops[op].kind == "node" and node is not None
+            and (op in ran or joint.document["nodes"][op]["phase"] == "forward") for value in joint.inputs_of(node)}
 
 
 def _sizes(joint: Joint, steps: Sequence[int]) -> List[fx.Node]:
@@ -215,12 +240,11 @@ def _sizes(joint: Joint, steps: Sequence[int]) -> List[fx.Node]:
     return list(dict.fromkeys(n for n in read + joint.bwd_outputs if is_scalar(n)))
 
 
-def _saved_descriptions(n_saved: int) -> List[Any]:
-    try:
-        from torch._functorch._aot_autograd.descriptors import SavedForBackwardsAOTOutput
-    except ImportError:  # an older torch describes nothing
-        return [None] * n_saved
-    return [SavedForBackwardsAOTOutput(i) for i in range(n_saved)]
+def _saved_descriptions(unchecked: Sequence[bool]) -> List[Any]:
+    from torch._functorch._aot_autograd import descriptors
+    plain = descriptors.SavedForBackwardsAOTOutput
+    without = getattr(descriptors, "SavedForBackwardsNoVcCheckAOTOutput", plain)
+    return [(without if mark else plain)(i) for i, mark in enumerate(unchecked)]
 
 
 class Meter:
@@ -251,26 +275,28 @@ meter: List[Meter] = []  # the one that counts now, if any
 
 
 def compile_boxed(module: fx.GraphModule) -> Callable[[List[Any]], Any]:
-    """A module as one Python function of one list, which it empties; while a meter is set, the same code with the meter called behind every op."""
-    fast = _generate(module, False)
-    metered: List[Callable[[List[Any]], Any]] = []
+    """A module as one Python function of one list, which it empties. While a meter is set, the same code with the meter called behind every op. A backward
+    pass under autocast runs the ops of the forward pass without it, as they ran the first time: what autocast changed there is in the graph."""
+    variants: Dict[Tuple[bool, bool], Callable[[List[Any]], Any]] = {(False, False): _generate(module)}
+    backward = "remat_tangents" in module.meta
 
     def run(args: List[Any]) -> Any:
-        if not meter:
-            return fast(args)
-        if not metered:
-            metered.append(_generate(module, True))
-        meter[0].take(args)
-        meter[0].take(module.meta.get("remat_constants", ()))
-        meter[0].held += args[len(args) - module.meta.get("remat_tangents", 0):]
-        return metered[0](args)
+        kind = bool(meter), backward and torch._C._is_any_autocast_enabled()
+        code = variants.get(kind)
+        if code is None:
+            code = variants[kind] = _generate(module, *kind)
+        if meter:
+            meter[0].take(args)
+            meter[0].take(module.meta.get("remat_constants", ()))
+            meter[0].held += args[len(args) - module.meta.get("remat_tangents", 0):]
+        return code(args)
 
     boxed: Any = run
     boxed._boxed_call = True
     return boxed
 
 
-def _generate(module: fx.GraphModule, metered: bool) -> Callable[[List[Any]], Any]:
+def _generate(module: fx.GraphModule, metered: bool = False, autocast: bool = False) -> Callable[[List[Any]], Any]:
     """A line for each node, a `del` behind each last use."""
     last: Dict[fx.Node, fx.Node] = {}
     for node in module.graph.nodes:
@@ -323,7 +349,8 @@ def _generate(module: fx.GraphModule, metered: bool) -> Callable[[List[Any]], An
         else:
             target = node.target._op if isinstance(node.target, torch._ops.OpOverload) else node.target
             arguments = [text(argument) for argument in node.args] + [f"{key}={text(value)}" for key, value in node.kwargs.items()]
-            lines.append(f"    {names[node]} = {constant(target)}({', '.join(arguments)})")
+            guard = f"with {constant(torch._C._DisableAutocast)}(): " if autocast and node.meta.get("remat_forward") else ""
+            lines.append(f"    {guard}{names[node]} = {constant(target)}({', '.join(arguments)})")
             if metered:
                 lines.append(f"    {constant(meter)}[0]({names[node]})")
         dead = [names[used] for used in node.all_input_nodes if last[used] is node]

@@ -1,7 +1,7 @@
 """The graphs of one training step, which share one budget. torch.compile hands them over one at a time (a graph break, a loss that is compiled by
 itself), and each is planned as it comes; the first step shows which of them run together and in which order. Before the second step they
 are planned together and the new code is put in place of the old, while no backward is pending. A forward run that is still differentiated later (retain_graph)
-needs the backward function of its own plan: the last saved tensor, which has no elements, carries the number of the plan in its shape (lower.token).
+needs the backward function of its own plan: the first saved tensor, which has no elements, carries the number of the plan in its shape (lower.token).
 
 Memory. Graphs run as F1 F2 .. Fn Bn .. B2 B1. While graph i + 1 runs, graph i stands at its boundary: it holds what it saved and what it returned. So the
 extra bytes of graph i + 1 at its peak are workspace of the boundary of graph i, and the gradients of later graphs' parameters stay from there on.
@@ -47,6 +47,14 @@ def _keys(values: Sequence[Any], device_type: str) -> Dict[int, int]:
     return found
 
 
+def _donate_nothing() -> None:
+    """Eager kernels write into no saved tensor, so a graph may be differentiated again (retain_graph); torch would refuse it for those that a backward pass may reuse."""
+    context = torch._guards.TracingContext.try_get()
+    donated = getattr(context.fw_metadata if context else None, "bw_donated_idxs", None)
+    if donated:
+        donated.clear()  # the list that torch looks at
+
+
 class Record:
     """One joint graph of a session: its work, the plan in force, and the functions that torch calls."""
 
@@ -83,12 +91,12 @@ class Record:
         result = self.forward(args)  # type: ignore[misc]
         if recording:
             self.outputs = set(_keys(result[:self.work.num_fwd_outputs], device_type))
-        token = result[len(result) - self.n_sizes - 1]
+        token = result[self.work.num_fwd_outputs]
         session.pending.append((self, StorageWeakRef(token.untyped_storage())))
         return result
 
     def run_backward(self, args: List[Any]) -> Any:
-        token = args[len(args) - len(self.solution.joint.tangents) - 1]
+        token = args[self.n_sizes]
         result = self.backwards[token.shape[1]](args)
         self.session.end(self)
         return result
@@ -134,6 +142,7 @@ class Session:
 
     def compile(self, module: fx.GraphModule, _inputs: Any) -> Any:
         """A module as a function of a boxed list: one that can be replaced, if it belongs to a planned graph."""
+        _donate_nothing()
         run = lower.compile_boxed(module)
         identity, side = module.meta.get("remat_record", (None, None))
         record = _records.get(identity)
