@@ -255,7 +255,7 @@ def test_nested_compile():
 
 def test_dynamic_shapes_are_planned_at_the_sizes_at_hand():
     model = mlp(6, 32, 0.2)
-    remat.torch.compiler._warned.clear()
+    remat.torch.reporting._warned.clear()
     compiled = torch.compile(model, backend="remat", options={"budget": "70%", **SEARCH}, dynamic=True)
     reference = torch.compile(model, backend="aot_eager_default_partitioner", dynamic=True)
     with warnings.catch_warnings(record=True) as caught:
@@ -293,8 +293,8 @@ def test_what_is_not_understood_gets_torch_s_partition_and_one_warning():
 
     def refuse(*args, **kwargs):
         raise remat.torch.Unsupported("something new")
-    remat.torch.compiler._warned.clear()
-    remat.torch.compiler.Joint = refuse
+    remat.torch.reporting._warned.clear()
+    remat.torch.planning.Joint = refuse
     try:
         compiled = torch.compile(model, backend="remat", options={"budget": "99%"}, dynamic=False)
         with warnings.catch_warnings(record=True) as caught:
@@ -302,19 +302,23 @@ def test_what_is_not_understood_gets_torch_s_partition_and_one_warning():
             for n in (5, 6, 7):
                 square(compiled(torch.randn(n, 8))).backward()
     finally:
-        remat.torch.compiler.Joint = module_fails
+        remat.torch.planning.Joint = module_fails
     lines = [str(w.message) for w in caught if "remat" in str(w.message)]
     assert len(lines) == 1 and "something new" in lines[0] and "torch's own partition" in lines[0]
     assert remat.torch.last_report()["planned"] is False
     assert all(p.grad.abs().sum() > 0 for p in model.parameters())
 
 
-def test_a_torch_that_was_not_tried_keeps_its_own_partition(monkeypatch):
-    monkeypatch.setattr(remat.torch.compiler, "TRIED", ("1.0",))
-    with pytest.warns(UserWarning, match="was not tried"):
+def test_a_torch_that_describes_its_graphs_otherwise_keeps_its_own_partition(monkeypatch):
+    monkeypatch.setitem(remat.torch.joint.KNOWN, "backward result", ("SomethingElse",))
+    with pytest.warns(UserWarning, match="a backward result of kind GradAOTOutput"):
         _, loss = step(mlp(2), torch.randn(64, 32), budget="50%")
     loss.backward()
-    assert remat.torch.last_report()["planned"] is False
+    report = remat.torch.last_report()
+    assert report["planned"] is False and report.keys() == remat.torch.reporting.EMPTY.keys()
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="not planned"):
+        step(mlp(2), torch.randn(64, 32), budget="50%", strict=True)
 
 
 def test_plans_are_cached_on_disk_and_bad_files_are_not_trusted(tmp_path):
@@ -410,7 +414,7 @@ def test_graphs_of_one_step_share_the_budget():
     model, x = TwoGraphs(), torch.randn(512, 64)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        remat.torch.compiler._warned.clear()
+        remat.torch.reporting._warned.clear()
         result = remat.torch.check(model, x, budget="60%", loss=square, steps=3, verbose=False, **SEARCH)
     assert result.identical and result.planned
     assert sum("2 graphs: planned together" in str(w.message) for w in caught) == 1
@@ -455,7 +459,7 @@ def test_forward_passes_without_a_backward_are_forgotten():
         compiled(x)
     loss.backward()
     square(compiled(x)).backward()
-    assert len(next(iter(remat.torch.session._sessions.values()))[1].pending) <= 1
+    assert len(remat.torch.steps.of(torch.device("cpu")).pending()) == 0
 
 
 class Mixed(nn.Module):

@@ -5,12 +5,14 @@
 docs/pytorch.md says what is supported.
 """
 from .checkpointable import Checkpointable
-from .compiler import backend, last_report, reports
+from .compiler import backend
 from .checking import CheckResult, check
 from .joint import Unsupported, allow_recompute
+from .options import budget
+from .reporting import last_report, reports
 from .tracing import TracedGraph, profile, trace
 
-__all__ = ["CheckResult", "Checkpointable", "TracedGraph", "Unsupported", "allow_recompute", "backend", "check", "last_report", "profile", "reports", "trace"]
+__all__ = ["CheckResult", "Checkpointable", "TracedGraph", "Unsupported", "allow_recompute", "backend", "budget", "check", "last_report", "profile", "reports", "trace"]
 
 
 def _register() -> None:

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 import torch
 
 from ..errors import Error, UsageError, size_text
-from . import compiler
 from . import lower
+from .reporting import reports
 
 
 @dataclass
@@ -113,7 +113,7 @@ def check(model: torch.nn.Module, *inputs: Any, budget: Union[int, str, None], l
     kept = run_step(model, inputs, keywords, loss, lambda m: torch.compile(m, backend="aot_eager_default_partitioner", dynamic=False), steps)
     restore()
     torch._dynamo.reset()
-    before = len(compiler._reports)
+    before = len(reports())
     device_type = next((p.device.type for p in model.parameters()), "cpu")
     meter = lower.Meter(device_type)
     lower.meter[:] = [meter]
@@ -126,7 +126,7 @@ def check(model: torch.nn.Module, *inputs: Any, budget: Union[int, str, None], l
         lower.meter.clear()
         torch._dynamo.reset()
         restore()
-    made = compiler.reports()[before:]
+    made = reports()[before:]
     different = [name for name in {**kept, **found} if not same_bits(kept.get(name), found.get(name))]
     planned = bool(made) and all(report["planned"] for report in made)
     result = CheckResult(identical=not different, different=different, planned=planned, budget=budget, reports=made,

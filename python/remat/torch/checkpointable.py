@@ -23,7 +23,7 @@ from torch import nn
 from ..core import Chain, Plan, Stage, Step
 from ..errors import Infeasible, UsageError, size_text
 from . import stages
-from .compiler import bytes_of
+from .options import bytes_of
 from .joint import Unsupported
 from .stages import Form, Group, Tensors
 

@@ -4,10 +4,11 @@ pass ends. Everything that torch knows and the planner must; what is not underst
 Invariant: entry i of `Joint.ops` says what op i of the remat graph stands for, and `Joint.values` what each tensor's value is, so that a plan
 can be turned back into torch.fx nodes (lower.py).
 
-Four kinds of op have no node of their own. `remat.boundary` (pinned) reads what the forward pass returns and makes the tangents; it also makes a
+Five kinds of op have no node of their own. `remat.boundary` (pinned) reads what the forward pass returns and makes the tangents; it also makes a
 view of each returned tensor that is live to the end, because the caller holds it whatever the plan does. `remat.rng_state` (pinned) copies the
 generator's state before a random op; the op reads that copy, so that it can run again with it. `remat.copy` (pinned) copies an input that torch
-will overwrite after the forward pass (running statistics), for ops that read its old contents behind the boundary. All other nodes are ops; `getitem`
+will overwrite after the forward pass (running statistics), for ops that read its old contents behind the boundary. `remat.before` (pinned) makes what is in
+memory besides until the boundary (gradients that the caller drops before the backward pass). All other nodes are ops; `getitem`
 nodes are outputs of theirs.
 
 What must keep its order (copies of the generator's state, random ops that are not run again, ops outside aten and prims, collectives) is chained by
@@ -20,28 +21,36 @@ from __future__ import annotations
 
 import json
 import operator
-from typing import Any, Collection, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from contextvars import ContextVar
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
 
 from .. import core
-from ..errors import UsageError
+from ..errors import Error, UsageError
 
 CUDA_ALIGN = 512  # the caching allocator rounds every allocation up to it
 
 
-class Unsupported(Exception):
+class Unsupported(Error):
     """The graph has something that a plan cannot be trusted with: torch's own partition is used instead."""
 
 
 SCALARS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
+_sizes: ContextVar[Mapping[Any, int]] = ContextVar("remat_sizes", default={})  # of symbols, where others than those that torch saw first are planned for
+
+
 def hint(x: Any) -> int:
     """A size as a number: with dynamic shapes that of the sizes at hand. Never int(x), which would make torch assume it."""
     if not isinstance(x, SCALARS):
         return int(x)
+    if _sizes.get():
+        found = x.node.expr.xreplace(_sizes.get())
+        if isinstance(found, int) or found.is_number:
+            return int(found)
     if x.node.hint is None:
         raise Unsupported("sizes that depend on data")
     return int(x.node.hint)
@@ -53,7 +62,7 @@ def is_scalar(node: Any) -> bool:
 
 
 class Entry(NamedTuple):
-    """What an op of the remat graph stands for: kind "node", "rng_state" or "copy" (of `node`) or "boundary"."""
+    """What an op of the remat graph stands for: kind "node", "rng_state" or "copy" (of `node`), "before" or "boundary"."""
     kind: str
     node: Optional[fx.Node]
 
@@ -174,6 +183,9 @@ def storage_key(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
 
+# These copy the whole storage that their first argument lies in, and return a view of the copy; fake tensors have a storage for the view only.
+COPY_STORAGES = tuple(getattr(torch.ops.aten, name).default for name in ("copy", "slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter"))
+
 RESTRIDES = (torch.ops.aten.as_strided.default,)  # reads beside a tensor what its storage has there; a copy has no such neighbours
 
 
@@ -213,13 +225,19 @@ class Joint:
     """The remat graph of a joint graph: `document` is the file, `graph()` the library's object."""
 
     def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
-                 states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, outside_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, name: str = "joint",
-                 costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None, recompute: Collection[str] = ()):
-        """`recompute`: names of ops outside aten and prims that may run again. `replay`: random ops may run again; `states_of`: only these of them (others get no state and are pinned). `copies_of`: the
-        only inputs that are copied because they will be overwritten. `outside_bytes`: what is in memory besides, all the time. `later_bytes`: what
-        graphs need that run between this one's forward and backward pass, on top of what this one holds then; `later_gradients`: what stays of it. `costs`, `workspaces`: by node name, in ns and bytes."""
+                 recompute: Collection[str] = (), states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, free_copies: bool = False, outside_bytes: int = 0,
+                 before_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, dropped: Collection[int] = (), sizes: Optional[Mapping[Any, int]] = None,
+                 name: str = "joint", costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None):
+        """What may run again: `replay`, random ops; `states_of`, only these of them (others get no state and are pinned); `recompute`, names of ops outside
+        aten and prims. `copies_of`: the only inputs that are copied because they will be overwritten; what reads another one that will be runs once.
+        `free_copies`: copies and states take no memory, so that what this graph needs, every choice of them needs.
+
+        What is in memory besides: `outside_bytes`, all the time; `before_bytes`, until the boundary; `later_bytes`, for graphs that run between this one's
+        forward and backward pass, on top of what this one holds then; `later_gradients`, what stays of those. `dropped`: forward results, by position,
+        that nobody holds in the backward pass. `sizes`: of symbols, in place of those that torch saw first. `costs`, `workspaces`: by node name, in ns
+        and bytes."""
         self.module, self.num_fwd_outputs = module, num_fwd_outputs
-        self.replay, self.states_of, self.copies_of, self.recompute = replay, states_of, copies_of, recompute
+        self.replay, self.states_of, self.copies_of, self.recompute, self.free_copies = replay, states_of, copies_of, recompute, free_copies
         self.ops: List[Entry] = []
         self.values: Dict[Tuple[fx.Node, int], int] = {}
         self.originals: Dict[fx.Node, int] = {}  # of inputs that were copied
@@ -227,13 +245,18 @@ class Joint:
         self._documents: List[Dict[str, Any]] = []
         self._nodes: List[Dict[str, Any]] = []
         self.costs, self.workspaces = costs, workspaces or {}
-        self.later_bytes, self.later_gradients = later_bytes, later_gradients
+        self.before_bytes, self.later_bytes, self.later_gradients, self.dropped = before_bytes, later_bytes, later_gradients, set(dropped)
         self._outputs: List[int] = []
-        self._read()
-        self.device = self._device()
-        self._residents(set(static_inputs or ()), outside_bytes)
-        self._order()
-        self._emit()
+        mark = _sizes.set(sizes or {})
+        try:
+            self._read()
+            self.device = self._device()
+            self._residents(set(static_inputs or ()), outside_bytes)
+            self._order()
+            self._emit()
+            self.gradient_bytes = [self.bytes_of(n.meta["val"]) if isinstance(n, fx.Node) and not is_scalar(n) else 0 for n in self.bwd_outputs]
+        finally:
+            _sizes.reset(mark)
         self.document = {"format": "remat-graph", "version": 1, "name": name, "values": self._documents, "nodes": self._nodes,
                          "outputs": self._outputs}
 
@@ -442,9 +465,17 @@ class Joint:
 
     def _emit(self) -> None:
         self._token: Optional[int] = None
+        self._before = None if self.before_bytes == 0 else len(self._documents)
+        if self._before is not None:
+            self._documents.append({"name": "remat.before", "size": self.before_bytes})
+            self._append(Entry("before", None), {"name": "remat.before", "op": "remat.before", "in": [], "out": [self._before], "phase": "forward",
+                                                 "pinned": True, "cost": 0, "flops": 0})
+        self._uncopied: Set[int] = set()
         for node in self.overwritten:
             if self.copies_of is None or node in self.copies_of:
                 self._copy(node)
+            else:
+                self._uncopied.add(self.root(self.values[node, 0]))
         for node in self.forward_nodes:
             self._op(node, "forward")
         self._boundary()
@@ -480,7 +511,7 @@ class Joint:
         replayed = random and not pinned and self.replay and (self.states_of is None or node in self.states_of)
         if replayed:
             state = len(self._documents)
-            size = generator_bytes(device_of(node) or self.device) if self.device.type == "cpu" else 0
+            size = generator_bytes(device_of(node) or self.device) if self.device.type == "cpu" and not self.free_copies else 0
             self._documents.append({"name": f"{node.name}.state", "size": size, "dtype": "uint8", "shape": [size]})
             self._append(Entry("rng_state", node), {"name": f"{node.name}.state", "op": "remat.rng_state", "in": [] if self._token is None else [self._token],
                                                     "out": [state], "phase": phase, "pinned": True, "cost": 0, "flops": 0})
@@ -492,6 +523,9 @@ class Joint:
         for position, tensor in made:
             before = self._roots.get(storage_key(tensor))
             index = self._value(node.name if len(made) == 1 else f"{node.name}[{position}]", tensor)
+            if node.target in COPY_STORAGES and "storage" in self._documents[index] and inputs:
+                copied = self._documents[self.root(inputs[0])]
+                self._documents[index]["storage"] = max(self._documents[index]["storage"], copied.get("storage", copied["size"]))
             if before is not None and before not in known:
                 raise Unsupported(f"{node.target}, whose result shares memory with a tensor that it does not read")
             known.add(self._roots[storage_key(tensor)])
@@ -508,7 +542,7 @@ class Joint:
         document["flops"] = 0 if view else flops_of(node)
         if random:
             document["replay"] = replayed
-        if pinned or random and not replayed:
+        if pinned or random and not replayed or any(self.root(value) in self._uncopied for value in inputs):
             document["pinned"] = True
         if self.costs is not None:
             document["cost"] = 0 if view else self.costs.get(node.name, 0)
@@ -524,7 +558,7 @@ class Joint:
         if overlaps(tensor) or any(n.target in RESTRIDES for n in node.users):
             raise Unsupported("an overwritten input whose elements share memory, or are read by strides")
         copy = len(self._documents)
-        n_bytes = span(tensor) * tensor.element_size()
+        n_bytes = 0 if self.free_copies else span(tensor) * tensor.element_size()
         self._documents.append({**self._documents[original], "name": f"{node.name}.copy", "kind": "temporary", "storage": self._rounded(n_bytes, tensor)})
         self._append(Entry("copy", node), {"name": f"{node.name}.copy", "op": "remat.copy", "in": [original], "out": [copy], "phase": "forward",
                                            "pinned": True, "cost": 0, "flops": 0})
@@ -538,13 +572,13 @@ class Joint:
 
     def _boundary(self) -> None:
         """Reads what the forward pass returns, makes the tangents. New contents of mutated inputs are copied by torch and dropped; the rest is held."""
-        inputs, outputs = [], []
-        for node, description in zip(self.fwd_outputs, self.fwd_descriptions):
+        inputs, outputs = [] if self._before is None else [self._before], []
+        for position, (node, description) in enumerate(zip(self.fwd_outputs, self.fwd_descriptions)):
             if not isinstance(node, fx.Node) or is_scalar(node):
                 continue
             inputs.append(self.value(node))
             root = self.root(inputs[-1])
-            if root >= self._n_resident and mutated_input(description) is None:
+            if root >= self._n_resident and mutated_input(description) is None and position not in self.dropped:
                 held = len(self._documents)
                 self._documents.append({"name": f"{node.name}.held", "size": self._documents[inputs[-1]]["size"], "alias": root})
                 outputs.append(held)

@@ -93,6 +93,8 @@ class _Side:
     def run(self, op: int, again: bool) -> None:
         kind, node = self.joint.ops[op]
         document = self.joint.document["nodes"][op]
+        if kind == "before":
+            return
         assert node is not None
         if kind == "rng_state":
             made = self.graph.call_function(rng.rng_state, _location(node))
@@ -142,9 +144,9 @@ def _fake(nodes: Sequence[fx.Node], make: Callable[[], torch.Tensor]) -> torch.T
         return make()
 
 
-def token(number: int) -> torch.Tensor:
-    """A tensor without elements that says by its shape which plan made it. It is saved before the others, and lives exactly as long as a backward pass may come."""
-    return torch.empty(0, number)
+def token() -> torch.Tensor:
+    """A tensor without elements. It is saved before the others, and lives exactly as long as a backward pass may come."""
+    return torch.empty(0)
 
 
 def strided_copy(tensor: torch.Tensor) -> torch.Tensor:
@@ -152,10 +154,10 @@ def strided_copy(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device).copy_(tensor.detach())
 
 
-def split(joint: Joint, schedule: Sequence[int], number: int = 0) -> Tuple[fx.GraphModule, fx.GraphModule]:
+def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.GraphModule]:
     """The forward and the backward module of a schedule, in AOTAutograd's calling convention: the forward pass returns its results, what is saved with a
     check that nobody overwrites it, what is saved without, and sizes; the backward pass takes sizes, what is saved in the same order, and gradients.
-    The first of the saved tensors is `token(number)`."""
+    The first of the saved tensors is a `token()`."""
     if schedule.count(joint.boundary) != 1:
         raise Unsupported("a plan without its boundary")
     middle = schedule.index(joint.boundary)
@@ -176,8 +178,8 @@ def split(joint: Joint, schedule: Sequence[int], number: int = 0) -> Tuple[fx.Gr
             node.meta.pop(UNCHECKED, None)
     crossing = dict(sorted(crossing.items(), key=lambda item: bool(item[1].meta.get(UNCHECKED))))
     returned = [forward.read(n) if isinstance(n, fx.Node) else n for n in joint.fwd_outputs]
-    mark = forward.graph.call_function(token, (number,))
-    mark.meta["val"] = _fake(joint.primals + joint.tangents, lambda: token(number))
+    mark = forward.graph.call_function(token)
+    mark.meta["val"] = _fake(joint.primals + joint.tangents, token)
     kept = [mark, *crossing.values()]
     sizes = _sizes(joint, schedule[middle + 1:])
     output = forward.graph.output(tuple(returned + kept + [forward.read(node) for node in sizes]))
@@ -201,6 +203,8 @@ def split(joint: Joint, schedule: Sequence[int], number: int = 0) -> Tuple[fx.Gr
             node.meta["autograd_backward"] = True
     modules = fx.GraphModule(joint.module, forward.graph, "RematForward"), fx.GraphModule(joint.module, backward.graph, "RematBackward")
     modules[0].meta["remat_constants"] = [getattr(joint.module, node.target) for node in joint.constants]  # resident: for the meter
+    modules[0].meta["remat_token"] = joint.num_fwd_outputs  # where it lies among the results, and among the arguments of the backward pass
+    modules[1].meta["remat_token"] = len(sizes)
     modules[1].meta["remat_tangents"] = len(joint.tangents)
     return modules
 
@@ -249,12 +253,11 @@ def _saved_descriptions(unchecked: Sequence[bool]) -> List[Any]:
 
 class Meter:
     """Counts the storages that are really there, right behind every op that the generated code runs: those that went in, those that were made,
-    less those that are gone. `peak_bytes` is the most that there ever was. Tangents are held as long as the meter is there: who else holds them,
-    and until when, is up to autograd and the caller, so plans count them to the end."""
+    less those that are gone. `peak_bytes` is the most that there ever was. Tangents are held during their backward pass: who else holds them, and until
+    when, is up to autograd and the caller, so plans count them to the end."""
 
     def __init__(self, device_type: str = "cpu"):
         self.device_type, self.peak_bytes, self.n_ops = device_type, 0, 0
-        self.held: List[Any] = []
         self._live: Dict[int, Tuple[Any, int]] = {}
 
     def take(self, value: Any) -> None:
@@ -285,11 +288,14 @@ def compile_boxed(module: fx.GraphModule) -> Callable[[List[Any]], Any]:
         code = variants.get(kind)
         if code is None:
             code = variants[kind] = _generate(module, *kind)
+        held: List[Any] = []
         if meter:
             meter[0].take(args)
             meter[0].take(module.meta.get("remat_constants", ()))
-            meter[0].held += args[len(args) - module.meta.get("remat_tangents", 0):]
-        return code(args)
+            held += args[len(args) - module.meta.get("remat_tangents", 0):]
+        result = code(args)
+        held.clear()
+        return result
 
     boxed: Any = run
     boxed._boxed_call = True

@@ -1,0 +1,230 @@
+"""One joint graph and one budget: the plan, its file on the disk, and what comes of it once it is lowered."""
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+import torch
+from torch import fx
+
+from .. import core
+from ..errors import BudgetError, Error, Infeasible, NotFound, size_text
+from . import lower, reporting
+from .joint import Joint, Unsupported
+from .options import Budget, Settings, bytes_of
+
+DEVICES = {"H200": "h200", "H100": "h100", "A100": "a100", "V100": "v100"}
+
+
+def _roofline(settings: Settings, device: torch.device) -> str:
+    if settings.device:
+        return f"roofline:{settings.device}"
+    if device.type == "cuda" and torch.cuda.is_available():
+        name = torch.cuda.get_device_name(device)
+        return "roofline:" + next((known for part, known in DEVICES.items() if part in name), "h100")
+    return "roofline:cpu"
+
+
+# ---- plans on the disk ----
+
+def cache_folder(settings: Settings) -> Optional[pathlib.Path]:
+    if not settings.cache:
+        return None
+    if isinstance(settings.cache, str):
+        return pathlib.Path(settings.cache)
+    base = os.environ.get("REMAT_CACHE_DIR")
+    return pathlib.Path(base) if base else pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "remat"
+
+
+def _cached(path: Optional[pathlib.Path], graph: core.Graph) -> Optional[core.Plan]:
+    """A plan that lies on the disk, if the verifier takes it for this graph."""
+    if path is None or not path.exists():
+        return None
+    try:
+        plan = core.load(path)
+        return plan if isinstance(plan, core.Plan) and graph.verify(plan) else None
+    except Error:
+        return None
+
+
+def make_plan(graph: core.Graph, settings: Settings, budget: Budget, keep_all_peak_bytes: int) -> Tuple[core.Plan, bool]:
+    """A plan within the budget, and whether it came from the disk. Nothing fits: an error that says what would."""
+    folder, path = cache_folder(settings), None
+    if folder is not None and budget is not None:
+        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if settings.costs == "measure" else graph.cost_model
+        key = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
+        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json.gz"
+    plan = _cached(path, graph)
+    if plan is not None:
+        return plan, True
+    with reporting.progress(f"planning {graph.n_ops} ops") as shown:
+        plan = graph.plan(budget, None if budget is None else settings.strategy, strict=False, progress=shown, **settings.search)
+        if plan.stopped == "signal":
+            raise KeyboardInterrupt
+        if plan.status:
+            least = graph.plan("min", settings.strategy, strict=False, progress=shown, **settings.search)
+            if isinstance(budget, int) and least.peak_bytes <= budget and graph.verify(least):  # a search that went for the least got there, the other did not
+                return least, False
+            kind = Infeasible if plan.status == 10 else NotFound
+            peak = min(plan.peak_bytes, least.peak_bytes)
+            raise kind(f"{graph._why(plan)}; the least that was found to do is {peak} bytes ({size_text(peak)}, "
+                       f"{100 * peak / keep_all_peak_bytes:.1f} % of keep-all)", plan)
+    if path is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            plan.save(path)
+        except OSError:
+            pass  # a cache that cannot be written is no cache
+    return plan, False
+
+
+# ---- a joint graph to plan ----
+
+@dataclass
+class Solution:
+    """A plan for one joint graph, lowered and verified."""
+    joint: Joint
+    schedule: List[int]
+    plan: core.Plan
+    verdict: core.Verdict
+    info: Dict[str, Any]
+    graph: core.Graph
+    cached: bool
+    budget_bytes: Optional[int]
+
+    @property
+    def extra_bytes(self) -> int:
+        """What the graph needs at its peak besides what was there before it."""
+        return self.verdict.peak_bytes - self.info["resident_bytes"]  # type: ignore[operator]
+
+    @property
+    def held_bytes(self) -> int:
+        """What it holds between its forward and its backward pass, besides what was there before it."""
+        at = self.schedule.index(self.joint.boundary)
+        made = self.joint.tangent_bytes + self.joint.later_gradients
+        return self.graph.memory(self.schedule)[at] - self.info["resident_bytes"] - self.joint.document["nodes"][self.joint.boundary]["workspace"] - made
+
+    def report(self, **more: Any) -> Dict[str, Any]:
+        plan, info, verdict = self.plan, self.info, self.verdict
+        return {**reporting.EMPTY, "graph": plan.graph, "planned": True, "device": str(self.joint.device), "budget_bytes": self.budget_bytes,
+                "peak_bytes": verdict.peak_bytes, "keep_all_peak_bytes": info["keep_all_peak_bytes"], "need_bytes": info["need_bytes"],
+                "resident_bytes": info["resident_bytes"], "saved_bytes": plan.saved_bytes,
+                "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
+                "steps": len(self.schedule), "ops": info["ops"], "recomputed_ops": len(self.schedule) - len(set(self.schedule)),
+                "replayed_ops": len(self.joint.states_of or ()), "pinned_ops": info["pinned"], "strategy": plan.strategy, "cost_model": self.graph.cost_model,
+                "cached": self.cached, "digest": plan.digest, **more}
+
+
+@dataclass
+class Work:
+    """A joint graph to plan, as AOTAutograd hands it over."""
+    module: fx.GraphModule
+    num_fwd_outputs: int
+    static: Optional[Sequence[int]]
+    settings: Settings
+
+    measured: Optional[Tuple[Optional[Dict[str, int]], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
+    solved: Dict[str, Any] = field(default_factory=dict)  # what was found, by question
+    device: torch.device = torch.device("cpu")
+
+    def joint(self, **more: Any) -> Joint:
+        costs, workspaces = self.measured or (None, None)
+        return Joint(self.module, self.num_fwd_outputs, self.static, replay=self.settings.random == "replay", costs=costs, workspaces=workspaces,
+                     recompute=self.settings.recompute, **more)
+
+    def measure(self) -> None:
+        """Times every op with its real shapes on its device (and its workspace, on CUDA), in place of the roofline."""
+        from .tracing import measure
+        joint = self.joint()
+        if joint.dynamic:  # there are no shapes to measure with
+            return
+        try:
+            with torch._subclasses.fake_tensor.unset_fake_temporarily():
+                found = measure(joint, joint.device)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+            reporting.warn(f"remat: ops could not be measured, the roofline is used: {str(error).splitlines()[0]}")
+            return
+        self.measured = {node.name: time for node, (time, _) in found.items()}, {node.name: n for node, (_, n) in found.items()}
+
+    def keep_all_info(self, **memory: Any) -> Dict[str, Any]:
+        """Numbers of the graph with everything kept: no state is copied, and of inputs that will be overwritten only those that the backward pass reads."""
+        key = repr(("info", sorted(memory.items())))
+        if key not in self.solved:
+            graph = self.joint(states_of=set(), copies_of=self._needed_copies(), **memory).graph()
+            self.solved[key] = graph.prepare(self._cost_model(self.device)).info()
+        return self.solved[key]
+
+    def _needed_copies(self) -> Set[fx.Node]:
+        joint = self.joint()
+        self.device = joint.device
+        return lower.read_behind(joint, list(range(len(joint.ops))))
+
+    def _cost_model(self, device: torch.device) -> str:
+        return "given" if self.measured and self.measured[0] else _roofline(self.settings, device)
+
+    def solve(self, budget: Budget, **memory: Any) -> Solution:
+        """A plan within the budget; `memory` is what Joint must know besides: other graphs of the step, sizes, what the caller holds."""
+        key = repr((budget, sorted(memory.items())))
+        if key not in self.solved:
+            self.solved[key] = self._solve(budget, memory)
+        return self.solved[key]
+
+    def _solve(self, budget: Budget, memory: Dict[str, Any]) -> Solution:
+        """States of generators and copies of inputs take memory, and a plan needs those that it reads. So a graph that has them all is planned first; where
+        nothing fits there, and for the least memory, one that has none but what everything kept needs, too."""
+        if self.settings.costs == "measure" and self.measured is None:
+            self.measure()
+        base = self.keep_all_info(**memory)
+        keep_all_peak_bytes = base["keep_all_peak_bytes"]
+        if isinstance(budget, str) and budget != "min":
+            budget = bytes_of(budget, keep_all_peak_bytes)
+        full = self.joint(**memory)
+        bare = self.joint(states_of=set(), copies_of=self._needed_copies(), **memory)
+        found: List[Solution] = []
+        failure: Optional[BudgetError] = None
+        for joint in [full] if len(full.ops) == len(bare.ops) else [bare] if budget is None else [full, bare]:
+            try:
+                found.append(self._planned(joint, budget, memory, keep_all_peak_bytes))
+            except BudgetError as error:
+                failure = failure or error
+            if found and budget != "min":
+                return found[0]
+        if not found:
+            assert failure is not None and isinstance(budget, int)
+            if isinstance(failure, Infeasible) and self.joint(free_copies=True, **memory).graph().info()["need_bytes"] <= budget:
+                raise NotFound(str(failure), failure.plan)  # it was proved of a graph that has more in memory than a plan must have
+            raise failure
+        return min(found, key=lambda solution: (solution.verdict.peak_bytes, solution.verdict.cost))
+
+    def _planned(self, joint: Joint, budget: Budget, memory: Dict[str, Any], keep_all_peak_bytes: int) -> Solution:
+        graph = joint.graph().prepare(self._cost_model(joint.device))
+        plan, cached = make_plan(graph, self.settings, budget, keep_all_peak_bytes)
+        if any(step.kind != "run" for step in plan.steps):
+            raise Unsupported("a plan that offloads")
+        schedule = [step.index for step in plan.steps]
+        budget_bytes: Any = plan.budget_bytes if budget == "min" else budget
+        # States and inputs are copied only where something needs the copy; what is then in memory, and that it is right, the verifier says.
+        states_of, copies_of = lower.replayed_nodes(joint, schedule), lower.read_behind(joint, schedule)
+        found = self._lowered(schedule, joint, states_of, copies_of, memory, dict(plan=plan, cached=cached, budget_bytes=budget_bytes), graph.cost_model)
+        if budget_bytes is not None and found.verdict.peak_bytes > max(budget_bytes, plan.peak_bytes):
+            raise Unsupported("a plan that needs more memory once it is lowered")
+        return found
+
+    def _lowered(self, schedule: List[int], joint: Joint, states_of: Any, copies_of: Any, memory: Dict[str, Any], rest: Dict[str, Any], cost_model: str) -> Solution:
+        final = self.joint(states_of=states_of, copies_of=copies_of, **memory)
+        schedule = lower.translate(schedule, joint, final)
+        graph = final.graph().prepare(cost_model)
+        verdict = graph.verify(schedule)
+        if not verdict:
+            raise Unsupported(f"a plan that the verifier refuses once it is lowered ({verdict.reason})")
+        base = self.keep_all_info(**memory)
+        info = {**graph.info(), **{name: base[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}}
+        return Solution(joint=final, schedule=schedule, verdict=verdict, info=info, graph=graph, **rest)
+
+    def judge(self, solution: Solution, **memory: Any) -> Solution:
+        """The same schedule with other things in memory besides."""
+        return self._lowered(solution.schedule, solution.joint, solution.joint.states_of, solution.joint.copies_of, memory,
+                             dict(plan=solution.plan, cached=solution.cached, budget_bytes=solution.budget_bytes), solution.graph.cost_model)

@@ -1,0 +1,108 @@
+"""Which graphs run in one training step, and in which order. A step begins with a forward run while nothing is pending, and ends when nothing is pending any
+more: every forward run in between either got its backward pass, or its results were dropped.
+
+A forward run is pending as long as its token lives (lower.token), which autograd saves with the other tensors. Runs whose results are dropped (evaluation
+without no_grad) leave no trace. Devices are told apart: each has its own steps, which share no memory.
+"""
+from __future__ import annotations
+
+import threading
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+
+def storages(values: Sequence[Any], device_type: str) -> Dict[int, int]:
+    """Storages of tensors on the device, with their bytes."""
+    found = {}
+    for value in values:
+        if isinstance(value, torch.Tensor) and value.device.type == device_type and value.layout is torch.strided:
+            storage = value.untyped_storage()
+            found[storage._cdata] = storage.nbytes()
+    return found
+
+
+class Run:
+    """One forward run of a graph, and what it left behind."""
+
+    def __init__(self, graph: Any, arguments: Sequence[Any], sizes: Tuple[int, ...]):
+        self.graph, self.sizes = graph, sizes
+        self.leaves = [leaf for leaf in arguments if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.requires_grad]
+        self.before = gradient_bytes(self.leaves)  # .grad buffers that existed before it
+        self.inputs = storages(arguments, graph.device.type)
+        self.outputs: Dict[int, int] = {}
+        self.token: Optional[StorageWeakRef] = None
+        self.dropped: List[int] = []  # results, by position, that nobody held when the backward pass began
+        self.accumulates = False  # the gradients from before were still there then
+        self.finished = False
+
+    def left(self, results: Sequence[Any], token: torch.Tensor) -> None:
+        """The forward pass is over."""
+        self.outputs = storages(results, self.graph.device.type)
+        self.results = [StorageWeakRef(r.untyped_storage()) if isinstance(r, torch.Tensor) and r.layout is torch.strided else None for r in results]
+        self.token = StorageWeakRef(token.untyped_storage())
+        self.leaves = [leaf for leaf in self.leaves if leaf.grad is not None]
+
+    def returned(self) -> None:
+        """The backward pass begins."""
+        self.dropped = [i for i, result in enumerate(self.results) if result is not None and result.expired()]
+        self.accumulates = gradient_bytes(self.leaves) > 0
+        self.leaves = []
+        self.finished = True
+
+    def pending(self) -> bool:
+        return not self.finished and (self.token is None or not self.token.expired())
+
+
+def gradient_bytes(leaves: Sequence[Any]) -> int:
+    """Bytes of the .grad buffers that exist."""
+    held = {}
+    for leaf in leaves:
+        if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.grad is not None:
+            parts = (leaf.grad._indices(), leaf.grad._values()) if leaf.grad.layout is torch.sparse_coo else (leaf.grad,)
+            held[id(leaf)] = sum(part.untyped_storage().nbytes() for part in parts)
+    return sum(held.values())
+
+
+class Steps:
+    """The steps of one device."""
+
+    def __init__(self) -> None:
+        self.runs: List[Run] = []  # of the step that goes on
+        self.backwards: List[Run] = []  # of them, in the order in which they were differentiated
+
+    def pending(self) -> List[Run]:
+        return [run for run in self.runs if run.pending()]
+
+    def over(self) -> Tuple[List[Run], bool]:
+        """If nothing is pending: the forward runs of the step that is over and got a backward pass, and whether those came in reverse order. Else nothing."""
+        if self.pending():
+            return [], True
+        runs, backwards = [run for run in self.runs if run.finished], self.backwards
+        self.runs, self.backwards = [], []
+        return runs, backwards == runs[::-1]
+
+    def begin(self, run: Run) -> None:
+        self.runs.append(run)
+
+    def differentiated(self, token: torch.Tensor) -> None:
+        key = token.untyped_storage()._cdata
+        for run in reversed(self.runs):  # none: a second backward pass of one forward run
+            if run.token is not None and not run.finished and run.token.cdata == key:
+                run.returned()
+                self.backwards.append(run)
+                return
+
+
+lock = threading.RLock()  # forward runs come from the caller's threads, backward runs from autograd's
+_steps: Dict[str, Steps] = {}
+
+
+def of(device: torch.device) -> Steps:
+    return _steps.setdefault(str(device), Steps())
+
+
+def forget() -> None:
+    """As if nothing had run: for tests."""
+    _steps.clear()

@@ -1,0 +1,229 @@
+"""The budget in an ordinary training loop: short batches, orders of calls, graph breaks, one graph run many times; every step's real peak is held against it."""
+import copy
+import gc
+import warnings
+
+import pytest
+from conftest import ROOT  # noqa: F401  (puts the package on the path)
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+import remat  # noqa: E402
+import remat.torch  # noqa: E402
+
+SEARCH = {"cache": False, "work": 100000}
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    remat.torch.steps.forget()
+    remat.torch.reporting._warned.clear()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+    gc.collect()
+
+
+def mlp(depth=6, width=64):
+    return nn.Sequential(*(layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.GELU())))
+
+
+def measured(step):
+    """The most that was in memory while `step` ran, of what its graphs took and made; and what it returned."""
+    meter = remat.torch.lower.Meter()
+    remat.torch.lower.meter[:] = [meter]
+    try:
+        result = step()
+    finally:
+        remat.torch.lower.meter.clear()
+    return meter.peak_bytes, result
+
+
+def trained(model, run, batches):
+    """Losses, gradients and the peak of each step."""
+    losses, peaks = [], []
+    for x in batches:
+        model.zero_grad()
+
+        def step():
+            loss = run(x).square().mean()
+            loss.backward()
+            return loss.item()
+        peak, loss = measured(step)
+        losses.append(loss)
+        peaks.append(peak)
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+    return losses, [p.grad.clone() for p in model.parameters()], peaks
+
+
+def compare(model, batches, budget, compile=None):
+    """Trains a copy eagerly and one under the budget; the peaks of the latter."""
+    batches = list(batches)
+    plain, twin = copy.deepcopy(model), copy.deepcopy(model)
+    run = (compile or (lambda m: torch.compile(m, backend="remat", options={"budget": budget, **SEARCH})))(twin)
+    expected, found = trained(plain, plain, batches), trained(twin, run, batches)
+    assert all(abs(a - b) < 1e-6 for a, b in zip(expected[0], found[0])) and all(torch.allclose(a, b, atol=1e-6) for a, b in zip(expected[1], found[1]))
+    return found[2]
+
+
+@pytest.mark.parametrize("budget", ["60%", "bytes"])
+def test_a_short_last_batch_leaves_the_budget_as_it_was(budget):
+    sizes = [512, 512, 100] * 3
+    if budget == "bytes":
+        budget = 600000
+    peaks = compare(mlp(), (torch.randn(n, 64) for n in sizes), budget)
+    reports = [r for r in remat.torch.reports() if r["planned"]]
+    limit = budget if isinstance(budget, int) else reports[-1]["budget_bytes"]
+    assert all(peak <= limit for peak in peaks), (peaks, limit)
+
+
+def test_sizes_that_grow_are_planned_again_and_smaller_ones_run_the_same_plan():
+    before = len(remat.torch.reports())
+    peaks = compare(mlp(), (torch.randn(n, 64) for n in (100, 120, 80, 300, 200, 300)), 400000)
+    assert all(peak <= 400000 for peak in peaks), peaks
+    assert 2 <= len(remat.torch.reports()) - before <= 4
+
+
+def test_a_later_step_that_does_not_fit_warns_and_goes_on():
+    with pytest.warns(UserWarning, match="nothing fits|does not fit"):
+        compare(mlp(), (torch.randn(n, 64) for n in (64, 64, 2048)), 300000)
+    torch._dynamo.reset()
+    with pytest.raises(remat.BudgetError):
+        compare(mlp(), (torch.randn(n, 64) for n in (64, 64, 2048)), None, lambda m: torch.compile(m, backend="remat", options={"budget": 300000, "strict": True, **SEARCH}))
+
+
+@pytest.mark.parametrize("budget", ["80%", "min"])
+def test_gradients_may_be_dropped_between_forward_and_backward(budget):
+    model, x = mlp(), torch.randn(512, 64)
+    run = torch.compile(model, backend="remat", options={"budget": budget, **SEARCH})
+    for _ in range(5):
+        loss = run(x).square().mean()
+        model.zero_grad()
+        loss.backward()
+    last = remat.torch.last_report()
+    gradients = sum(p.numel() * 4 for p in model.parameters())
+    assert last["existing_gradient_bytes"] == gradients
+    if budget == "80%":
+        assert last["peak_bytes"] <= last["budget_bytes"] and last["resident_bytes"] < remat.torch.reports()[-2]["resident_bytes"]
+
+
+def test_gradients_that_accumulate_are_counted_and_never_end_the_training():
+    model, x = mlp(), torch.randn(128, 64)
+    run = torch.compile(model, backend="remat", options={"budget": "100%", **SEARCH})
+    run(x).square().mean().backward()
+    budget = remat.torch.last_report()["budget_bytes"]
+    with pytest.warns(UserWarning, match="gradients exist before the step"):
+        for _ in range(3):
+            run(x).square().mean().backward()
+    assert remat.torch.last_report()["budget_bytes"] == budget
+
+
+class Broken(nn.Module):
+    """Two graphs in one step."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = mlp(6), mlp(4)
+
+    def forward(self, x):
+        x = self.first(x)
+        torch._dynamo.graph_break()
+        return self.second(x)
+
+
+@pytest.mark.parametrize("budget", ["75%", "50%"])
+def test_a_percentage_is_of_the_step(budget):
+    peaks = compare(Broken(), [torch.randn(512, 64)] * 4, budget)
+    last = remat.torch.last_report()
+    assert last["graphs"] == 2 and last["budget_bytes"] == last["step_keep_all_bytes"] * int(budget[:-1]) // 100
+    assert max(peaks[2:]) <= last["step_peak_bytes"] <= last["budget_bytes"]
+
+
+def test_a_first_step_without_a_backward_pass_does_not_lose_the_plan_of_the_step():
+    model, x = Broken(), torch.randn(256, 64)
+    run = torch.compile(model, backend="remat", options={"budget": "70%", **SEARCH})
+    run(x)
+    for _ in range(3):
+        model.zero_grad()
+        run(x).square().mean().backward()
+    assert remat.torch.last_report()["graphs"] == 2
+
+
+@pytest.mark.parametrize("budget", ["70%", "55%"])
+def test_a_graph_that_runs_many_times_is_planned_for_all_its_runs(budget):
+    """Regional compilation: every block is compiled by itself, and all share one graph."""
+    model = nn.Sequential(*(mlp(2) for _ in range(5)))
+
+    def compile(m):
+        for block in m:
+            block.compile(backend="remat", options={"budget": budget, **SEARCH})
+        return m
+
+    peaks = compare(model, [torch.randn(512, 64)] * 4, budget, compile)
+    last = remat.torch.last_report()
+    assert last["graphs"] == 5 and max(peaks[2:]) <= last["step_peak_bytes"] <= last["budget_bytes"]
+    assert last["budget_bytes"] == last["step_keep_all_bytes"] * int(budget[:-1]) // 100
+
+
+def test_models_that_share_an_options_dict_are_not_charged_for_each_other():
+    options = {"budget": "80%", **SEARCH}
+    models, x = [mlp(), mlp(4)], torch.randn(256, 64)
+    alone = []
+    for model in models:
+        torch.compile(model, backend="remat", options=dict(options))(x).square().mean().backward()
+        alone.append(remat.torch.last_report())
+        model.zero_grad()
+    torch._dynamo.reset()
+    runs = [torch.compile(model, backend="remat", options=options) for model in models]
+    found = []
+    for run, model in zip(runs, models):
+        run(x).square().mean().backward()
+        found.append(remat.torch.last_report())
+    assert [r["peak_bytes"] for r in found] == [r["peak_bytes"] for r in alone]
+
+
+def test_a_retained_graph_and_a_new_plan_live_side_by_side():
+    model, x = mlp(), torch.randn(256, 64)
+    plain = copy.deepcopy(model)
+
+    def train(run):
+        first = run(x)
+        first.square().mean().backward(retain_graph=True)
+        second = run(x)  # gradients exist: planned again
+        first.sum().backward()
+        second.sum().backward()
+
+    train(plain)
+    train(torch.compile(model, backend="remat", options={"budget": "60%", **SEARCH}))
+    assert all(torch.allclose(p.grad, q.grad, atol=1e-6) for p, q in zip(plain.parameters(), model.parameters()))
+
+
+def test_budgets_come_from_the_environment_and_from_a_context(monkeypatch):
+    x = torch.randn(64, 64)
+
+    def planned():
+        torch._dynamo.reset()
+        torch.compile(mlp(2), backend="remat", options=SEARCH)(x)
+        return remat.torch.last_report()["budget_bytes"]
+
+    assert planned() is None
+    monkeypatch.setenv("REMAT_BUDGET", "10MB")
+    assert planned() == 10_000_000
+    with remat.torch.budget("12MB"):
+        assert planned() == 12_000_000
+    with pytest.raises(remat.Error):
+        with remat.torch.budget("lots"):
+            pass
+
+
+def test_nothing_is_said_twice():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            compare(Broken(), [torch.randn(128, 64)] * 3, "80%")
+    lines = [str(w.message) for w in caught if str(w.message).startswith("remat")]
+    assert len(lines) == len(set(lines))
