@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the unsafe sequence at p, or 0. Unsafe are controls (C0, DEL, C1) and the marks that turn
- * the direction of text: U+202A .. U+202E and U+2066 .. U+2069. */
+/* Bytes of the unsafe sequence at p, or 0. Unsafe are:
+ * - controls: C0, DEL and C1;
+ * - marks that turn the direction of text: U+202A .. U+202E and U+2066 .. U+2069. */
 static size_t unsafe_length(const unsigned char *p)
 {
     if (p[0] < 0x20 || p[0] == 0x7f) return 1;

@@ -13,7 +13,8 @@
 /* Together ln 2 to 98 bits. */
 static const double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45;
 
-/* x = k ln 2 + r, with |r| <= ln 2 / 2. exp(r) comes from its series, 2^k from its exponent field. */
+/* x = k ln 2 + r, with |r| <= ln 2 / 2. exp(r) comes from its series. 2^k is put
+ * together from its exponent field. */
 double rm_exp(double x)
 {
     assert(x <= 700);
@@ -29,7 +30,8 @@ double rm_exp(double x)
     return sum * power;
 }
 
-/* x = 2^k m, with m in [1/sqrt 2, sqrt 2). log m = 2 atanh((m - 1) / (m + 1)) comes from its series. */
+/* x = 2^k m, with m in [1/sqrt 2, sqrt 2). log m = 2 atanh((m - 1) / (m + 1)), and atanh comes from
+ * its series. */
 double rm_log(double x)
 {
     assert(x >= 0);

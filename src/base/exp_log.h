@@ -3,7 +3,9 @@
 #ifndef RM_EXP_LOG_H
 #define RM_EXP_LOG_H
 
-double rm_exp(double x); /* x <= 700; below -700 it is 0 */
-double rm_log(double x); /* x >= 0; below 2^-1022, the least normal number, it is wrong: about -709 */
+/* x <= 700. Below -700 the answer is 0. */
+double rm_exp(double x);
+/* x >= 0. Below 2^-1022, the least normal number, the answer is about -709, which is wrong. */
+double rm_log(double x);
 
 #endif

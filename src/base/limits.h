@@ -64,7 +64,7 @@ bool rm_is_late(const remat_ctx *ctx);
 void rm_note_stop(remat_ctx *ctx, remat_stopped why); /* unless a reason is noted already */
 remat_stopped rm_stopped(const remat_ctx *ctx);       /* the reason that is noted */
 
-/* Is enough work and time left for a step that nothing can cut short? If not, the reason is noted. */
+/* Is enough work and time left for a step that nothing can cut short? A reason why not is noted. */
 bool rm_can_afford(remat_ctx *ctx, double operations);
 /* The most operations that such a step may take. May be infinite. */
 double rm_affordable(const remat_ctx *ctx);

@@ -1,5 +1,6 @@
-/* threads.c: the only place where threads are made. What the tasks compute must not depend on how
- * many there are. */
+/* threads.c: the only place where threads are made.
+ *
+ * What the tasks compute must not depend on how many threads there are. */
 #include "base/threads.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* vec.c: doubling growth, so n pushes cost O(n). */
+/* vec.c: growth by doubling, so that n pushes cost O(n). */
 #include "base/vec.h"
 
 int rm_by_index(const void *a, const void *b)
