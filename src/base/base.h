@@ -11,6 +11,7 @@
 #ifndef RM_BASE_H
 #define RM_BASE_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,6 +104,15 @@ void rm_input_name(remat_ctx *ctx, const char *name); /* NULL or "": no file */
 
 /* ---- small things ---- */
 int rm_by_index(const void *a, const void *b); /* for qsort of uint32_t (vec.c) */
+
+/* Adds x to *sum. False: that would make RM_MAX_SUM or more, and *sum stays as it was. */
+static inline bool rm_add_to_sum(int64_t *sum, int64_t x)
+{
+    assert(x >= 0 && *sum >= 0 && *sum < RM_MAX_SUM);
+    if (x >= RM_MAX_SUM - *sum) return false;
+    *sum += x;
+    return true;
+}
 
 /* The greatest. Of 0 and b it is b. */
 static inline int64_t rm_common_divisor(int64_t a, int64_t b)
