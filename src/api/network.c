@@ -1,5 +1,5 @@
-/* network.c: maximum flow as a service of its own, so that the solver behind mincut can be checked
- * against any other. */
+/* network.c: the public side of maximum flow. So the solver behind mincut can be compared with any
+ * other. */
 #include "import/network.h"
 
 void remat_network_free(remat_network *network)
