@@ -69,8 +69,7 @@ static remat_status allocate(remat_ctx *ctx, rm_trace *x)
     return RM_SCRATCH(ctx, x->made_begin, (size_t)x->n_steps + 1);
 }
 
-/* Instances of resident storages get their numbers, which begin at n_made, when all steps are
- * seen. */
+/* Resident storages get their instance numbers, n_made and up, when all steps are seen. */
 typedef struct newest {
     uint32_t maker, instance;
 } newest;

@@ -1,5 +1,4 @@
-/* copy.h: writes values and ops of a graph into a builder. Prepare, unrolling and fusion share
- * it. */
+/* copy.h: writes values and ops of a graph into a builder, for prepare, unrolling and fusion. */
 #ifndef RM_COPY_H
 #define RM_COPY_H
 

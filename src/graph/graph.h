@@ -78,8 +78,7 @@ extern const char *const rm_value_kinds[REMAT_CONST + 1];
 extern const char *const rm_phases[REMAT_BACKWARD + 1];
 extern const char *const rm_classes[REMAT_CLASS_RANDOM + 1];
 
-/* ---- builder (builder.c): the readers, the zoo, prepare and the public functions fill it in ----
- */
+/* ---- builder (builder.c): readers, the zoo, prepare and public functions fill it in ---- */
 
 typedef struct rm_value_record {
     int64_t size;
@@ -132,8 +131,7 @@ typedef struct rm_need {
     int64_t bytes;
     uint32_t op; /* where so much is needed; REMAT_NONE: there is no op */
 } rm_need;
-/* need.c: the least budget of any schedule; with `offload`, also of those that offload and fetch.
- */
+/* need.c: the least budget of any schedule. With `offload`, schedules may offload and fetch. */
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out);
 /* The values whose storages are in memory at need.op whatever the schedule, largest first. All of
  * them, the resident bytes and the op's workspace add up to the need. At most `capacity` of them

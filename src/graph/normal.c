@@ -26,8 +26,8 @@ typedef struct build {
     rm_normal *nm;
     uint32_t *store_of; /* by root value */
     uint32_t *token_of; /* by value: the token that its readers read as well; REMAT_NONE: none */
-    uint32_t *seen;     /* by storage, and from n_values on by root value: 1 + the last op that
-                           listed it */
+    /* 1 + the last op that listed it: by storage; from n_values on, by root value of a resident. */
+    uint32_t *seen;
 } build;
 
 /* It is a view that costs nothing. All that it reads is one storage, and no view that stays. */

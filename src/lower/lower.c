@@ -20,9 +20,8 @@ struct remat_program { /* one block */
     size_t block_size, n_statements, n_steps;
     remat_statement *statements;
     remat_operand *operands;
-    /* 2 n_steps + 2 of them. The inputs of step t are list 2 t of the operands, its outputs list
-     * 2 t + 1, and the graph's outputs the last list. List i is operands[begin[i] .. begin[i + 1]).
-     */
+    /* List i of the operands is operands[begin[i] .. begin[i + 1]). List 2 t has the inputs of step
+     * t, list 2 t + 1 its outputs. The last list, 2 n_steps, has the outputs of the graph. */
     size_t *begin;
 };
 

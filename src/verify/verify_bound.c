@@ -191,8 +191,8 @@ static bool read_prices(court *c)
     return true;
 }
 
-/* The value of g with that original index, if it owns a storage that can be lost. Else REMAT_NONE.
- */
+/* The value of g with that original index, if it owns a storage that is not resident. Else
+ * REMAT_NONE. */
 static uint32_t find_storage(const remat_graph *g, uint32_t original)
 {
     const uint32_t v = original < g->n_original_values ? g->value_now[original] : REMAT_NONE;
@@ -366,8 +366,7 @@ static remat_status sort_gaps(court *c, const uint32_t *key, uint32_t most, uint
     return REMAT_OK;
 }
 
-/* By start. Of gaps that start together, that of the storage made first in graph order goes first.
- */
+/* By start. Gaps that start together are in the order in which the graph makes their storages. */
 static remat_status order_by_start(court *c, uint32_t *order)
 {
     const remat_graph *g = c->g;
