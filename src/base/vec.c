@@ -1,6 +1,8 @@
 /* vec.c: growth by doubling, so that n pushes cost O(n). */
 #include "base/vec.h"
 
+#include <assert.h>
+
 int rm_by_index(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -21,6 +23,7 @@ void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need, size_t
         rm_no_memory(ctx);
         return items;
     }
+    assert(bigger >= need);
     *room = bigger;
     return grown;
 }

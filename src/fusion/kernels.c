@@ -277,6 +277,7 @@ static remat_status order_kernels(remat_ctx *ctx, merger *m, rm_kernels *out)
         const uint32_t root = o.root[t], last = o.members.items[o.members.begin[root + 1] - 1];
         if (last == t && take_unseen(&o, root) != REMAT_NONE) TRY(rm_demand_run(&o.demand, root));
     }
+    assert(out->begin[out->n] == x->n_steps); /* every step is in a kernel */
     return REMAT_OK;
 }
 

@@ -19,6 +19,8 @@
  * Cost: O(steps + reads), in integers. */
 #include "fusion/traffic.h"
 
+#include <assert.h>
+
 #include "fusion/op_class.h"
 
 typedef struct counter {
@@ -64,6 +66,7 @@ static void read_value(counter *c, uint32_t kernel, const rm_read *read)
     c->instance_of[v] = read->instance;
     const int64_t storage = c->x->g->storage[v];
     int64_t *counted = &c->sum.reads[c->entry[read->instance]].bytes;
+    assert(*counted <= storage);
     const int64_t bytes = least(least(c->x->g->size[v], storage), storage - *counted);
     *counted += bytes;
     add(c, &moved(c, kernel)->read_bytes, bytes);

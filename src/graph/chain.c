@@ -31,13 +31,14 @@ static remat_status check_stage(remat_ctx *ctx, const remat_stage *s, uint32_t s
     } fields[] = {{"a", s->a, bytes},   {"abar", s->abar, bytes}, {"delta", s->delta, bytes},
                   {"of", s->of, bytes}, {"ob", s->ob, bytes},     {"keep", s->keep, bytes},
                   {"tf", s->tf, time},  {"tb", s->tb, time}};
-    char place[80];
     for (size_t k = 0; k < RM_LEN(fields); k++) {
+        const bool negative = fields[k].x < 0;
+        if (!negative && rm_add_to_sum(fields[k].sum, fields[k].x)) continue;
+        char place[80];
         place_of(place, sizeof place, stage, n_stages, fields[k].name);
-        if (fields[k].x < 0) return rm_fail_at(ctx, REMAT_E_INPUT, place, "must not be negative");
-        if (!rm_add_to_sum(fields[k].sum, fields[k].x))
-            return rm_fail_at(ctx, REMAT_E_INPUT, place, "the %s add up to 2^62 or more",
-                              fields[k].sum == bytes ? "sizes" : "times");
+        if (negative) return rm_fail_at(ctx, REMAT_E_INPUT, place, "must not be negative");
+        return rm_fail_at(ctx, REMAT_E_INPUT, place, "the %s add up to 2^62 or more",
+                          fields[k].sum == bytes ? "sizes" : "times");
     }
     return REMAT_OK;
 }

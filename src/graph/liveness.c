@@ -107,6 +107,7 @@ static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat
 
 int64_t rm_transfer_cost_limited(int64_t bytes, int64_t bandwidth)
 {
+    assert(bytes >= 0 && bandwidth >= 0);
     if (bandwidth == 0) return 0;
     const rm_uint128 cost =
         ((rm_uint128)bytes * 1000000000 + (rm_uint128)bandwidth - 1) / (rm_uint128)bandwidth;

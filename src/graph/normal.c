@@ -13,6 +13,7 @@
  * Cost: O(values + edges) to build, O(steps + views run) to expand. */
 #include "graph/normal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -300,6 +301,7 @@ static remat_status expand(expander *x, const rm_code *codes, size_t n)
             TRY(run_op(x, nm->op[codes[i]]));
             continue;
         }
+        assert(codes[i] - nm->n_ops < nm->n_stores);
         const uint32_t value = nm->value[codes[i] - nm->n_ops];
         TRY(RM_PUSH(x->ctx, *x->out, ((remat_step){REMAT_FETCH, value})));
         note_instance(x, value);

@@ -118,7 +118,11 @@ static const char *const outcomes[] = {[REMAT_UNKNOWN] = "unknown",
                                        [REMAT_OPTIMAL] = "optimal",
                                        [REMAT_INFEASIBLE] = "infeasible"};
 
-const char *rm_outcome_name(remat_outcome outcome) { return outcomes[outcome]; }
+const char *rm_outcome_name(remat_outcome outcome)
+{
+    assert((size_t)outcome < RM_LEN(outcomes));
+    return outcomes[outcome];
+}
 
 bool rm_outcome_parse(const char *name, remat_outcome *out)
 {

@@ -14,6 +14,7 @@
  * Cost: linear in the graph. */
 #include "graph/copy.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- dead code ---- */
@@ -67,6 +68,7 @@ static void copy_value(copy *c, uint32_t v)
     c->now[v] = rm_copy_value(c->to, g, v, rm_text(g, g->value_name[v]));
     if (g->root[v] == v) return;
     if ((c->flags & REMAT_NO_ALIAS) && g->producer[v] != REMAT_NONE) return;
+    assert(c->now[g->root[v]] != REMAT_NONE || c->to->status != REMAT_OK); /* see copy_all */
     remat_builder_value_set(c->to, c->now[v], REMAT_VALUE_ALIAS, c->now[g->root[v]]);
 }
 

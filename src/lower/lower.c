@@ -108,6 +108,7 @@ static void write_statements(lowering *x)
                                      g->storage[root], memory};
         }
     }
+    assert(memory >= g->resident_bytes);
     x->program->n_statements = (size_t)(s - x->program->statements);
 }
 

@@ -263,6 +263,7 @@ static bool play(game *x)
         }
         for (uint32_t made = first; made < b; made++) /* what nothing ever reads */
             if (x->blocks[made].touches == 0) held -= x->blocks[made].bytes;
+        assert(held >= g->resident_bytes);
     }
     return true;
 }
