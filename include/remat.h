@@ -12,66 +12,83 @@
  *     } else {
  *         fprintf(stderr, "%s\n", remat_ctx_error(ctx));
  *     }
- *     remat_plan_free(plan), remat_graph_free(graph), remat_ctx_free(ctx);
+ *     remat_plan_free(plan);
+ *     remat_graph_free(graph);
+ *     remat_ctx_free(ctx);
  *
- * STABLE, from version 1.0 on, is what stands above REMAT_EXPERIMENTAL: a program that was compiled
- * against it works with every later 1.x library, and its source compiles with every later 1.x
- * header. Functions keep their meaning, and enum values their number; files that are written stay
- * readable. What may happen: new functions and enum values; new members at the end of structs;
- * options and strategies that come and go, but for those named below; other plans from the same
- * input, and other texts of errors. EXPERIMENTAL is the rest, for those who define
- * REMAT_EXPERIMENTAL before they include this file: any release may change or drop it. Before 1.0
- * all of it may change.
+ * STABLE, from version 1.0 on, is what stands above REMAT_EXPERIMENTAL. A program that was compiled
+ * against it works with every later 1.x library. Its source compiles with every later 1.x header.
+ * Functions keep their meaning, and enum values keep their numbers. Files that are written stay
+ * readable. What may change:
+ * - there are new functions and enum values, and new members at the end of structs;
+ * - options and strategies come and go, except those named below;
+ * - the same input gives another plan, and errors have other texts.
  *
- * EVERYWHERE. Sizes are bytes and costs are integers, both int64_t and below 2^62. On success the
- * caller owns `*out`; on failure it is untouched and remat_ctx_error() has one line that says why.
- * Pointers must not be NULL, but names may, and every _free accepts it. A context serves one thread
- * at a time. What it makes never changes, may be read by many threads with a context each, and may
- * be freed after it. Indices count from 0; getters answer an index that is too large with
- * REMAT_ABSENT, "" or an empty list, and lists belong to what they are got from. remat_ctx_stop
- * makes the planning call that runs, or else the next one, return the best that it has so far. The
- * library never prints, exits or sets a signal handler; it forks only to run the solver of
- * checkmate and checkmate-lp.
+ * EXPERIMENTAL is the rest. Define REMAT_EXPERIMENTAL before you include this file to see it. Any
+ * release may change or drop it. Before 1.0 all of this file may change.
  *
- * STRUCTS that you allocate begin with `size`: `remat_verdict v = REMAT_VERDICT_INIT;` sets it, and
- * the library writes no more than that. Those that it hands out by pointer (remat_summary,
- * remat_progress) may grow at their end. Those in arrays (remat_step, remat_statement,
+ * EVERYWHERE:
+ * - Sizes are bytes and costs are integers, both int64_t and below 2^62.
+ * - On success the caller owns `*out`. On failure it is untouched, and remat_ctx_error() has one
+ *   line that says why.
+ * - Pointers must not be NULL. But names may be NULL, and every _free accepts NULL.
+ * - A context serves one thread at a time. What it makes never changes. Many threads may read that,
+ *   with a context each. It may be freed after the context.
+ * - Indices count from 0. If an index is too large, getters answer REMAT_ABSENT, "" or an empty
+ *   list. A list belongs to the object that it was got from.
+ * - remat_ctx_stop makes the planning call that runs, or else the next one, return the best that it
+ *   has so far.
+ * - The library never prints, exits or sets a signal handler. It forks only to run the solver of
+ *   checkmate and checkmate-lp.
+ *
+ * STRUCTS that you allocate begin with `size`. `remat_verdict v = REMAT_VERDICT_INIT;` sets it, and
+ * the library writes no more bytes than that. Structs that it hands out by pointer (remat_summary,
+ * remat_progress) may grow at their end. Structs in arrays (remat_step, remat_statement,
  * remat_operand) and remat_alloc stay as they are.
  *
  * OPTIONS and strategies have names; `remat plan --help` lists them. The options work and time_ms
- * limit a planning call, seed makes its choices: one seed and work limit, one plan, in every run of
- * one version (but for checkmate's solver, and where time_ms cuts off). The strategies "auto", for
- * every use, and "keep-all" stay.
+ * limit a planning call. The option seed decides its random choices. In every run of one version,
+ * one seed and one work limit give one plan, except where time_ms cuts off, and except for the
+ * solver of checkmate. The strategies "auto", for every use, and "keep-all" stay.
  *
  * FILES. A source is a path, "-" for standard input, or "zoo:NAME?key=value&..." for an embedded
- * model. The content decides the format: remat-graph, remat-chain, remat-plan (docs/format.md) or
- * networkx node-link JSON, or DOT; plain or gzip.
+ * model. The content decides the format: remat-graph, remat-chain or remat-plan (docs/format.md),
+ * networkx node-link JSON, or DOT. It may be plain or gzip.
  *
- * GRAPHS. An op reads and makes values; a value that no op makes is resident: always in memory. A
+ * GRAPHS. An op reads and makes values. A value that no op makes is resident: always in memory. A
  * view shares the storage of the value at its root. Array order is a valid schedule, keep-all. A
- * pinned op runs exactly once, in order among its like; so do random ones without REMAT_OP_REPLAY.
- * remat_graph_prepare gives a copy with REMAT_DCE (no dead ops), REMAT_FOLD_IDENTITY,
- * REMAT_NO_ALIAS (no views) and REMAT_REPLAY_RANDOM done to it, and with costs by "given", "unit",
- * "node", "flops", "roofline:DEVICE" or, for NULL, as they are. The copy may have fewer ops, so it
- * has indices of its own, which the getters and remat_info speak of; steps, plans, verdicts, bounds
- * and statements name ops and values of the original.
+ * pinned op runs exactly once, and pinned ops keep their order. An op that is random counts as
+ * pinned unless it has REMAT_OP_REPLAY.
  *
- * BUILDERS need no checks between calls: a wrong one, or lack of memory, is remembered and returned
- * by finish, which also checks the graph itself. After more calls it may be finished again.
+ * remat_graph_prepare gives a copy. The flags say what is done to it: REMAT_DCE (no dead ops),
+ * REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS (no views), REMAT_REPLAY_RANDOM. Its costs are by the model
+ * "given", "unit", "node", "flops" or "roofline:DEVICE"; NULL: as they are. The copy may have fewer
+ * ops, so it has indices of its own. Getters and remat_info use these. Steps, plans, verdicts,
+ * bounds and statements use the indices of the original.
  *
- * PLANS. remat_plan_make gives the best plan that the strategy finds, within the budget or not:
- * remat_plan_status says which. remat_plan_improve begins with a plan that is there, for whatever
+ * BUILDERS need no checks between calls. A builder remembers the first wrong call, or the lack of
+ * memory, and finish returns it. Finish also checks the graph itself. After more calls a builder
+ * may be finished again.
+ *
+ * PLANS. remat_plan_make gives the best plan that the strategy finds, within the budget or not.
+ * remat_plan_status says which. remat_plan_improve begins with a plan that you have, for whatever
  * budget it was made, and is never worse. remat_plan_of_steps makes a plan of your own schedule
- * (strategy NULL: "given"). Every plan has passed the independent verifier. A verdict depends on
- * nothing but its graph and its steps or plan, of which remat_plan_verify checks the numbers too,
- * and remat_plan_verify_bound that its bound is proved; both calls answer REMAT_OK, valid or not.
- * `bandwidth` prices offload and fetch among given steps, in bytes per 1e9 cost units; 0: they are
- * free; a plan has its own. A bound is a cost below which no plan of its scope can be: "any-order",
- * or "fixed-order" for plans whose ops run for the first time in one order, the graph's own here.
+ * (strategy NULL: "given"). Every plan has passed the independent verifier.
+ *
+ * VERDICTS depend on the graph and on the steps or the plan, and on nothing else. remat_plan_verify
+ * checks the numbers of the plan too. remat_plan_verify_bound also checks that its bound is proved.
+ * These calls return REMAT_OK whether it is valid or not. `bandwidth` prices offload and fetch
+ * among given steps, in bytes per 1e9 cost units; 0: they are free. A plan has its own.
+ *
+ * BOUNDS. No plan of the scope costs less than its bound. The scope is "any-order", or
+ * "fixed-order" for plans whose ops run for the first time in one order. Here that is the graph's
+ * own.
  *
  * LOWERING turns a schedule into statements: allocate, compute (or move a value), and deallocate as
- * early as can be. Each instance of a storage has a register of its own, and the operands of a step
- * say in which register each value lies. What the words mean: docs/model.md. */
+ * early as possible. Each instance of a storage has a register of its own. The operands of a step
+ * say in which register each value lies.
+ *
+ * docs/model.md says what the words mean. */
 #ifndef REMAT_H
 #define REMAT_H
 
@@ -278,16 +295,17 @@ const remat_operand *remat_program_outputs(const remat_program *program, uint32_
 
 /* ---- experimental: any release may change or drop what follows ----
  *
- * Chains are here because their model may yet merge with that of graphs; networks, solvers, fusion
- * and classes because they show parts of strategies that are still moving; tables of names and
- * batches because their form may change. */
+ * Why they are here:
+ * - chains: their model may yet merge with that of graphs;
+ * - networks, solvers, fusion and classes: they show parts of strategies that still change;
+ * - tables of names, and batches: their form may change. */
 #ifdef REMAT_EXPERIMENTAL
 
 typedef struct remat_chain remat_chain;     /* a chain of stages (Rotor's model) */
 typedef struct remat_network remat_network; /* a maximum-flow problem */
 
-/* What there is, by name; NULL past the end: options of remat_ctx_set, strategies, embedded models
- * (help: parameters with their defaults) and devices of the roofline (help: rates and source). */
+/* What there is: options of remat_ctx_set, strategies, embedded models (help: parameters with their
+ * defaults) and devices of the roofline (help: rates and source). NULL: past the end. */
 typedef struct remat_option {
     const char *name, *help;
     int64_t initial, low, high;
@@ -300,14 +318,14 @@ const remat_entry *remat_zoo_at(size_t index);
 const remat_entry *remat_strategy_at(size_t index);
 const remat_entry *remat_device_at(size_t index);
 
-/* At another batch size: an embedded model is built anew, a remat-graph file scaled by its `batch`
- * and `size_per_batch` (docs/format.md). REMAT_E_INPUT: it does not say how it grows, or sizes pass
- * 2^62. */
+/* The graph at another batch size. An embedded model is built anew. A remat-graph file is scaled by
+ * its `batch` and `size_per_batch` (docs/format.md). REMAT_E_INPUT: it does not say how it grows,
+ * or sizes pass 2^62. */
 remat_status remat_graph_read_batch(remat_ctx *ctx, const remat_input *input, int64_t batch,
                                     remat_graph **out);
-/* What need_bytes of remat_info is made of, besides resident bytes and the workspace of need_op:
- * the values in memory there, at most `capacity` of them, largest first. The option offload counts
- * for both: what is needed if values may leave. */
+/* The values in memory at need_op of remat_info, largest first, at most `capacity` of them. With
+ * the resident bytes and the workspace of need_op they make up need_bytes. With the option offload,
+ * both are what is needed if values may leave. */
 remat_status remat_graph_need_values(remat_ctx *ctx, const remat_graph *graph, uint32_t *values,
                                      uint32_t capacity, uint32_t *n_values);
 /* What takes part in a bound, as bits of remat_bound.rules: docs/bound.md. */
@@ -324,25 +342,23 @@ typedef enum remat_ban {
     REMAT_BAN_NONE = 0,
     REMAT_BAN_PINNED = 1,
     REMAT_BAN_RANDOM = 2,
-    REMAT_BAN_COMPUTE = 3, /* bound by arithmetic */
-    REMAT_BAN_OTHER = 4,   /* not known to be fusible */
-    REMAT_BAN_REDUCTION =
-        5,              /* its output is much smaller than its input (option reduction_factor) */
-    REMAT_BAN_READ = 6, /* an op of the backward pass that cannot be fused with it reads it */
+    REMAT_BAN_COMPUTE = 3,   /* bound by arithmetic */
+    REMAT_BAN_OTHER = 4,     /* not known to be fusible */
+    REMAT_BAN_REDUCTION = 5, /* output much smaller than input (option reduction_factor) */
+    REMAT_BAN_READ = 6,      /* an op of the backward pass that cannot be fused with it reads it */
 } remat_ban;
 typedef struct remat_recompute_rule {
     remat_class op_class; /* in effect */
-    bool in_forward;      /* can be computed before the backward pass begins; only such an op can be
-                             banned */
-    remat_ban ban;
+    bool in_forward;      /* it can be computed before the backward pass begins */
+    remat_ban ban;        /* only an op that is in_forward can be banned */
 } remat_recompute_rule;
 
 /* Ops whose target is `target`, or begins with it and a dot, are of this class from now on,
  * whatever files and tables say. */
 remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_class);
 void remat_ctx_class_clear(remat_ctx *ctx); /* files and tables decide again */
-/* `out` has room for a rule per op of this graph. REMAT_E_APPLIES if it has no forward and backward
- * pass. */
+/* `out` has room for one rule for each op of this graph. REMAT_E_APPLIES: it does not have a
+ * forward and a backward pass. */
 remat_status remat_graph_recompute_rules(remat_ctx *ctx, const remat_graph *graph,
                                          remat_recompute_rule *out);
 const char *remat_class_name(remat_class op_class); /* "fusible"; NULL past the end */
@@ -350,10 +366,10 @@ const char *remat_ban_reason(remat_ban ban); /* "compute", ...; "" for none; NUL
 
 /* ---- Checkmate's program, for other solvers ---- */
 
-typedef struct remat_solver {
+typedef struct remat_solver { /* version "": none was found, and `where` says why */
     size_t size;
     char version[32], where[512];
-} remat_solver; /* version "": none was found, and `where` says why */
+} remat_solver;
 #define REMAT_SOLVER_INIT {sizeof(remat_solver), "", ""}
 /* The solver behind checkmate and checkmate-lp: HiGHS, from the file that REMAT_HIGHS names, the
  * system's, or that of the active Python environment. */
@@ -362,16 +378,16 @@ remat_status remat_solver_find(remat_ctx *ctx, remat_solver *out);
  * free MPS. */
 remat_status remat_milp_write(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
                               remat_sink *sink, void *user);
-/* The plan that a solution of it means: a file, or "-", in which names of its columns are followed
- * by their values. */
+/* The plan that a solution of that program stands for. source: a file, or "-", in which each name
+ * of a column is followed by its value. */
 remat_status remat_milp_plan(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
                              const char *source, remat_plan **out);
 
 /* ---- schedules as graphs; fusion ---- */
 
-/* The schedule as a graph of its own (Checkmate, 4.8): a node for every step, repeated nodes where
- * ops run again; its keep-all has the schedule's peak and cost. REMAT_E_APPLIES: it has transfers.
- */
+/* The schedule as a graph of its own (Checkmate, section 4.8). It has a node for every step, so
+ * nodes repeat where ops run again. Its keep-all has the peak and the cost of the schedule.
+ * REMAT_E_APPLIES: the schedule has transfers. */
 remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
                           size_t n_steps, remat_graph **out);
 
@@ -387,8 +403,8 @@ typedef struct remat_traffic {
 } remat_traffic;
 typedef struct remat_fusion {
     size_t size;
-    remat_traffic unfused, before, after; /* every op by itself; in kernels; with values computed
-                                             again where that moves less */
+    /* Every op by itself; in kernels; with values computed again where that moves less. */
+    remat_traffic unfused, before, after;
     uint32_t rounds, copies;
     remat_stopped stopped;
 } remat_fusion;
@@ -402,13 +418,13 @@ typedef struct remat_fusion {
      0,                                                                                            \
      REMAT_DONE}
 
-/* A schedule as the program of a fusing compiler: *out is a graph of its own with a node for every
- * step (repeated nodes where ops run again), each marked with its kernel, and with values computed
- * again inside the kernel that reads them where that moves fewer bytes. */
+/* A schedule as the program of a fusing compiler. *out is a graph of its own. It has a node for
+ * every step, so nodes repeat where ops run again. Each node is marked with its kernel. A value is
+ * computed again inside the kernel that reads it, where that moves fewer bytes. */
 remat_status remat_fuse(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,
                         size_t n_steps, remat_fusion *fusion, remat_graph **out);
-/* The kernels of a graph in its own order: by op, which one it is in, numbered in the order they
- * run; moved: room for n_ops, by kernel. */
+/* The kernels of a graph in its own order, numbered in the order in which they run. kernel: by op,
+ * the one it is in. moved: by kernel; it has room for n_ops. */
 remat_status remat_graph_kernels(remat_ctx *ctx, const remat_graph *graph, uint32_t *kernel,
                                  remat_moved *moved, uint32_t *n_kernels);
 
@@ -416,8 +432,8 @@ remat_status remat_graph_kernels(remat_ctx *ctx, const remat_graph *graph, uint3
 
 typedef struct remat_stage { /* sizes and times of a stage in Rotor's model: docs/format.md */
     const char *name;
-    int64_t a, abar,
-        delta; /* output; all that the backward needs of the stage; gradient of the output */
+    /* The output; all that the backward needs of the stage; the gradient of the output. */
+    int64_t a, abar, delta;
     int64_t tf, tb, of, ob; /* time and memory overhead of forward and backward */
     int64_t keep;           /* stays from the first forward to the backward */
 } remat_stage;
@@ -425,17 +441,17 @@ typedef struct remat_stage { /* sizes and times of a stage in Rotor's model: doc
 /* `stages` has n_stages + 2 entries: the input (a, delta), stages 1 .. n_stages, the loss. */
 remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages,
                              uint32_t n_stages, remat_chain **out);
-/* A training graph cut where one storage alone crosses its forward pass; REMAT_E_APPLIES if it
- * cannot be. */
+/* Cuts a training graph where one storage alone crosses its forward pass. REMAT_E_APPLIES: there is
+ * no such place. */
 remat_status remat_chain_of_graph(remat_ctx *ctx, const remat_graph *graph, remat_chain **out);
 
 remat_status remat_chain_read(remat_ctx *ctx, const remat_input *input, remat_chain **out);
 remat_status remat_chain_write(remat_ctx *ctx, const remat_chain *chain, remat_format format,
                                remat_sink *sink, void *user);
 void remat_chain_free(remat_chain *chain);
-/* As for graphs; need_op and peak_op are stages. One table answers all budgets (ascending;
- * REMAT_BUDGET_MIN and _NONE not among them): out has room for n_budgets plans, and either all are
- * made or none. */
+/* As for graphs; need_op and peak_op are stages. One table answers all budgets. They ascend, and
+ * REMAT_BUDGET_MIN and REMAT_BUDGET_NONE are not among them. out has room for n_budgets plans.
+ * Either all of them are made or none. */
 remat_status remat_chain_plan(remat_ctx *ctx, const remat_chain *chain, const char *strategy,
                               int64_t budget_bytes, remat_plan **out);
 remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const char *strategy,
@@ -446,12 +462,10 @@ remat_status remat_chain_plan_verify(remat_ctx *ctx, const remat_chain *chain,
                                      const remat_plan *plan, remat_verdict *out);
 const char *remat_chain_digest(const remat_chain *chain);
 const char *remat_chain_name(const remat_chain *chain);
-const char *
-remat_chain_size_unit(const remat_chain *chain); /* "bytes" unless the file says otherwise */
-const char *
-remat_chain_cost_unit(const remat_chain *chain); /* "ns" unless the file says otherwise */
-uint32_t
-remat_chain_n_stages(const remat_chain *chain); /* L; stage 0 is the input, L + 1 the loss */
+const char *remat_chain_size_unit(const remat_chain *chain); /* "bytes" by default */
+const char *remat_chain_cost_unit(const remat_chain *chain); /* "ns" by default */
+uint32_t remat_chain_n_stages(const remat_chain *chain);     /* L: without input and loss */
+/* Stage 0 is the input, stage L + 1 the loss. */
 const remat_stage *remat_chain_stage(const remat_chain *chain, uint32_t stage);
 
 /* ---- maximum flow: the solver behind mincut ---- */

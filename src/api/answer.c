@@ -1,6 +1,7 @@
-/* answer.c: one struct, several ages of it: see answer.h. */
+/* answer.c: one struct, and callers of several versions of it. See answer.h. */
 #include "api/answer.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { LARGEST = 4096 }; /* bytes; no struct of ours comes near */
@@ -16,5 +17,6 @@ remat_status rm_answer_check(remat_ctx *ctx, size_t size, const char *name)
 void rm_answer_copy(size_t *out, const size_t *ours, size_t our_size)
 {
     const size_t shared = *out < our_size ? *out : our_size;
+    assert(shared >= sizeof *out);
     memcpy(out + 1, ours + 1, shared - sizeof *out);
 }

@@ -1,4 +1,4 @@
-/* bans.c: what the strategy mincut may run again, and why not. */
+/* bans.c: the public side of recompute rules. They say what mincut may run again, and why not. */
 #include "plan/cut/recompute_rules.h"
 
 const char *remat_ban_reason(remat_ban ban)

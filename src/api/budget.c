@@ -1,5 +1,6 @@
-/* budget.c: "12GiB", "900MB", "50%", "min" or a number of bytes. Integers only: "1.5GiB" is exact,
- * not a double. */
+/* budget.c: reads "12GiB", "900MB", "50%", "min" or a number of bytes.
+ *
+ * It computes in integers, so "1.5GiB" is exact. */
 #include "base/base.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@ static remat_status bad(remat_ctx *ctx, const char *text, const char *why)
     return rm_fail(ctx, REMAT_E_USAGE, "budget '%.40s' %s", text, why);
 }
 
-/* Digits, perhaps with a point: the number is *value / *scale. Digits past the ninth behind the
- * point are dropped: budgets round down. */
+/* Reads digits, perhaps with a point. The number is *value / *scale. Digits past the ninth behind
+ * the point are dropped, since budgets round down. NULL: there is no digit. Else what follows. */
 static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
 {
     *value = 0;
@@ -31,8 +32,8 @@ static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
     return any ? p : NULL;
 }
 
-remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
-                                int64_t *out)
+/* The bytes of a unit. 0: there is no such unit. */
+static int64_t unit_bytes(const char *name)
 {
     static const struct {
         const char *name;
@@ -50,25 +51,35 @@ remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_a
                  {"GiB", 1 << 30},
                  {"TiB", INT64_C(1) << 40},
                  {"PiB", INT64_C(1) << 50}};
-    if (strcmp(text, "min") == 0) return *out = REMAT_BUDGET_MIN, REMAT_OK;
+    for (size_t i = 0; i < RM_LEN(units); i++)
+        if (strcmp(name, units[i].name) == 0) return units[i].bytes;
+    return 0;
+}
+
+remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
+                                int64_t *out)
+{
+    if (strcmp(text, "min") == 0) {
+        *out = REMAT_BUDGET_MIN;
+        return REMAT_OK;
+    }
     if (*text == '-') return bad(ctx, text, "is negative");
     int64_t value, scale;
     const char *rest = parse_decimal(text, &value, &scale);
     if (!rest)
         return bad(ctx, text, "is not a number with a unit: try 12GiB, 900MB, 50%, min or bytes");
-    int64_t unit = 0;
+    int64_t unit;
     if (strcmp(rest, "%") == 0) {
         if (keep_all_peak_bytes < 0) return bad(ctx, text, "needs a graph to be a percentage of");
         unit = keep_all_peak_bytes;
         scale *= 100;
+    } else {
+        unit = unit_bytes(rest);
+        if (unit == 0)
+            return bad(ctx, text,
+                       "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
+        if (unit == 1 && value % scale) return bad(ctx, text, "is not a whole number of bytes");
     }
-    for (size_t i = 0; i < RM_LEN(units) && !unit; i++)
-        if (strcmp(rest, units[i].name) == 0) unit = units[i].bytes;
-    if (!unit && strcmp(rest, "%") != 0)
-        return bad(ctx, text,
-                   "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
-    if (value % scale && unit == 1 && strcmp(rest, "%") != 0)
-        return bad(ctx, text, "is not a whole number of bytes");
     const rm_uint128 bytes = (rm_uint128)value * (rm_uint128)unit / (rm_uint128)scale;
     if (bytes >= (rm_uint128)RM_MAX_SUM) return bad(ctx, text, "is 2^62 bytes or more");
     *out = (int64_t)bytes;

@@ -1,5 +1,4 @@
-/* context.c: making and freeing a context, its callbacks, and what it says about the last failure.
- */
+/* context.c: making and freeing a context, its callbacks, and the text of the last failure. */
 #include "base/base.h"
 
 #define VERSION_TEXT_(a, b, c) #a "." #b "." #c

@@ -1,5 +1,6 @@
-/* files.c: the public side of reading and writing. A source is a path, "-", "zoo:..." or
- * "chain:..."; errors name it. */
+/* files.c: the public side of reading and writing.
+ *
+ * A source is a path, "-" (standard input), "zoo:..." or "chain:...". Errors name it. */
 #include "api/source.h"
 #include "graph/chain.h"
 #include "graph/plan.h"
@@ -84,13 +85,26 @@ remat_status remat_input_parse(remat_ctx *ctx, const char *name, const void *byt
 
 static remat_status check_kind(remat_ctx *ctx, const remat_input *input, remat_kind wanted)
 {
-    static const char *const names[] = {"a graph", "a chain", "a plan", "a flow network"};
-    return input->kind == wanted ? REMAT_OK
-                                 : rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed",
-                                           names[input->kind], names[wanted]);
+    static const char *const names[] = {[REMAT_KIND_GRAPH] = "a graph",
+                                        [REMAT_KIND_CHAIN] = "a chain",
+                                        [REMAT_KIND_PLAN] = "a plan",
+                                        [REMAT_KIND_NETWORK] = "a flow network"};
+    if (input->kind == wanted) return REMAT_OK;
+    return rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed", names[input->kind],
+                   names[wanted]);
 }
 
-/* batch: 0: as it stands. */
+static remat_status fill_builder(remat_ctx *ctx, const remat_input *input, int64_t batch,
+                                 remat_builder *b)
+{
+    switch (input->dialect) {
+    case RM_DOT: return rm_read_dot(ctx, input, b);
+    case RM_NETWORKX: return rm_read_networkx(ctx, input, b);
+    default: return rm_read_graph(ctx, input, batch, b);
+    }
+}
+
+/* batch 0: the graph as it stands. */
 static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch,
                                remat_graph **out)
 {
@@ -101,9 +115,7 @@ static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t
                        "this format does not say how a graph grows with the batch");
     remat_builder *b = remat_builder_new(ctx, "");
     if (!b) return REMAT_E_MEMORY;
-    remat_status status = input->dialect == RM_DOT        ? rm_read_dot(ctx, input, b)
-                          : input->dialect == RM_NETWORKX ? rm_read_networkx(ctx, input, b)
-                                                          : rm_read_graph(ctx, input, batch, b);
+    remat_status status = fill_builder(ctx, input, batch, b);
     if (status == REMAT_OK) status = remat_builder_finish(b, out);
     remat_builder_free(b);
     return status;
@@ -177,7 +189,7 @@ remat_status remat_network_read(remat_ctx *ctx, const remat_input *input, remat_
 
 /* ---- writing ---- */
 
-typedef struct content { /* one of them */
+typedef struct content { /* one of them; the others are NULL */
     const remat_graph *graph;
     const remat_chain *chain;
     const remat_plan *plan;

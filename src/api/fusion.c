@@ -1,11 +1,11 @@
-/* fusion.c: for callers: a schedule as a graph, the kernels of a graph, and a schedule turned into
- * a program of them. */
+/* fusion.c: the public side of fusion: a schedule as a graph, the kernels of a graph, and a
+ * schedule as a program of kernels. */
 #include "api/answer.h"
 #include "fusion/unroll.h"
 #include "plan/cut/kernel_copies.h"
 #include "verify/verify.h"
 
-/* Of any schedule that somebody gives us. */
+/* For any schedule that somebody gives us. */
 static remat_status unroll(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                            size_t n_steps, rm_unroll_kind kind, remat_graph **out)
 {
@@ -33,7 +33,10 @@ static remat_status fuse(remat_ctx *ctx, const remat_graph *g, const remat_step 
     remat_fusion report;
     TRY(unroll(ctx, g, steps, n_steps, RM_UNROLL_KERNELS, &program));
     const remat_status status = rm_copy_into_kernels(ctx, &program, &report);
-    if (status != REMAT_OK) return remat_graph_free(program), status;
+    if (status != REMAT_OK) {
+        remat_graph_free(program);
+        return status;
+    }
     RM_ANSWER(fusion, &report);
     *out = program;
     return REMAT_OK;

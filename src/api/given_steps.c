@@ -1,8 +1,10 @@
 /* given_steps.c: schedules that a caller brings along: judged, measured, lowered, made into plans.
  *
- * The verifier speaks first: whatever breaks a rule is REMAT_E_PLAN, with its reason. What passes
- * is measured by the liveness pass, so that the verifier and the planners' model of memory hold
- * each other to the byte here too. Linear, but for the bound that a plan carries. */
+ * The verifier comes first. Whatever breaks a rule is REMAT_E_PLAN, with its reason. The liveness
+ * pass measures what passes. So here too the verifier and the planners' model of memory must agree
+ * to the byte.
+ *
+ * Cost: linear, besides the bound that a plan carries. */
 #include "api/answer.h"
 #include "api/plan_make.h"
 #include "graph/plan.h"
@@ -14,9 +16,8 @@
 
 static remat_status check_bandwidth(remat_ctx *ctx, int64_t bandwidth)
 {
-    return bandwidth >= 0
-               ? REMAT_OK
-               : rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 " is negative", bandwidth);
+    if (bandwidth >= 0) return REMAT_OK;
+    return rm_fail(ctx, REMAT_E_USAGE, "bandwidth %" PRId64 " is negative", bandwidth);
 }
 
 remat_status remat_verify(remat_ctx *ctx, const remat_graph *graph, const remat_step *steps,

@@ -1,4 +1,5 @@
-/* graph_prepare.c: for callers: the graph that was asked for, made from the graph that was read. */
+/* graph_prepare.c: the public side of prepare.c: the graph that was asked for, made from the graph
+ * that was read. */
 #include <string.h>
 
 #include "fusion/kernel_ops.h"

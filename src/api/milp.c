@@ -1,9 +1,9 @@
-/* milp.c: Checkmate's program at the boundary: written for other solvers, and their solutions as
- * plans.
+/* milp.c: the public side of Checkmate's program. It is written for other solvers, and their
+ * solutions are read as plans.
  *
- * A solution is only a claim: what it runs must be an order of the graph's ops in which every input
- * has been made before, pinned ops once and in order; then it is measured and verified as any
- * strategy's. */
+ * A solution is only a claim. What it runs must be an order of the graph's ops in which every input
+ * has been made before, and pinned ops run once and in order. Then it is measured and verified like
+ * the schedule of any strategy. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,8 +97,8 @@ static remat_status plan_of(const rm_problem *p, const char *source, rm_bytes *b
 {
     remat_ctx *ctx = p->ctx;
     rm_normal nm;
-    const int64_t budget =
-        p->budget_bytes >= 0 ? p->budget_bytes : RM_MAX_SUM; /* the columns are the same */
+    /* The columns are the same whatever the budget. */
+    const int64_t budget = p->budget_bytes >= 0 ? p->budget_bytes : RM_MAX_SUM;
     TRY(rm_source_read(ctx, source, bytes));
     TRY(rm_normal_of(ctx, p->graph, &nm));
     TRY(read_codes(ctx, &nm, budget, bytes, codes));

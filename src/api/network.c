@@ -1,5 +1,4 @@
-/* network.c: maximum flow as a service of its own, so that the solver behind mincut can be checked
- * against any other. */
+/* network.c: the public side of maximum flow. So anybody can check the solver behind mincut. */
 #include "import/network.h"
 
 void remat_network_free(remat_network *network)

@@ -1,6 +1,8 @@
-/* plan_bound.c: bounds at the boundary: the solver proposes a certificate, the verifier says what
- * it proves. What the solver itself believes is not asked: as with plans, no number leaves without
- * the verifier's word. */
+/* plan_bound.c: the public side of bounds. The solver proposes a certificate, and the verifier says
+ * what it proves.
+ *
+ * What the solver itself believes is not asked. As with plans, the verifier stands behind every
+ * number that leaves. */
 #include "api/plan_bound.h"
 
 #include "api/answer.h"
@@ -32,8 +34,36 @@ static remat_status transfer_costs(remat_ctx *ctx, const rm_normal *nm, int64_t 
     return REMAT_OK;
 }
 
-/* What the need at position t adds up (gaps.c): what its op touches and, unless it may be fetched,
- * what pinned ops made before and is touched after. Free views touch nothing. */
+/* Marks the storages that the ops at order[from .. to) touch. Free views touch nothing. */
+static void mark_touched(const rm_normal *nm, const uint32_t *order, uint32_t from, uint32_t to,
+                         uint8_t *touched)
+{
+    for (uint32_t i = from; i < to; i++) {
+        const uint32_t op = order[i];
+        if (rm_is_free_view(nm, op)) continue;
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) touched[nm->in[k]] = 1;
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+            touched[nm->out[k]] = 1;
+    }
+}
+
+/* Keeps need_values the largest so far, largest first. */
+static void add_need_value(const rm_normal *nm, uint32_t store, rm_proof *out)
+{
+    uint32_t *values = out->need_values, i = out->n_need_values;
+    if (i < RM_LEN(out->need_values)) {
+        out->n_need_values++;
+    } else {
+        i--; /* the smallest makes room, or there is none */
+        if (nm->g->storage[values[i]] >= nm->bytes[store]) return;
+    }
+    for (; i > 0 && nm->g->storage[values[i - 1]] < nm->bytes[store]; i--)
+        values[i] = values[i - 1];
+    values[i] = nm->value[store];
+}
+
+/* Names the largest storages that make up the need at position t (gaps.c): what its op touches, and
+ * what pinned ops made before and is touched after. If plans may fetch, only the former. */
 static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order,
                                 uint32_t t, bool fetches, rm_proof *out)
 {
@@ -41,24 +71,13 @@ static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint3
     TRY(RM_SCRATCH(ctx, before, nm->n_stores));
     TRY(RM_SCRATCH(ctx, at, nm->n_stores));
     TRY(RM_SCRATCH(ctx, after, nm->n_stores));
-    for (uint32_t i = 0; i < nm->n_ops; i++) {
-        uint8_t *touched = i < t ? before : i == t ? at : after;
-        if (rm_is_free_view(nm, order[i])) continue;
-        for (uint32_t k = nm->in_begin[order[i]]; k < nm->in_begin[order[i] + 1]; k++)
-            touched[nm->in[k]] = 1;
-        for (uint32_t k = nm->out_begin[order[i]]; k < nm->out_begin[order[i] + 1]; k++)
-            touched[nm->out[k]] = 1;
-    }
+    mark_touched(nm, order, 0, t, before);
+    mark_touched(nm, order, t, t + 1, at);
+    mark_touched(nm, order, t + 1, nm->n_ops, after);
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         const bool held =
             !fetches && nm->pinned[nm->producer[s]] && before[s] && (after[s] || nm->is_output[s]);
-        if ((!at[s] && !held) || nm->bytes[s] == 0) continue;
-        uint32_t i = out->n_need_values, *values = out->need_values; /* largest first */
-        if (i < RM_LEN(out->need_values)) out->n_need_values++;
-        else if (nm->g->storage[values[--i]] >= nm->bytes[s]) continue;
-        for (; i > 0 && nm->g->storage[values[i - 1]] < nm->bytes[s]; i--)
-            values[i] = values[i - 1];
-        values[i] = nm->value[s];
+        if ((at[s] || held) && nm->bytes[s] > 0) add_need_value(nm, s, out);
     }
     return REMAT_OK;
 }
@@ -100,7 +119,36 @@ remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_st
     return REMAT_OK;
 }
 
-/* With the option offload: of plans that may offload and fetch. */
+static uint32_t original_op(const remat_graph *g, uint32_t op)
+{
+    return op == REMAT_NONE ? REMAT_NONE : g->op_original[op];
+}
+
+/* What the proof says of plans that keep to keep-all's order. */
+static remat_bound in_fixed_order(const remat_graph *g, int64_t budget_bytes, const rm_proof *proof)
+{
+    remat_bound b = {.budget_bytes = budget_bytes,
+                     .cost = proof->cost,
+                     .keep_all_cost = g->total_cost,
+                     .need_bytes = proof->need_bytes,
+                     .need_op = original_op(g, proof->need_op),
+                     .scope = "any-order",
+                     .method = "first-runs",
+                     .status = REMAT_OK};
+    if (!proof->feasible) {
+        b.cost = REMAT_ABSENT;
+        b.scope = "fixed-order";
+        b.method = "need";
+        b.status = REMAT_E_INFEASIBLE;
+    } else if (proof->certificate.scale && proof->cost > g->total_cost) {
+        b.scope = "fixed-order";
+        b.method = "flow";
+        b.rules = proof->rules;
+    }
+    return b;
+}
+
+/* With the option offload, it is the bound of plans that may offload and fetch. */
 static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_bytes,
                          remat_bound *out)
 {
@@ -112,22 +160,10 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
     rm_steps_to_original(g, steps, g->n_ops);
     TRY(rm_need_find(ctx, g, transfers.allowed, &need));
     TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, transfers, &proof));
-    const bool more = proof.certificate.scale && proof.cost > g->total_cost;
-    *out = (remat_bound){.budget_bytes = budget_bytes,
-                         .cost = proof.feasible ? proof.cost : REMAT_ABSENT,
-                         .keep_all_cost = g->total_cost,
-                         .need_bytes = proof.need_bytes,
-                         .need_op = proof.need_op == REMAT_NONE ? REMAT_NONE
-                                                                : g->op_original[proof.need_op],
-                         .scope = more || !proof.feasible ? "fixed-order" : "any-order",
-                         .method = !proof.feasible ? "need"
-                                   : more          ? "flow"
-                                                   : "first-runs",
-                         .rules = more ? proof.rules : 0,
-                         .status = proof.feasible ? REMAT_OK : REMAT_E_INFEASIBLE};
-    if (budget_bytes < need.bytes) { /* in any order, which says more */
+    *out = in_fixed_order(g, budget_bytes, &proof);
+    if (budget_bytes < need.bytes) { /* infeasible in any order, which says more */
         out->need_bytes = need.bytes;
-        out->need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op];
+        out->need_op = original_op(g, need.op);
         out->cost = REMAT_ABSENT;
         out->scope = "any-order";
         out->method = "need";

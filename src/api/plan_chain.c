@@ -1,6 +1,7 @@
-/* plan_chain.c: the public side of chains: making them, planning them, judging their plans. As with
- * graphs, no plan leaves without the verifier's word. Bound: every stage is forwarded and run
- * backward at least once. */
+/* plan_chain.c: the public side of chains: making them, planning them, judging their plans.
+ *
+ * As with graphs, the verifier stands behind every plan that leaves. The bound that every plan
+ * gets: each stage runs forward and backward at least once. */
 #include "api/answer.h"
 #include "graph/chain.h"
 #include "graph/plan.h"
@@ -69,13 +70,18 @@ static remat_status keep_all(remat_ctx *ctx, const remat_chain *c, rm_chain_resu
         &(rm_chain_problem){.ctx = ctx, .chain = c, .budgets = &no_limit, .n_budgets = 1}, out);
 }
 
-static remat_status make_plan(const rm_chain_problem *p, const rm_planner *planner,
-                              const rm_chain_result *r, const rm_chain_result *base, int64_t budget,
-                              remat_plan **out)
+static remat_outcome judge(const remat_summary *s, const rm_chain_result *r)
 {
-    remat_ctx *ctx = p->ctx;
+    if (s->within_budget) return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
+    return s->budget_bytes < s->need_bytes || r->infeasible ? REMAT_INFEASIBLE : REMAT_UNKNOWN;
+}
+
+static remat_summary summarize(const rm_chain_problem *p, const rm_planner *planner,
+                               const rm_chain_result *r, const rm_chain_result *base,
+                               int64_t budget)
+{
+    const remat_ctx *ctx = p->ctx;
     const remat_chain *c = p->chain;
-    remat_verdict verdict;
     remat_summary s = {.strategy = planner->entry.name,
                        .graph = c->name,
                        .digest = c->digest,
@@ -99,10 +105,22 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
                        .kind = REMAT_KIND_CHAIN};
     s.need_bytes = rm_chain_need(c, &s.need_op);
     s.within_budget = rm_is_within(&s);
-    if (r->optimal && s.within_budget) s.bound_cost = r->cost, s.bound_method = "dynamic-program";
-    s.outcome = s.within_budget
-                    ? (s.cost == s.bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE)
-                    : (budget < s.need_bytes || r->infeasible ? REMAT_INFEASIBLE : REMAT_UNKNOWN);
+    if (r->optimal && s.within_budget) {
+        s.bound_cost = r->cost;
+        s.bound_method = "dynamic-program";
+    }
+    s.outcome = judge(&s, r);
+    return s;
+}
+
+static remat_status make_plan(const rm_chain_problem *p, const rm_planner *planner,
+                              const rm_chain_result *r, const rm_chain_result *base, int64_t budget,
+                              remat_plan **out)
+{
+    remat_ctx *ctx = p->ctx;
+    const remat_chain *c = p->chain;
+    remat_verdict verdict;
+    remat_summary s = summarize(p, planner, r, base, budget);
     TRY(rm_verify_chain(ctx, c, r->steps.items, r->steps.n, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(rm_plan_new(ctx, &s, r->steps.items, r->steps.n, NULL, out));
@@ -111,8 +129,10 @@ static remat_status make_plan(const rm_chain_problem *p, const rm_planner *plann
 }
 
 typedef struct answers {
-    rm_chain_result base, least, *results;
-    remat_plan **plans;
+    rm_chain_result base;     /* keep-all */
+    rm_chain_result least;    /* what needs least memory, for REMAT_BUDGET_MIN */
+    rm_chain_result *results; /* by budget */
+    remat_plan **plans;       /* by budget */
     uint32_t n;
 } answers;
 

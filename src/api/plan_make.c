@@ -1,9 +1,11 @@
-/* plan_make.c: run a strategy, judge what it found, and turn it into a plan.
+/* plan_make.c: runs a strategy, judges what it found, and turns it into a plan.
  *
- * No planner can skip the verifier: whatever it returns is verified here, and a difference between
- * the verifier's numbers and the planner's own is REMAT_E_BUG. The bound that every plan gets for
- * nothing: each op runs at least once, in any order. If the plan costs more than that, its own
- * order gets a bound from the flow (docs/bound.md), with its certificate. */
+ * No planner can skip the verifier. Whatever it returns is verified here. A difference between the
+ * verifier's numbers and the planner's own is REMAT_E_BUG.
+ *
+ * One bound every plan gets for nothing: each op runs at least once, in any order. If the plan
+ * costs more than that, its own order gets a bound from the flow (docs/bound.md), with its
+ * certificate. */
 #include "api/plan_make.h"
 
 #include "api/plan_bound.h"
@@ -13,13 +15,15 @@
 #include "plan/cut/saved_steps.h"
 #include "verify/verify.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
+/* The end of a call is what comes after the strategy: bound and statistics. */
 enum {
-    WORK_AN_EDGE = 1000,  /* of large graphs, where nothing else is said */
-    END_NS_AN_EDGE = 600, /* what bound and statistics take */
-    LAST_NS = 50000000,   /* for them, whatever the limits: most take a few milliseconds */
-    LARGE = 100000        /* ops: statistics take longer than that */
+    WORK_AN_EDGE = 1000,  /* operations, at least, where no limit is set */
+    END_NS_AN_EDGE = 600, /* what the end takes */
+    LAST_NS = 50000000, /* for the end, whatever the limits; most graphs take a few milliseconds */
+    LARGE = 100000      /* ops; the end of larger graphs takes longer than that */
 };
 
 /* Bytes that the forward part leaves for the backward part: made before it begins, read after. */
@@ -37,16 +41,16 @@ static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const rema
     for (uint32_t i = x.read_begin[x.backward]; i < x.read_begin[x.n_steps]; i++) {
         const uint32_t instance = x.reads[i].instance;
         if (instance >= x.made_begin[x.backward] || counted[instance]) continue;
-        if (rm_is_boundary(g, steps[x.maker[instance]].index))
-            continue; /* it comes from outside, not from the forward part */
+        /* What remat.boundary makes comes from outside, not from the forward part. */
+        if (rm_is_boundary(g, steps[x.maker[instance]].index)) continue;
         counted[instance] = 1;
         *out += g->storage[x.root[instance]];
     }
     return REMAT_OK;
 }
 
-/* The capacity of the cut between the passes that a schedule amounts to; REMAT_ABSENT where there
- * are no passes. */
+/* The capacity of the cut between the passes that a schedule amounts to. REMAT_ABSENT: there are no
+ * two passes. */
 static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
                                  int64_t *out)
 {
@@ -58,7 +62,7 @@ static remat_status cut_capacity(remat_ctx *ctx, const remat_graph *g, const rm_
     return REMAT_OK;
 }
 
-/* Is the graph so large that bound and statistics take long, and is there no time for them? */
+/* Is the graph so large that bound and statistics take long, and is there no time left for them? */
 static bool is_hurried(const remat_ctx *ctx, const remat_graph *g, const remat_summary *s)
 {
     return g->n_ops > LARGE && (s->stopped == REMAT_SIGNAL || rm_is_late(ctx));
@@ -67,7 +71,9 @@ static bool is_hurried(const remat_ctx *ctx, const remat_graph *g, const remat_s
 static remat_status add_statistics(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
                                    remat_summary *s)
 {
-    s->saved_bytes = s->traffic_bytes = s->cut_capacity = REMAT_ABSENT;
+    s->saved_bytes = REMAT_ABSENT;
+    s->traffic_bytes = REMAT_ABSENT;
+    s->cut_capacity = REMAT_ABSENT;
     if (is_hurried(ctx, g, s)) return REMAT_OK;
     TRY(saved_bytes(ctx, g, steps->items, steps->n, &s->saved_bytes));
     TRY(rm_traffic_bytes(ctx, g, steps->items, steps->n, &s->traffic_bytes));
@@ -81,7 +87,8 @@ static remat_outcome judge(const remat_summary *s)
     return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
-/* A better bound, for the order in which this plan runs its ops for the first time. */
+/* A better bound, for the order in which this plan runs its ops for the first time. proved: what
+ * the planner's search says of that order. */
 static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
                                int64_t proved, remat_summary *s, rm_certificate *certificate)
 {
@@ -121,42 +128,55 @@ static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificat
     *certificate = (rm_certificate){.scale = 0};
 }
 
-remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_transfers transfers,
-                            rm_incumbent *best, remat_plan **out)
+/* What is known before statistics, verifier and bound. */
+static remat_status summarize(const rm_problem *p, const rm_planner *planner,
+                              rm_transfers transfers, const rm_incumbent *best, remat_summary *out)
 {
     remat_ctx *ctx = p->ctx;
     const remat_graph *g = p->graph;
     rm_liveness keep_all;
     rm_need need;
+    TRY(rm_liveness_keep_all(ctx, g, &keep_all));
+    TRY(rm_need_find(ctx, g, transfers.allowed, &need));
+    const bool least = p->budget_bytes == REMAT_BUDGET_MIN;
+    *out = (remat_summary){.strategy = planner->entry.name,
+                           .graph = rm_text(g, g->name),
+                           .digest = g->digest,
+                           .cost_model = g->cost_model,
+                           .cost_unit = g->cost_unit,
+                           .bound_scope = "any-order",
+                           .bound_method = "first-runs",
+                           .flags = g->flags,
+                           .peak_bytes = best->peak_bytes,
+                           .cost = best->cost,
+                           .keep_all_peak_bytes = keep_all.peak_bytes,
+                           .keep_all_cost = keep_all.cost,
+                           .resident_bytes = g->resident_bytes,
+                           .need_bytes = need.bytes,
+                           .bound_cost = g->total_cost,
+                           .seed = ctx->options.seed,
+                           .work = rm_work_units(ctx),
+                           .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
+                           .ops = g->n_ops,
+                           .stopped = best->stopped,
+                           .kind = REMAT_KIND_GRAPH,
+                           .bandwidth = transfers.bandwidth,
+                           .budget_bytes = least ? best->peak_bytes : p->budget_bytes,
+                           .within_budget = rm_fits(p, best->peak_bytes)};
+    return REMAT_OK;
+}
+
+remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_transfers transfers,
+                            rm_incumbent *best, remat_plan **out)
+{
+    remat_ctx *ctx = p->ctx;
+    const remat_graph *g = p->graph;
+    remat_summary s;
     remat_verdict verdict;
     rm_certificate certificate = {.scale = 0};
-    TRY(rm_liveness_keep_all(ctx, g, &keep_all));
+    assert(best->any);
     transfers.allowed |= rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
-    TRY(rm_need_find(ctx, g, transfers.allowed, &need));
-    remat_summary s = {.strategy = planner->entry.name,
-                       .graph = rm_text(g, g->name),
-                       .digest = g->digest,
-                       .cost_model = g->cost_model,
-                       .cost_unit = g->cost_unit,
-                       .bound_scope = "any-order",
-                       .bound_method = "first-runs",
-                       .flags = g->flags,
-                       .peak_bytes = best->peak_bytes,
-                       .cost = best->cost,
-                       .keep_all_peak_bytes = keep_all.peak_bytes,
-                       .keep_all_cost = keep_all.cost,
-                       .resident_bytes = g->resident_bytes,
-                       .need_bytes = need.bytes,
-                       .bound_cost = g->total_cost,
-                       .seed = ctx->options.seed,
-                       .work = rm_work_units(ctx),
-                       .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
-                       .ops = g->n_ops,
-                       .stopped = best->stopped,
-                       .kind = REMAT_KIND_GRAPH,
-                       .bandwidth = transfers.bandwidth};
-    s.budget_bytes = p->budget_bytes == REMAT_BUDGET_MIN ? best->peak_bytes : p->budget_bytes;
-    s.within_budget = rm_fits(p, best->peak_bytes);
+    TRY(summarize(p, planner, transfers, best, &s));
     TRY(add_statistics(ctx, g, &best->steps, &s));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, transfers.bandwidth, &verdict));
@@ -170,7 +190,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     return REMAT_OK;
 }
 
-/* A plan that is there already, as the first of all that are found. */
+/* Offers a plan that the caller has, before the strategy runs. */
 static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -187,14 +207,15 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
     return rm_offer(p, best, &(rm_schedule){.items = own, .n = n, .room = n});
 }
 
-/* Large graphs get as much as it takes to look at each op some times. */
+/* Large graphs get enough work to look at each op some times. */
 static int64_t default_work(const rm_planner *planner, const remat_graph *g)
 {
     const int64_t by_size = WORK_AN_EDGE * ((int64_t)g->n_ops + g->n_in);
     return planner->default_work > by_size ? planner->default_work : by_size;
 }
 
-/* Bound and statistics come at the end. What they take is known by the size of the graph. */
+/* How long the end takes is known from the size of the graph. It gets a quarter of the time at
+ * most. */
 static int64_t time_for_end(const rm_problem *p)
 {
     const int64_t left_ns = rm_time_left(p->ctx),
@@ -202,7 +223,7 @@ static int64_t time_for_end(const rm_problem *p)
     return ns < left_ns / 4 ? ns : left_ns / 4;
 }
 
-/* The strategy; and keep-all, where there would be no plan. */
+/* Runs the strategy, and keep-all where there would be no plan. */
 static remat_status run(const rm_problem *p, const rm_planner *planner, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -212,15 +233,15 @@ static remat_status run(const rm_problem *p, const rm_planner *planner, rm_incum
     best->stopped = rm_stopped(ctx);
     rm_limit_pop(ctx);
     if (status == REMAT_E_APPLIES && p->budget_bytes >= 0) {
-        TRY(rm_need_find(ctx, p->graph, ctx->options.offload,
-                         &need)); /* a proof goes before a strategy's excuse */
+        /* A proof that nothing fits says more than that the strategy does not apply. */
+        TRY(rm_need_find(ctx, p->graph, ctx->options.offload, &need));
         if (p->budget_bytes >= need.bytes) return status;
     } else if (status != REMAT_OK) {
         return status;
     }
     if (!best->any) TRY(rm_keep_all.run(p, best));
-    return best->any ? REMAT_OK
-                     : rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
+    if (!best->any) return rm_fail(ctx, REMAT_E_INPUT, "memory or cost of keep-all passes 2^62");
+    return REMAT_OK;
 }
 
 static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,

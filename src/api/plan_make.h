@@ -4,8 +4,8 @@
 
 #include "plan/planner.h"
 
-/* Measures, verifies and judges the best schedule, and puts the plan together. Its steps change to
- * the original's indices. transfers: what the planner might have used. */
+/* Measures, verifies and judges the best schedule, and makes the plan. There must be a best. Its
+ * steps change to the indices of the original graph. transfers: what the planner may have used. */
 remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_transfers transfers,
                             rm_incumbent *best, remat_plan **out);
 

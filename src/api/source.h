@@ -6,7 +6,7 @@
 
 typedef RM_VEC(unsigned char) rm_bytes;
 
-remat_status rm_source_read(remat_ctx *ctx, const char *source,
-                            rm_bytes *bytes); /* "-": standard input; appends */
+/* Appends to bytes. "-": standard input. */
+remat_status rm_source_read(remat_ctx *ctx, const char *source, rm_bytes *bytes);
 
 #endif

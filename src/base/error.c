@@ -1,5 +1,7 @@
-/* error.c: one failure is one line. The first cause is what is reported: code that fails forwards
- * the status untouched. */
+/* error.c: one failure is one line of text.
+ *
+ * Where something fails, the cause is written into the context. Callers forward the status as it
+ * is, so the first cause is what is reported. */
 #define _POSIX_C_SOURCE 200809L /* strerror_r */
 #include "base/base.h"
 
@@ -7,24 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Controls (C0, DEL, C1) and marks that turn the direction of text; `n` is the length of the
- * sequence. */
-static bool is_unsafe(const unsigned char *p, size_t *n)
+/* Bytes of the unsafe sequence at p, or 0. Unsafe are:
+ * - controls: C0, DEL and C1;
+ * - marks that turn the direction of text: U+202A .. U+202E and U+2066 .. U+2069. */
+static size_t unsafe_length(const unsigned char *p)
 {
-    *n = 1;
-    if (p[0] < 0x20 || p[0] == 0x7f) return true;
-    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) return *n = 2, true;
-    if (p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) return *n = 3, true;
-    if (p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9) return *n = 3, true;
-    return false;
+    if (p[0] < 0x20 || p[0] == 0x7f) return 1;
+    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) return 2;
+    if (p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) return 3;
+    if (p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9) return 3;
+    return 0;
 }
 
 void rm_clean_text(char *text)
 {
-    size_t n;
-    for (unsigned char *p = (unsigned char *)text; *p; p++)
-        if (is_unsafe(p, &n))
-            for (size_t i = 0; i < n; i++) p[i] = '?';
+    for (unsigned char *p = (unsigned char *)text; *p; p++) memset(p, '?', unsafe_length(p));
 }
 
 static void set_error(remat_ctx *ctx, remat_status status, const char *place, const char *format,
@@ -35,7 +34,9 @@ static void set_error(remat_ctx *ctx, remat_status status, const char *place, co
     snprintf(e->file, sizeof e->file, "%s", ctx->input_name);
     snprintf(e->place, sizeof e->place, "%s", place);
     vsnprintf(e->reason, sizeof e->reason, format, args);
-    rm_clean_text(e->file), rm_clean_text(e->place), rm_clean_text(e->reason);
+    rm_clean_text(e->file);
+    rm_clean_text(e->place);
+    rm_clean_text(e->reason);
     snprintf(e->line, sizeof e->line, "%s%s%s%s%s", e->file, *e->file ? ": " : "", e->place,
              *e->place ? ": " : "", e->reason);
 }
@@ -66,7 +67,7 @@ remat_status rm_no_memory(remat_ctx *ctx)
                    (long long)ctx->options.memory_bytes);
 }
 
-/* strerror may share its buffer among threads; this does not. */
+/* By strerror_r: threads may share the buffer of strerror. */
 remat_status rm_fail_io(remat_ctx *ctx, const char *what, int error)
 {
     char reason[120];

@@ -1,17 +1,23 @@
-/* exp_log.c: exp and log from +, -, * and / alone, which IEEE 754 defines to the bit (and
- * -ffp-contract=off keeps apart). Error below 4e-16 relative (exp) and 4e-16 (log, relative to
- * max(1, |log x|)): tests/unit/test_real.c. */
+/* exp_log.c: exp and log out of +, -, * and / alone.
+ *
+ * IEEE 754 defines these four to the bit. -ffp-contract=off keeps compilers from joining them.
+ *
+ * The relative error of exp is below 1e-15, and below 5e-16 for |x| <= 1. The error of log is below
+ * 4e-16, relative to max(1, |log x|). tests/unit/test_exp_log.c checks it. */
 #include "base/exp_log.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
-static const double ln2_high = 0x1.62e42fefa3800p-1,
-                    ln2_low = 0x1.ef35793c76730p-45; /* together ln 2 to 98 bits */
+/* Together ln 2 to 98 bits. */
+static const double ln2_high = 0x1.62e42fefa3800p-1, ln2_low = 0x1.ef35793c76730p-45;
 
-/* x = k ln 2 + r, |r| <= ln 2 / 2; exp(r) by its series; 2^k by its exponent field. */
+/* x = k ln 2 + r, with |r| <= ln 2 / 2. exp(r) comes from its series. 2^k is put
+ * together from its exponent field. */
 double rm_exp(double x)
 {
+    assert(x <= 700);
     if (x < -700) return 0;
     const double scaled = x * 1.4426950408889634;
     const int64_t k = (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
@@ -24,9 +30,11 @@ double rm_exp(double x)
     return sum * power;
 }
 
-/* x = 2^k m, m in [1/sqrt 2, sqrt 2); log m = 2 atanh((m - 1) / (m + 1)) by its series. */
+/* x = 2^k m, with m in [1/sqrt 2, sqrt 2). log m = 2 atanh((m - 1) / (m + 1)), and atanh comes from
+ * its series. */
 double rm_log(double x)
 {
+    assert(x >= 0);
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     int64_t k = (int64_t)(bits >> 52) - 1023;

@@ -1,4 +1,4 @@
-/* heap.h: binary heaps over arrays of any type: on top is the item that goes before all others.
+/* heap.h: binary heaps in arrays of any type. On top is the item that goes before all others.
  *
  *     static bool is_due(const plan *p, uint32_t a, uint32_t b) { return p->due[a] < p->due[b]; }
  *     RM_HEAP(due, uint32_t, const plan *, is_due)
@@ -8,14 +8,18 @@
  *     due_replace(p, items, n, item);           // instead of the top
  *     due_make(p, items, n);                    // out of items in any order
  *
- * Invariant: no item goes before its parent, which for item i is item (i - 1) / 2. An order that
- * leaves no ties makes what is popped independent of how it was pushed. O(log n); make: O(n). */
+ * Invariant: no item goes before its parent; the parent of item i is item (i - 1) / 2.
+ *
+ * If the order leaves no ties, what is popped does not depend on the order of the pushes.
+ *
+ * Cost: O(n) to make, O(log n) for the rest. */
 #ifndef RM_HEAP_H
 #define RM_HEAP_H
 
+#include <assert.h>
 #include <stddef.h>
 
-/* n: how many items there are before the call. */
+/* n: how many items there are before the call. The array of a push has room for one more. */
 #define RM_HEAP(name, type, context, goes_before)                                                  \
     static inline void name##_push(context x, type *items, size_t n, type item)                    \
     {                                                                                              \
@@ -35,10 +39,12 @@
     }                                                                                              \
     static inline void name##_replace(context x, type *items, size_t n, type item)                 \
     {                                                                                              \
+        assert(n > 0);                                                                             \
         name##_sink(x, items, n, 0, item);                                                         \
     }                                                                                              \
     static inline type name##_pop(context x, type *items, size_t n)                                \
     {                                                                                              \
+        assert(n > 0);                                                                             \
         const type top = items[0];                                                                 \
         name##_sink(x, items, n - 1, 0, items[n - 1]);                                             \
         return top;                                                                                \

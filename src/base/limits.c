@@ -1,11 +1,14 @@
 /* limits.c: the stack of limits, and the heap that counts.
  *
- * Problem: strategies run within strategies, each with a part of what its caller may use, and none
- * may pass the whole, whatever the graph looks like.
- * Method: one count of operations for the whole call, and one clock. A limit is the count and the
- * time at which it ends; a pushed one is a share of what is left. While a call runs, the context's
- * heap is a layer over the caller's own that counts bytes and refuses what passes the limit.
- * Cost: O(1) a call; rm_spend looks at the clock, so callers spend in batches. */
+ * Problem: strategies run within strategies. Each has a part of what its caller may use. None may
+ * pass the whole, whatever the graph looks like.
+ *
+ * Method: there is one count of operations for the whole call, and one clock. A limit is the count
+ * and the time at which it ends. A pushed limit is a share of what is left. While a call runs, the
+ * context's heap is a layer over the caller's own. It counts bytes and refuses what passes the
+ * limit.
+ *
+ * Cost: O(1) a call. rm_spend looks at the clock, so callers spend in batches. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "base/base.h"
 
@@ -76,18 +79,21 @@ static int64_t end_of(int64_t begin, int64_t length)
     return rm_add_overflows(begin, length, &end) ? RM_NO_LIMIT : end;
 }
 
+/* Who limits the time alone wants all of it used. */
+static int64_t first_work_end(const rm_options *o, int64_t default_work)
+{
+    if (o->work) return multiplied(o->work, RM_WORK_UNIT);
+    return o->time_ms ? RM_NO_LIMIT : default_work;
+}
+
 void rm_limits_begin(remat_ctx *ctx, int64_t default_work)
 {
     assert(ctx->limits.depth == 0);
     const rm_options *o = &ctx->options;
-    const int64_t now_ns = rm_clock_ns();
-    const int64_t work = o->work      ? multiplied(o->work, RM_WORK_UNIT)
-                         : o->time_ms ? RM_NO_LIMIT /* a time alone: all of it */
-                                      : default_work;
-    const rm_limit first = {.work_end = work,
-                            .begin_ns = now_ns,
-                            .end_ns = o->time_ms ? end_of(now_ns, multiplied(o->time_ms, 1000000))
-                                                 : RM_NO_LIMIT};
+    rm_limit first = {.work_end = first_work_end(o, default_work),
+                      .begin_ns = rm_clock_ns(),
+                      .end_ns = RM_NO_LIMIT};
+    if (o->time_ms) first.end_ns = end_of(first.begin_ns, multiplied(o->time_ms, 1000000));
     ctx->limits = (rm_limits){.depth = 1, .memory_limit = o->memory_bytes};
     ctx->limits.stack[0] = first;
     ctx->heap = (remat_alloc){counted_resize, ctx};
@@ -104,7 +110,7 @@ void rm_limits_end(remat_ctx *ctx)
 
 void rm_limits_extend(remat_ctx *ctx, int64_t least_ns)
 {
-    assert(ctx->limits.depth == 1);
+    assert(ctx->limits.depth == 1 && least_ns >= 0);
     rm_limit *l = &ctx->limits.stack[0];
     const int64_t least_end = rm_clock_ns() + least_ns;
     l->work_end = RM_NO_LIMIT;
@@ -122,14 +128,17 @@ void rm_limit_push(remat_ctx *ctx, double share, int64_t most_work)
 {
     rm_limits *l = &ctx->limits;
     assert(l->depth > 0 && l->depth < RM_LIMIT_DEPTH);
-    const int64_t work = share_of(rm_work_left(ctx), share), now_ns = rm_clock_ns(),
-                  end_ns = innermost(ctx)->end_ns;
-    const int64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
-    const rm_limit inner = {.work_begin = l->work,
-                            .work_end = end_of(l->work, work < most_work ? work : most_work),
-                            .begin_ns = now_ns,
-                            .end_ns = end_ns == RM_NO_LIMIT ? RM_NO_LIMIT
-                                                            : now_ns + share_of(left_ns, share)};
+    assert(share >= 0 && most_work >= 0);
+    const int64_t work = share_of(rm_work_left(ctx), share);
+    const int64_t now_ns = rm_clock_ns(), outer_end_ns = innermost(ctx)->end_ns;
+    rm_limit inner = {.work_begin = l->work,
+                      .work_end = end_of(l->work, work < most_work ? work : most_work),
+                      .begin_ns = now_ns,
+                      .end_ns = RM_NO_LIMIT};
+    if (outer_end_ns != RM_NO_LIMIT) {
+        const int64_t left_ns = outer_end_ns > now_ns ? outer_end_ns - now_ns : 0;
+        inner.end_ns = now_ns + share_of(left_ns, share);
+    }
     l->stack[l->depth++] = inner;
 }
 
@@ -149,7 +158,7 @@ static remat_stopped why_over(const remat_ctx *ctx)
     return REMAT_DONE;
 }
 
-/* That an inner limit is over says nothing of the one around it. */
+/* An inner limit may be over while the one around it is not. */
 void rm_limit_pop(remat_ctx *ctx)
 {
     assert(ctx->limits.depth > 1);
@@ -159,6 +168,7 @@ void rm_limit_pop(remat_ctx *ctx)
 
 bool rm_spend(remat_ctx *ctx, int64_t operations)
 {
+    assert(operations >= 0);
     ctx->limits.work += operations;
     const remat_stopped why = why_over(ctx);
     if (why != REMAT_DONE) ctx->limits.stopped = why;
@@ -181,15 +191,18 @@ remat_stopped rm_stopped(const remat_ctx *ctx) { return ctx->limits.stopped; }
 int64_t rm_work_left(const remat_ctx *ctx)
 {
     const int64_t end = innermost(ctx)->work_end, work = ctx->limits.work;
-    return end == RM_NO_LIMIT ? RM_NO_LIMIT : end > work ? end - work : 0;
+    if (end == RM_NO_LIMIT) return RM_NO_LIMIT;
+    return end > work ? end - work : 0;
 }
 
 int64_t rm_time_left(const remat_ctx *ctx)
 {
     const int64_t end_ns = innermost(ctx)->end_ns, now_ns = rm_clock_ns();
-    return end_ns == RM_NO_LIMIT ? RM_NO_LIMIT : end_ns > now_ns ? end_ns - now_ns : 0;
+    if (end_ns == RM_NO_LIMIT) return RM_NO_LIMIT;
+    return end_ns > now_ns ? end_ns - now_ns : 0;
 }
 
+/* How many operations are left by the limit of work, and by the limit of time. */
 static double by_work(const remat_ctx *ctx)
 {
     const int64_t work = rm_work_left(ctx);
@@ -210,9 +223,8 @@ double rm_affordable(const remat_ctx *ctx)
 bool rm_can_afford(remat_ctx *ctx, double operations)
 {
     if (operations <= rm_affordable(ctx)) return true;
-    ctx->limits.stopped = is_stopped(ctx)               ? REMAT_SIGNAL
-                          : by_work(ctx) < by_time(ctx) ? REMAT_WORK
-                                                        : REMAT_TIME;
+    if (is_stopped(ctx)) ctx->limits.stopped = REMAT_SIGNAL;
+    else ctx->limits.stopped = by_work(ctx) < by_time(ctx) ? REMAT_WORK : REMAT_TIME;
     return false;
 }
 
@@ -220,6 +232,7 @@ int64_t rm_work_units(const remat_ctx *ctx) { return ctx->limits.work / RM_WORK_
 
 /* ---- progress ---- */
 
+/* 0 where there is no limit. */
 static double used_of(int64_t begin, int64_t end, int64_t now)
 {
     return end == RM_NO_LIMIT ? 0 : (double)(now - begin) / (double)(end - begin + 1);

@@ -1,12 +1,17 @@
 /* mem.c: the only place that touches the heap.
  *
- * Every allocation goes through the context's one-function hook, which is told the old size, so a
- * caller can count bytes and fail any allocation at will. An arena is a list of blocks, newest
- * first; a mark is a position in it, and releasing to a mark frees the blocks above it: O(1) per
- * allocation, O(blocks) per release. Invariant: every pointer that an arena hands out is aligned
- * for any type and zeroed. */
+ * Every allocation goes through the hook of the context, which is one function. It is told the old
+ * size. So a caller can count bytes, and can make any allocation fail.
+ *
+ * An arena is a list of blocks, newest first. A mark is a position in it. Releasing to a mark frees
+ * the blocks above it.
+ *
+ * Invariant: every pointer that an arena hands out is aligned for any type, and its bytes are zero.
+ *
+ * Cost: O(1) an allocation, besides the zeroing; O(blocks) a release. */
 #include "base/base.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +25,8 @@ struct rm_block {
 
 static void *libc_resize(void *user, void *p, size_t old_size, size_t new_size)
 {
-    (void)user, (void)old_size;
+    (void)user;
+    (void)old_size;
     if (new_size == 0) {
         free(p);
         return NULL;
@@ -48,6 +54,22 @@ void rm_release(const remat_alloc *heap, void *p, size_t size)
     if (p) rm_resize(heap, p, size ? size : 1, 0);
 }
 
+/* A new block on top, with room for `bytes`. Blocks double in size up to LARGEST_STEP. */
+static rm_block *add_block(remat_ctx *ctx, rm_arena *arena, size_t bytes)
+{
+    size_t room = arena->top ? 2 * arena->top->size : FIRST_BLOCK;
+    if (room > LARGEST_STEP) room = LARGEST_STEP;
+    if (room < bytes) room = bytes;
+    rm_block *block = rm_resize(&ctx->heap, NULL, 0, sizeof *block + room);
+    if (!block) {
+        rm_no_memory(ctx);
+        return NULL;
+    }
+    *block = (rm_block){arena->top, room, 0};
+    arena->top = block;
+    return block;
+}
+
 void *rm_arena_get(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size)
 {
     const size_t align = _Alignof(max_align_t);
@@ -58,31 +80,26 @@ void *rm_arena_get(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size)
     }
     bytes = (bytes + align - 1) / align * align;
     rm_block *block = arena->top;
-    if (!block || block->size - block->used < bytes) {
-        size_t room = block ? 2 * block->size : FIRST_BLOCK;
-        if (room > LARGEST_STEP) room = LARGEST_STEP;
-        if (room < bytes) room = bytes;
-        block = rm_resize(&ctx->heap, NULL, 0, sizeof *block + room);
-        if (!block) {
-            rm_no_memory(ctx);
-            return NULL;
-        }
-        *block = (rm_block){arena->top, room, 0};
-        arena->top = block;
-    }
+    if (!block || block->size - block->used < bytes) block = add_block(ctx, arena, bytes);
+    if (!block) return NULL;
+    assert(block->used <= block->size && block->size - block->used >= bytes);
     void *p = block->data + block->used;
     block->used += bytes;
     return bytes ? memset(p, 0, bytes) : p;
 }
 
+/* The mark was taken of this arena, and its block has not been released since. */
 static void release_to(const remat_alloc *heap, rm_arena *arena, rm_mark mark)
 {
     while (arena->top != mark.block) {
+        assert(arena->top);
         rm_block *block = arena->top;
         arena->top = block->below;
         rm_resize(heap, block, sizeof *block + block->size, 0);
     }
-    if (mark.block) mark.block->used = mark.used;
+    if (!mark.block) return;
+    assert(mark.used <= mark.block->used);
+    mark.block->used = mark.used;
 }
 
 void rm_arena_free(const remat_alloc *heap, rm_arena *arena)

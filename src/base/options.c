@@ -1,4 +1,8 @@
-/* options.c: the option table as data. */
+/* options.c: the table of options.h as data, and the public functions that set and read an option.
+ *
+ * Invariant: an option is always within its range.
+ *
+ * Cost: linear in the rows of the table. */
 #include "base/base.h"
 
 #include <string.h>

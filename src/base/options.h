@@ -1,11 +1,11 @@
-/* options.h: one table of options; struct, lookup, help and documentation expand it. Integers only.
- */
+/* options.h: the one table of options. The struct, the lookup, the help and the documentation all
+ * come from it. Options are integers. */
 #ifndef RM_OPTIONS_H
 #define RM_OPTIONS_H
 
 #include <stdint.h>
 
-/* name, default, low, high, help: sorted by name */
+/* name, default, low, high, help. The rows are sorted by name. */
 #define RM_OPTIONS(OPT)                                                                            \
     OPT(bandwidth, 0, 0, INT64_MAX,                                                                \
         "offload and fetch: bytes per 1e9 cost units (per second where costs are ns); 0: free")    \

@@ -1,7 +1,13 @@
-/* out.c: the buffer behind out.h. Invariant: buffer[0 .. n) has not reached the sink yet. The sink
- * is called once for every full buffer, not once for every piece of text. */
+/* out.c: the buffer behind out.h. The sink is called once for each full buffer, not once for each
+ * piece of text.
+ *
+ * Invariant: buffer[0 .. n) has not reached the sink yet. Between calls there is room in it for one
+ * byte at least.
+ *
+ * Cost: one copy of each byte. */
 #include "base/out.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +35,9 @@ void rm_out_bytes(rm_out *out, const char *bytes, size_t n)
     while (n && out->status == REMAT_OK) {
         const size_t room = sizeof out->buffer - out->n, take = n < room ? n : room;
         memcpy(out->buffer + out->n, bytes, take);
-        out->n += take, bytes += take, n -= take;
+        out->n += take;
+        bytes += take;
+        n -= take;
         if (out->n == sizeof out->buffer) flush(out);
     }
 }
@@ -38,11 +46,12 @@ void rm_out_text(rm_out *out, const char *text) { rm_out_bytes(out, text, strlen
 
 void rm_out_format(rm_out *out, const char *format, ...)
 {
-    va_list args;
     if (sizeof out->buffer - out->n <= RM_OUT_LONGEST) flush(out);
+    va_list args;
     va_start(args, format);
     const int n = vsnprintf(out->buffer + out->n, RM_OUT_LONGEST + 1, format, args);
     va_end(args);
+    assert(n >= 0);
     out->n += n < RM_OUT_LONGEST ? (size_t)n : RM_OUT_LONGEST;
 }
 

@@ -1,12 +1,12 @@
 /* out.h: text on its way to the caller's sink, gathered in a buffer.
  *
- * Failures stick: calls after one do nothing, and rm_out_end returns it. */
+ * A failure stays. The calls after it do nothing, and rm_out_end returns it. */
 #ifndef RM_OUT_H
 #define RM_OUT_H
 
 #include "base/base.h"
 
-enum { RM_OUT_LONGEST = 500 }; /* bytes of one rm_out_format; what is longer is cut */
+enum { RM_OUT_LONGEST = 500 }; /* bytes that one rm_out_format writes; the rest is cut off */
 
 typedef struct rm_out {
     remat_ctx *ctx;

@@ -1,9 +1,15 @@
-/* sha256.c: the digest that ties a plan to its graph. Written from FIPS 180-4: pad with 0x80, zeros
- * and the bit length, expand each 64-byte block to 64 words, 64 rounds a block. The constants are
- * the fractional parts of the cube roots (K) and square roots (start) of the first primes.
- * Invariant: block holds n_bytes % 64 bytes that wait for a full block. */
+/* sha256.c: the digest that ties a plan to its graph.
+ *
+ * Method: FIPS 180-4, section 6.2. The text is padded with 0x80, zeros and its length in bits. Each
+ * block of 64 bytes is expanded to 64 words, and 64 rounds mix them into the state. The constants
+ * are fractional parts of roots of the first primes: cube roots in K, square roots in start.
+ *
+ * Invariant: block holds n_bytes % 64 bytes, which wait for a full block.
+ *
+ * Cost: linear in the bytes. */
 #include "base/sha256.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const uint32_t K[64] = {
@@ -57,7 +63,9 @@ void rm_sha256_add(rm_sha256 *s, const void *bytes, size_t n)
     while (n) {
         const size_t waiting = s->n_bytes % 64, take = n < 64 - waiting ? n : 64 - waiting;
         memcpy(s->block + waiting, p, take);
-        s->n_bytes += take, p += take, n -= take;
+        s->n_bytes += take;
+        p += take;
+        n -= take;
         if (s->n_bytes % 64 == 0) compress(s->state, s->block);
     }
 }
@@ -66,9 +74,10 @@ void rm_sha256_end(rm_sha256 *s, unsigned char digest[32])
 {
     const uint64_t n_bits = 8 * s->n_bytes;
     unsigned char tail[72] = {0x80};
-    const size_t n = 1 + (119 - s->n_bytes % 64) % 64;
+    const size_t n = 1 + (119 - s->n_bytes % 64) % 64; /* 0x80 and zeros, up to the length */
     for (unsigned i = 0; i < 8; i++) tail[n + i] = (unsigned char)(n_bits >> (56 - 8 * i));
     rm_sha256_add(s, tail, n + 8);
+    assert(s->n_bytes % 64 == 0);
     for (unsigned i = 0; i < 32; i++)
         digest[i] = (unsigned char)(s->state[i / 4] >> (24 - 8 * (i % 4)));
 }

@@ -1,7 +1,9 @@
-/* threads.c: the only place where threads are made. What the tasks compute must not depend on how
- * many there are. */
+/* threads.c: the only place where threads are made.
+ *
+ * What the tasks compute must not depend on how many threads there are. */
 #include "base/threads.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 typedef struct member {
@@ -20,6 +22,7 @@ static void *work_through(void *user)
 void rm_threads_run(uint32_t n_threads, uint32_t n_tasks, void (*task)(void *user, uint32_t index),
                     void *user)
 {
+    assert(n_threads > 0 || n_tasks == 0);
     pthread_t threads[RM_THREADS_MAX];
     bool runs[RM_THREADS_MAX] = {false};
     member members[RM_THREADS_MAX];

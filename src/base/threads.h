@@ -6,9 +6,9 @@
 
 enum { RM_THREADS_MAX = 64 };
 
-/* Calls task(user, i) for every i below n_tasks, once each. Thread t of T does t, t + T, ... in
- * order; the calling thread is the first, so task 0 runs in it. A thread that cannot be had is done
- * without. Returns when all is done. */
+/* Calls task(user, i) once for every i below n_tasks, and returns when all are done. Thread t of T
+ * does the tasks t, t + T, ... in order. The calling thread is thread 0, so task 0 runs in it. If a
+ * thread cannot be made, the calling thread does its tasks. */
 void rm_threads_run(uint32_t n_threads, uint32_t n_tasks, void (*task)(void *user, uint32_t index),
                     void *user);
 

@@ -1,5 +1,7 @@
-/* vec.c: doubling growth, so n pushes cost O(n). */
+/* vec.c: growth by doubling, so that n pushes cost O(n). */
 #include "base/vec.h"
+
+#include <assert.h>
 
 int rm_by_index(const void *a, const void *b)
 {
@@ -21,6 +23,7 @@ void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need, size_t
         rm_no_memory(ctx);
         return items;
     }
+    assert(bigger >= need);
     *room = bigger;
     return grown;
 }

@@ -1,10 +1,10 @@
-/* vec.h: a growable array on the context's heap hook. `RM_VEC(uint32_t) list = {0};` is an empty
- * one.
+/* vec.h: an array that grows, on the context's heap hook.
  *
+ *     RM_VEC(uint32_t) list = {0};     // empty
  *     TRY(RM_PUSH(ctx, list, 7));
  *     RM_VEC_FREE(&ctx->heap, list);
  *
- * Invariant: items[0 .. n) are in use, room >= n, and items is NULL exactly if room is 0. */
+ * Invariant: items[0 .. n) are in use; n <= room; items is NULL if and only if room is 0. */
 #ifndef RM_VEC_H
 #define RM_VEC_H
 
@@ -16,11 +16,11 @@
         size_t n, room;                                                                            \
     }
 
-/* The items, moved if there was no room for `need` of them; as they were, with *room, if there is
- * no memory. */
+/* Answers the items. They move if there is no room for `need` of them. If there is no memory, items
+ * and *room stay as they were, and the error is set. */
 void *rm_vec_grow(remat_ctx *ctx, void *items, size_t *room, size_t need, size_t item_size);
 
-/* Room for k more items; the status says whether there is. */
+/* Makes room for k more items. The status says whether there is memory for them. */
 #define RM_RESERVE(ctx, vec, k)                                                                    \
     ((vec).items =                                                                                 \
          rm_vec_grow((ctx), (vec).items, &(vec).room, (vec).n + (k), sizeof *(vec).items),         \

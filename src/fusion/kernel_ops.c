@@ -1,17 +1,24 @@
-/* kernel_ops.c: kernels as ops, so that every strategy plans kernels: what stays inside one takes
- * no memory, and it runs again as a whole.
+/* kernel_ops.c: kernels as ops, so that every strategy can plan kernels. What stays inside a kernel
+ * takes no memory, and a kernel runs again as a whole.
  *
- * A kernel of several ops (kernels.c, in the graph's own order) becomes one op. It reads what its
- * members read from outside, and makes what others read or the graph hands out, with the storages
- * that such views need; all other values vanish. It is pinned if a member is; its workspace is the
- * largest of theirs, its flops are their sum; it costs their sum, or, by a roofline, what its own
- * flops and bytes cost. Steps call it by its last member, the op in whose place it runs. Ops that
- * stand alone stay as they are. The order is that of the kernels. Linear but for the kernels. */
+ * Method: a kernel of several ops (kernels.c, in the graph's own order) becomes one op.
+ * - It reads what its members read from outside.
+ * - It makes what others read or the graph hands out, and the storages that such views need. All
+ *   other values vanish.
+ * - It is pinned if a member is. Its workspace is the largest of theirs, its flops are their sum.
+ * - It costs their sum; by a roofline, what its own flops and bytes cost.
+ * - Steps call it by its last member, the op in whose place it runs.
+ * Ops that stand alone stay as they are.
+ *
+ * Invariant: op k of the new graph is kernel k.
+ *
+ * Cost: linear, besides finding the kernels. */
 #include "fusion/kernel_ops.h"
 
 #include "graph/copy.h"
 #include "fusion/kernels.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct fuser { /* arrays live in scratch */
@@ -30,7 +37,11 @@ static uint32_t size_of(const fuser *f, uint32_t kernel)
     return f->kernels->begin[kernel + 1] - f->kernels->begin[kernel];
 }
 
-static void keep(fuser *f, uint32_t value) { f->kept[value] = f->kept[f->g->root[value]] = 1; }
+static void keep(fuser *f, uint32_t value)
+{
+    f->kept[value] = 1;
+    f->kept[f->g->root[value]] = 1;
+}
 
 static void find_kept(fuser *f)
 {
@@ -77,11 +88,12 @@ static remat_status write_alone(fuser *f, uint32_t op)
     return f->to->status;
 }
 
+/* REMAT_ABSENT counts as nothing. At most the largest number that a graph may have. */
 static int64_t add_up(int64_t a, int64_t b)
 {
-    int64_t sum;
-    if (a == REMAT_ABSENT || b == REMAT_ABSENT) return a == REMAT_ABSENT ? b : a;
-    return rm_add_overflows(a, b, &sum) || sum >= RM_MAX_SUM ? RM_MAX_SUM - 1 : sum;
+    if (a == REMAT_ABSENT) return b;
+    if (b == REMAT_ABSENT) return a;
+    return rm_add_to_sum(&a, b) ? a : RM_MAX_SUM - 1;
 }
 
 static void add_member(const remat_graph *g, uint32_t op, rm_op_record *record)
@@ -91,27 +103,28 @@ static void add_member(const remat_graph *g, uint32_t op, rm_op_record *record)
     if (g->workspace[op] > record->workspace) record->workspace = g->workspace[op];
 }
 
-static remat_status write_kernel(fuser *f, uint32_t kernel)
+static remat_status list_inputs(fuser *f, uint32_t kernel, uint32_t op)
 {
     const remat_graph *g = f->g;
-    const uint32_t *members = f->kernels->steps + f->kernels->begin[kernel], n = size_of(f, kernel),
-                   last = members[n - 1];
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = g->in_begin[members[i]]; k < g->in_begin[members[i] + 1]; k++) {
-            const uint32_t maker = g->producer[g->in[k]];
-            if (maker == REMAT_NONE || f->kernels->of[maker] != kernel)
-                TRY(list_value(f, kernel, g->in[k]));
-        }
-    const uint32_t n_in = (uint32_t)f->list.n;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = g->out_begin[members[i]]; k < g->out_begin[members[i] + 1]; k++)
-            TRY(list_value(f, kernel, g->out[k]));
-    const uint32_t *list = f->list.n ? f->list.items : members; /* never NULL */
-    const uint32_t op = remat_builder_op(f->to, rm_text(g, g->op_name[last]), list, n_in,
-                                         list + n_in, (uint32_t)f->list.n - n_in);
-    remat_builder_op_target(f->to, op, "remat.fused");
-    if (f->to->status != REMAT_OK) return f->to->status;
-    rm_op_record *record = &f->to->ops.items[op];
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+        const uint32_t maker = g->producer[g->in[k]];
+        if (maker == REMAT_NONE || f->kernels->of[maker] != kernel)
+            TRY(list_value(f, kernel, g->in[k]));
+    }
+    return REMAT_OK;
+}
+
+static remat_status list_outputs(fuser *f, uint32_t kernel, uint32_t op)
+{
+    const remat_graph *g = f->g;
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        TRY(list_value(f, kernel, g->out[k]));
+    return REMAT_OK;
+}
+
+static void sum_members(const remat_graph *g, const uint32_t *members, uint32_t n,
+                        rm_op_record *record)
+{
     bool all_given = true;
     for (uint32_t i = 0; i < n; i++) {
         add_member(g, members[i], record);
@@ -119,6 +132,23 @@ static remat_status write_kernel(fuser *f, uint32_t kernel)
     }
     for (uint32_t i = 0; i < n && all_given; i++)
         record->cost = add_up(record->cost, g->given_cost[members[i]]);
+}
+
+static remat_status write_kernel(fuser *f, uint32_t kernel)
+{
+    const remat_graph *g = f->g;
+    const uint32_t *members = f->kernels->steps + f->kernels->begin[kernel];
+    const uint32_t n = size_of(f, kernel), last = members[n - 1];
+    for (uint32_t i = 0; i < n; i++) TRY(list_inputs(f, kernel, members[i]));
+    const uint32_t n_in = (uint32_t)f->list.n;
+    for (uint32_t i = 0; i < n; i++) TRY(list_outputs(f, kernel, members[i]));
+    const uint32_t *list = f->list.n ? f->list.items : members; /* never NULL */
+    const uint32_t op = remat_builder_op(f->to, rm_text(g, g->op_name[last]), list, n_in,
+                                         list + n_in, (uint32_t)f->list.n - n_in);
+    remat_builder_op_target(f->to, op, "remat.fused");
+    if (f->to->status != REMAT_OK) return f->to->status;
+    rm_op_record *record = &f->to->ops.items[op];
+    sum_members(g, members, n, record);
     record->phase = g->phase[last];
     record->op_class = REMAT_CLASS_FUSIBLE;
     record->original = g->op_original[last];
@@ -126,11 +156,12 @@ static remat_status write_kernel(fuser *f, uint32_t kernel)
     return REMAT_OK;
 }
 
-/* By a roofline a kernel costs what it moves; by any other model, what its ops cost. */
+/* By any model but a roofline, a kernel costs what its ops cost. */
 static void sum_costs(const fuser *f, remat_graph *made)
 {
+    assert(made->n_ops == f->kernels->n);
     if (strncmp(made->cost_model, "roofline:", 9) == 0) return;
-    for (uint32_t k = 0; k < f->kernels->n; k++) { /* ops are written in the order of the kernels */
+    for (uint32_t k = 0; k < f->kernels->n; k++) {
         made->cost[k] = 0;
         for (uint32_t i = f->kernels->begin[k]; i < f->kernels->begin[k + 1]; i++)
             made->cost[k] += f->g->cost[f->kernels->steps[i]];
@@ -149,13 +180,16 @@ static remat_status write_graph(fuser *f, remat_graph **out)
     write_values(f);
     for (uint32_t k = 0; k < f->kernels->n; k++) {
         f->list.n = 0;
-        TRY(size_of(f, k) == 1 ? write_alone(f, f->kernels->steps[f->kernels->begin[k]])
-                               : write_kernel(f, k));
+        if (size_of(f, k) == 1) TRY(write_alone(f, f->kernels->steps[f->kernels->begin[k]]));
+        else TRY(write_kernel(f, k));
     }
     for (uint32_t i = 0; i < g->n_outputs; i++) remat_builder_output(f->to, f->now[g->outputs[i]]);
     TRY(remat_builder_finish(f->to, &made));
     const remat_status status = rm_cost_apply(f->ctx, made, g->cost_model);
-    if (status != REMAT_OK) return remat_graph_free(made), status;
+    if (status != REMAT_OK) {
+        remat_graph_free(made);
+        return status;
+    }
     sum_costs(f, made);
     *out = made;
     return REMAT_OK;

@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-/* Replaces *graph, prepared by the caller, by one in which every kernel of several ops is one op.
- */
+/* Replaces *graph, which the caller has prepared, by one in which every kernel of several ops is
+ * one op. */
 remat_status rm_kernels_as_ops(remat_ctx *ctx, remat_graph **graph);
 
 #endif

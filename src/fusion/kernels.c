@@ -1,76 +1,93 @@
-/* kernels.c: kernels: fusible steps merged greedily along edges, in schedule order, while no cycle
+/* kernels.c: fusible steps, merged greedily along edges, in schedule order, as long as no cycle
  * arises.
  *
- * Problem: the min-cut paper takes its kernels from a compiler (sections 3.1 and 3.7); a planner
+ * Problem: the min-cut paper takes its kernels from a compiler (sections 3.1 and 3.7). A planner
  * needs them before there is one. A step joins the kernels of the fusible steps whose results it
- * reads, in the same part of the schedule, unless a path from such a kernel to the step leads
- * through a third one: the two kernels could not be ordered.
+ * reads, in the same part of the schedule. It must not join where a path from such a kernel to the
+ * step leads through a third kernel: the two kernels could not be ordered.
  *
- * Method: every kernel has a level, and every edge between kernels goes to a higher level: so no
- * cycle can arise. A step's level is the highest of: the level of a kernel that it may join, or one
- * more than that of any other kernel it reads. It joins the kernels of its own level; a lower
- * kernel is lifted to it if all readers of that kernel are higher still. A test in O(1) instead of
- * a search for paths: what it refuses without need is a merge that would have to lift a reader too
- * (docs/algorithms.md has the measured difference to an exact search). Union by size: O((steps +
- * reads) a(steps)) time, linear memory.
+ * Method: every kernel has a level.
+ * - The level of a step is the highest of: the level of each kernel that it may join, and one more
+ *   than the level of each other kernel that it reads.
+ * - The step joins the kernels of its own level. A lower kernel is lifted to that level if all
+ *   readers of that kernel are higher still.
+ * This is a test in O(1) instead of a search for paths. The only merges it refuses without need are
+ * those that would have to lift a reader too. docs/algorithms.md has the measured difference to an
+ * exact search.
  *
- * A view joins the kernel that made its storage, else it stands alone: a view of a storage from
- * outside moves no bytes and must not tie its readers together. Pinned steps keep their order: one
- * that is not in the kernel of the pinned step before it is above it; so do transfers.
+ * Which steps join:
+ * - A view joins the kernel that made its storage. Else it stands alone: a view of a storage from
+ *   outside moves no bytes, and must not tie its readers together.
+ * - Pinned steps and transfers keep their order. One that is not in the kernel of the one before it
+ *   is above it.
+ * - A step does not join a kernel that holds another run of its op. To make a value again next to
+ *   the original gains nothing: it is made again for its later readers.
+ * - Ops that a file puts into kernels (`kernel`) join those of their own number only.
  *
- * A step does not join a kernel that holds another run of its op: recomputing a value next to the
- * original would gain nothing, and it is for its later readers that it is made again. Ops that a
- * file puts into kernels (`kernel`) join those of their own number only.
+ * Order: a kernel is emitted at the step where its last member stands, or earlier where a reader
+ * asks for it, depth first (demand.c). So the order stays close to that of the schedule.
  *
- * Order: kernels are emitted at the step where their last member stands, or earlier where a reader
- * asks for them, depth first (demand.c), so the order stays close to the schedule's. */
+ * Invariant: every edge between kernels goes to a higher level, so no cycle can arise.
+ *
+ * Cost: union by size, so O((steps + reads) a(steps)) time, where a is the inverse Ackermann
+ * function; linear memory. */
 #include "fusion/kernels.h"
+
+#include <assert.h>
 
 #include "base/csr.h"
 #include "fusion/op_class.h"
 #include "graph/demand.h"
 
-enum {
-    RUNS_SEEN = 64
-}; /* how many runs of its own op a step looks back at: bounds the work on schedules that repeat one
-      op only */
+/* How many runs of its own op a step looks back at. It bounds the work on schedules that repeat one
+ * op only. */
+enum { RUNS_SEEN = 64 };
 
 typedef struct merger {
     const remat_ctx *ctx;
     const rm_trace *x;
-    uint32_t *parent, *size;         /* union-find over steps */
-    uint32_t *level, *lowest_reader; /* by representative: the kernel's level, and the lowest level
-                                        that reads it from outside */
-    uint8_t *fuses;                  /* by step: others may join its kernel */
-    uint32_t *last_run,
-        *run_before; /* by op: its latest run so far; by step: the run before it of the same op */
-    uint32_t last_ordered; /* the last pinned step or transfer */
+    uint32_t *parent, *size; /* union-find over steps: by step; by representative */
+    uint32_t *level;         /* by representative: of the kernel */
+    uint32_t *lowest_reader; /* by representative: the lowest level that reads it from outside */
+    uint8_t *fuses;          /* by step: others may join its kernel */
+    uint32_t *last_run;      /* by op: its latest run so far, or REMAT_NONE */
+    uint32_t *run_before;    /* by step: the run before it of the same op, or REMAT_NONE */
+    uint32_t last_ordered;   /* the last pinned step or transfer, or REMAT_NONE */
 } merger;
 
+/* The representative of t's kernel. Paths are halved on the way. */
 static uint32_t find(merger *m, uint32_t t)
 {
-    while (m->parent[t] != t) t = m->parent[t] = m->parent[m->parent[t]];
+    while (m->parent[t] != t) {
+        m->parent[t] = m->parent[m->parent[t]];
+        t = m->parent[t];
+    }
     return t;
 }
 
-static void unite(merger *m, uint32_t a, uint32_t b) /* representatives, at the level of b */
+/* Makes one kernel of the kernels of two representatives, at the level of b. */
+static void unite(merger *m, uint32_t a, uint32_t b)
 {
+    assert(a != b && m->parent[a] == a && m->parent[b] == b);
     const uint32_t level = m->level[b];
     const uint32_t lowest =
         m->lowest_reader[a] < m->lowest_reader[b] ? m->lowest_reader[a] : m->lowest_reader[b];
-    const uint32_t into = m->size[a] > m->size[b] ? a : b, from = into == a ? b : a;
+    const bool a_is_larger = m->size[a] > m->size[b];
+    const uint32_t into = a_is_larger ? a : b, from = a_is_larger ? b : a;
     m->parent[from] = into;
     m->size[into] += m->size[from];
     m->level[into] = level;
     m->lowest_reader[into] = lowest;
 }
 
+/* The number that the file gives the op of step t, which is a run. */
 static uint32_t kernel_of(const rm_trace *x, uint32_t t)
 {
+    assert(x->steps[t].kind == REMAT_RUN);
     return x->g->kernel[x->steps[t].index];
-} /* of a run */
+}
 
-/* Does the kernel hold another run of t's op? A copy there would be no copy. */
+/* Does the kernel hold another run of t's op? */
 static bool has_run(merger *m, uint32_t t, uint32_t kernel)
 {
     uint32_t run = m->run_before[t];
@@ -94,7 +111,8 @@ static bool may_join(merger *m, uint32_t t, const rm_read *read)
     return read->instance < x->n_made && find(m, x->maker[read->instance]) == find(m, read->maker);
 }
 
-/* Pinned steps and transfers keep their order among themselves: a fetch comes after its offload. */
+/* Does it keep its order among its like? Pinned steps and transfers do: a fetch comes after its
+ * offload. */
 static bool is_ordered(const rm_trace *x, uint32_t t)
 {
     return x->steps[t].kind != REMAT_RUN || x->g->pinned[x->steps[t].index];
@@ -173,7 +191,7 @@ typedef struct orderer {
     const rm_trace *x;
     uint32_t *root;                /* by step: the representative of its kernel */
     rm_csr members;                /* by representative: steps */
-    uint32_t *needs_begin, *needs; /* by representative: those of kernels that go before it */
+    uint32_t *needs_begin, *needs; /* by representative: the representatives that go before it */
     uint8_t *fused, *seen;         /* by representative */
     rm_demand demand;
     rm_kernels *out;
@@ -183,14 +201,17 @@ typedef struct orderer {
 static remat_status list_needs(remat_ctx *ctx, orderer *o)
 {
     const rm_trace *x = o->x;
-    uint32_t *ordered_before, last = REMAT_NONE, n = 0; /* by step, if it is ordered */
+    uint32_t *ordered_before; /* by step: the ordered step before it, if it is ordered too */
     TRY(RM_SCRATCH(ctx, ordered_before, x->n_steps));
     TRY(RM_SCRATCH(ctx, o->needs_begin, (size_t)x->n_steps + 1));
     TRY(RM_SCRATCH(ctx, o->needs, (size_t)x->read_begin[x->n_steps] + x->n_steps));
-    for (uint32_t t = 0; t < x->n_steps; t++) {
-        ordered_before[t] = is_ordered(x, t) ? last : REMAT_NONE;
-        if (is_ordered(x, t)) last = t;
+    for (uint32_t t = 0, last = REMAT_NONE; t < x->n_steps; t++) {
+        ordered_before[t] = REMAT_NONE;
+        if (!is_ordered(x, t)) continue;
+        ordered_before[t] = last;
+        last = t;
     }
+    uint32_t n = 0;
     for (uint32_t root = 0; root < x->n_steps; root++) {
         for (uint32_t i = o->members.begin[root]; i < o->members.begin[root + 1]; i++) {
             const uint32_t t = o->members.items[i];
@@ -221,7 +242,8 @@ static remat_status emit(void *user, uint32_t root)
         out->of[o->members.items[i]] = out->n;
         out->steps[at++] = o->members.items[i];
     }
-    out->begin[++out->n] = at;
+    out->n++;
+    out->begin[out->n] = at;
     return REMAT_OK;
 }
 
@@ -255,6 +277,7 @@ static remat_status order_kernels(remat_ctx *ctx, merger *m, rm_kernels *out)
         const uint32_t root = o.root[t], last = o.members.items[o.members.begin[root + 1] - 1];
         if (last == t && take_unseen(&o, root) != REMAT_NONE) TRY(rm_demand_run(&o.demand, root));
     }
+    assert(out->begin[out->n] == x->n_steps); /* every step is in a kernel */
     return REMAT_OK;
 }
 
@@ -269,9 +292,12 @@ remat_status rm_kernels_find(remat_ctx *ctx, const rm_trace *x, rm_kernels *out)
     TRY(RM_SCRATCH(ctx, m.last_run, x->g->n_ops));
     TRY(RM_SCRATCH(ctx, m.run_before, x->n_steps));
     for (uint32_t op = 0; op < x->g->n_ops; op++) m.last_run[op] = REMAT_NONE;
-    for (uint32_t t = 0; t < x->n_steps; t++)
-        m.run_before[t] = REMAT_NONE, m.parent[t] = t, m.size[t] = 1,
+    for (uint32_t t = 0; t < x->n_steps; t++) {
+        m.run_before[t] = REMAT_NONE;
+        m.parent[t] = t;
+        m.size[t] = 1;
         m.lowest_reader[t] = UINT32_MAX;
+    }
     for (uint32_t t = 0; t < x->n_steps; t++) place(&m, t);
     return order_kernels(ctx, &m, out);
 }
@@ -279,8 +305,11 @@ remat_status rm_kernels_find(remat_ctx *ctx, const rm_trace *x, rm_kernels *out)
 remat_status rm_kernels_of_steps(remat_ctx *ctx, const rm_trace *x, rm_kernels *out)
 {
     TRY(new_kernels(ctx, x->n_steps, out));
-    for (uint32_t t = 0; t < x->n_steps; t++)
-        out->of[t] = out->steps[t] = t, out->begin[t + 1] = t + 1;
+    for (uint32_t t = 0; t < x->n_steps; t++) {
+        out->of[t] = t;
+        out->steps[t] = t;
+        out->begin[t + 1] = t + 1;
+    }
     out->n = x->n_steps;
     return REMAT_OK;
 }

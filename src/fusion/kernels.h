@@ -6,17 +6,17 @@
 
 typedef struct rm_kernels { /* arrays live in scratch */
     uint32_t n;
-    uint32_t *of; /* by step: its kernel */
-    uint32_t *begin,
-        *steps;     /* members of kernel k: steps[begin[k] .. begin[k + 1]), in schedule order */
-    uint8_t *fused; /* by kernel: its members fuse; else it is one step: an op that does not, a view
-                       alone, a transfer */
+    uint32_t *of;            /* by step: its kernel */
+    uint32_t *begin, *steps; /* by kernel: its steps, in schedule order */
+    /* By kernel: its members fuse. Else it is one step: an op that does not fuse, a view that
+     * stands alone, or a transfer. */
+    uint8_t *fused;
 } rm_kernels;
 
-/* Running the kernels in order of their index is valid: each reads only resident values and what
- * kernels before it have made. */
+/* To run the kernels in the order of their indices is valid: each reads resident values and what
+ * kernels before it have made, nothing else. */
 remat_status rm_kernels_find(remat_ctx *ctx, const rm_trace *x, rm_kernels *out);
-remat_status rm_kernels_of_steps(remat_ctx *ctx, const rm_trace *x,
-                                 rm_kernels *out); /* every step on its own: nothing is fused */
+/* Every step on its own: nothing is fused. */
+remat_status rm_kernels_of_steps(remat_ctx *ctx, const rm_trace *x, rm_kernels *out);
 
 #endif

@@ -1,12 +1,18 @@
 /* op_class.c: the class of an op by its name, where nobody has said it.
  *
- * The file's `class` is a hint, and many ops have none (`other`). Rules from the context come
- * first, then the file, then the table below, by the op's packet: "aten.add" speaks for
- * "aten.add.Tensor". It lists what PyTorch's compiler fuses (pointwise ops, reductions, gathers),
- * the ops bound by arithmetic, the random ones and the views of aten and prims; the zoo speaks aten
- * too. Layer norm is compute-bound, as the paper (mincut, 3.1) says; softmax, batch norm and
- * pooling are in no list, so they stay `other`. Invariant: the table is sorted (a test says so).
- * O(log table) an op. */
+ * The file's `class` is a hint, and many ops have none (`other`). Class rules from the context come
+ * first, then the file, then the table below. A row is the op's packet: "aten.add" speaks for
+ * "aten.add.Tensor".
+ *
+ * The table lists ops of aten and prims; the models of the zoo use names of aten too:
+ * - what PyTorch's compiler fuses: pointwise ops, reductions, gathers;
+ * - the ops bound by arithmetic, among them layer norm, as the min-cut paper says (section 3.1);
+ * - random ops and views.
+ * Softmax, batch norm and pooling are not in it, so they stay `other`.
+ *
+ * Invariant: the table is sorted by packet (a test checks it).
+ *
+ * Cost: O(log table) an op, and linear in the class rules. */
 #include "fusion/op_class.h"
 
 #include <string.h>
@@ -174,6 +180,6 @@ remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_
 
 void remat_ctx_class_clear(remat_ctx *ctx)
 {
-    rm_arena_free(&ctx->heap, &ctx->settings); /* nothing else lies there */
+    rm_arena_free(&ctx->heap, &ctx->settings); /* it holds nothing else */
     ctx->class_rules = NULL;
 }

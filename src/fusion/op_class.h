@@ -1,11 +1,11 @@
-/* op_class.h: what kind of op is this: compute-bound, fusible, a view, random or other? */
+/* op_class.h: is an op compute-bound, fusible, a view, random or other? */
 #ifndef RM_OP_CLASS_H
 #define RM_OP_CLASS_H
 
 #include "graph/graph.h"
 
-/* The class in effect: what remat_ctx_class said, else the file's, else (where that is `other`) the
- * table's. A class never decides memory: an op whose outputs are all aliases is a view whatever
+/* The class in effect: what remat_ctx_class said; else the file's; where that is `other`, the
+ * table's. A class never decides memory: an op whose outputs are all aliases is a view, whatever
  * anybody says. */
 remat_class rm_op_class(const remat_ctx *ctx, const remat_graph *g, uint32_t op);
 

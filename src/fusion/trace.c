@@ -1,14 +1,19 @@
 /* trace.c: which step made what each step reads.
  *
- * Problem: fusion, traffic and the passes between kernels ask of a schedule with repeated ops who
- * reads whose result; the schedule itself only says "the newest instance" (docs/model.md). Method:
- * one scan keeps, for every value, the step of its newest instance and the storage instance that it
- * refers to. The two parts: everything before the first run of the op that brings the tangents is
- * the forward part, the rest the backward part, recomputed forward ops included; this is where a
- * compiler cuts the joint graph in two (min-cut paper, sections 2.4 and 3.2). O(steps + reads) time
- * and memory. */
+ * Problem: fusion, traffic and the passes between kernels ask who reads whose result, in a schedule
+ * with repeated ops. The schedule itself says only "the newest instance" (docs/model.md).
+ *
+ * Method: one scan keeps, for every value, the step of its newest instance and the storage instance
+ * that it refers to.
+ *
+ * The schedule has two parts. The forward part is all before the first run of the op that brings
+ * the tangents. The rest is the backward part, forward ops that run again included. This is where a
+ * compiler cuts the joint graph in two (min-cut paper, sections 2.4 and 3.2).
+ *
+ * Cost: O(steps + reads) time and memory. */
 #include "fusion/trace.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool rm_is_boundary(const remat_graph *g, uint32_t op)
@@ -39,7 +44,7 @@ uint32_t rm_boundary_op(const remat_graph *g, bool *found)
     return last_forward == REMAT_NONE ? REMAT_NONE : first_backward;
 }
 
-static remat_status count(remat_ctx *ctx, rm_trace *x)
+static remat_status allocate(remat_ctx *ctx, rm_trace *x)
 {
     const remat_graph *g = x->g;
     size_t n_reads = 0, n_made = 0;
@@ -64,6 +69,18 @@ static remat_status count(remat_ctx *ctx, rm_trace *x)
     return RM_SCRATCH(ctx, x->made_begin, (size_t)x->n_steps + 1);
 }
 
+/* Resident storages get their instance numbers, n_made and up, when all steps are seen. */
+typedef struct newest {
+    uint32_t maker, instance;
+} newest;
+
+typedef struct scan {
+    rm_trace x;
+    newest *now;      /* by value: its newest instance */
+    uint8_t *is_made; /* by value: it is a graph output, and has been made */
+    uint32_t n_reads;
+} scan;
+
 static uint32_t make(rm_trace *x, uint32_t value, uint32_t step)
 {
     x->maker[x->n_made] = step;
@@ -71,29 +88,46 @@ static uint32_t make(rm_trace *x, uint32_t value, uint32_t step)
     return x->n_made++;
 }
 
-/* By value. Residents get their numbers, which begin at n_made, when all steps are seen. */
-typedef struct newest {
-    uint32_t maker, instance;
-} newest;
-
-static void read_value(rm_trace *x, uint32_t value, const newest *now, uint32_t *n_reads)
+static void read_value(scan *s, uint32_t value)
 {
-    x->reads[(*n_reads)++] = (rm_read){value, now[value].maker, now[value].instance};
+    s->x.reads[s->n_reads++] = (rm_read){value, s->now[value].maker, s->now[value].instance};
 }
 
-static void run_op(rm_trace *x, uint32_t t, newest *now, uint8_t *given, uint32_t *n_reads)
+static void run_op(scan *s, uint32_t t)
 {
+    rm_trace *x = &s->x;
     const remat_graph *g = x->g;
     const uint32_t op = x->steps[t].index;
-    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-        read_value(x, g->in[k], now, n_reads);
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) read_value(s, g->in[k]);
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
         const uint32_t v = g->out[k], source = g->out_source[k];
-        const uint32_t instance = source == REMAT_NONE ? make(x, v, t) : now[source].instance;
-        now[v] = (newest){t, instance};
-        if (g->is_output[v] && !given[v] && !rm_is_resident(g, v))
-            x->delivered[instance] = given[v] = 1;
+        const uint32_t instance = source == REMAT_NONE ? make(x, v, t) : s->now[source].instance;
+        s->now[v] = (newest){t, instance};
+        if (!g->is_output[v] || s->is_made[v] || rm_is_resident(g, v)) continue;
+        s->is_made[v] = 1;
+        x->delivered[instance] = 1;
     }
+}
+
+static void take_step(scan *s, uint32_t t)
+{
+    const remat_step step = s->x.steps[t];
+    s->x.read_begin[t] = s->n_reads;
+    s->x.made_begin[t] = s->x.n_made;
+    if (step.kind == REMAT_RUN) run_op(s, t);
+    else if (step.kind == REMAT_FETCH) s->now[step.index] = (newest){t, make(&s->x, step.index, t)};
+    else read_value(s, step.index);
+}
+
+/* The step after the pseudo-op `remat.boundary`, or the first run of the op that stands for it. */
+static uint32_t find_backward(const rm_trace *x)
+{
+    bool found;
+    const uint32_t boundary = rm_boundary_op(x->g, &found);
+    for (uint32_t t = 0; t < x->n_steps; t++)
+        if (x->steps[t].kind == REMAT_RUN && x->steps[t].index == boundary)
+            return t + rm_is_boundary(x->g, boundary);
+    return x->n_steps;
 }
 
 remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
@@ -101,33 +135,22 @@ remat_status rm_trace_of(remat_ctx *ctx, const remat_graph *g, const remat_step 
 {
     if (n_steps >= REMAT_NONE)
         return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long", n_steps);
-    rm_trace x = {
-        .g = g, .steps = steps, .n_steps = (uint32_t)n_steps, .backward = (uint32_t)n_steps};
-    newest *now;
-    uint8_t *given; /* by value: a graph output that has been made once */
-    TRY(count(ctx, &x));
-    TRY(RM_SCRATCH(ctx, now, g->n_values));
-    TRY(RM_SCRATCH(ctx, given, g->n_values));
-    for (uint32_t v = 0; v < g->n_values; v++) now[v] = (newest){REMAT_NONE, REMAT_NONE};
-    bool found;
-    const uint32_t boundary = rm_boundary_op(g, &found);
-    uint32_t n_reads = 0;
-    for (uint32_t t = 0; t < n_steps; t++) {
-        const uint32_t index = steps[t].index;
-        x.read_begin[t] = n_reads;
-        x.made_begin[t] = x.n_made;
-        if (steps[t].kind == REMAT_RUN) run_op(&x, t, now, given, &n_reads);
-        else if (steps[t].kind == REMAT_FETCH) now[index] = (newest){t, make(&x, index, t)};
-        else read_value(&x, index, now, &n_reads);
-        if (steps[t].kind == REMAT_RUN && index == boundary && x.backward == n_steps)
-            x.backward = t + rm_is_boundary(g, index);
+    scan s = {.x = {.g = g, .steps = steps, .n_steps = (uint32_t)n_steps}};
+    rm_trace *x = &s.x;
+    TRY(allocate(ctx, x));
+    TRY(RM_SCRATCH(ctx, s.now, g->n_values));
+    TRY(RM_SCRATCH(ctx, s.is_made, g->n_values));
+    for (uint32_t v = 0; v < g->n_values; v++) s.now[v] = (newest){REMAT_NONE, REMAT_NONE};
+    for (uint32_t t = 0; t < n_steps; t++) take_step(&s, t);
+    x->read_begin[n_steps] = s.n_reads;
+    x->made_begin[n_steps] = x->n_made;
+    x->backward = find_backward(x);
+    for (uint32_t i = 0; i < s.n_reads; i++) {
+        rm_read *read = &x->reads[i];
+        if (rm_is_resident(g, read->value)) read->instance = x->n_made + g->root[read->value];
+        assert(read->instance != REMAT_NONE); /* the schedule is valid */
     }
-    x.read_begin[n_steps] = n_reads;
-    x.made_begin[n_steps] = x.n_made;
-    for (uint32_t i = 0; i < n_reads; i++)
-        if (rm_is_resident(g, x.reads[i].value))
-            x.reads[i].instance = x.n_made + g->root[x.reads[i].value];
-    *out = x;
+    *out = *x;
     return REMAT_OK;
 }
 

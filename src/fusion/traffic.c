@@ -1,30 +1,35 @@
 /* traffic.c: what fused kernels read and write (min-cut paper, section 2.2 and Table 1).
  *
- * Problem: a plan's time on a fusing compiler goes by the bytes it moves, not by the ops it runs:
- * count them for a schedule and its kernels. Method: a kernel reads every storage instance that its
- * members read and none of them made, once, and writes those of its own that steps outside read or
- * that are outputs; what stays inside moves nothing. An op that does not fuse reads its inputs and
- * writes all it makes.
- *   - A view moves nothing, whatever kernel it is in; its readers read the storage behind it.
- *   - A read of views counts the views: of one storage, the sum of the distinct values' sizes, at
- * most the storage (a slice is not the whole, an expanded view not more than it). A write counts
- * the size of the value that owns the storage, at most the storage.
- *   - A graph output is written once, by its first instance: a copy that is made again for the
- * backward pass is not handed out again.
- *   - remat.boundary moves nothing, but what it reads has to be there; a step with nothing to give
- * and no effect (no outputs, not pinned: an assertion) counts nothing at all. An offload reads and
- * a fetch writes its storage. O(steps + reads), integers only. */
+ * Problem: with a fusing compiler, the time of a plan goes by the bytes that it moves, not by the
+ * ops that it runs. Count these bytes for a schedule and its kernels.
+ *
+ * Method: a kernel reads, once, every storage instance that its members read and none of them made.
+ * It writes those of its own that steps outside read or that are outputs. What stays inside moves
+ * nothing. An op that does not fuse reads its inputs and writes all it makes.
+ * - A view moves nothing, whatever kernel it is in. Its readers read the storage behind it.
+ * - A read of views counts the views: of one storage, the sum of the distinct values' sizes, and at
+ *   most the storage. A slice is not the whole, and an expanded view is not more than its storage.
+ * - A write counts the size of the value that owns the storage, and at most the storage.
+ * - A graph output is written once, by its first instance. A copy that is made again for the
+ *   backward pass is not handed out again.
+ * - remat.boundary moves nothing, but what it reads has to be there.
+ * - A step without outputs that is not pinned (an assertion) counts nothing at all.
+ * - An offload reads its storage, and a fetch writes it.
+ *
+ * Cost: O(steps + reads), in integers. */
 #include "fusion/traffic.h"
+
+#include <assert.h>
 
 #include "fusion/op_class.h"
 
 typedef struct counter {
     const rm_trace *x;
     const rm_kernels *kernels;
-    uint32_t *by_value;    /* by value: 1 + the kernel that was the last to read it, */
-    uint32_t *instance_of; /* and from which instance */
-    uint32_t *by_instance; /* by instance: 1 + the kernel that was the last to read it, */
-    uint32_t *entry;       /* and where that is in `reads` */
+    uint32_t *by_value;    /* by value: 1 + the last kernel that read it */
+    uint32_t *instance_of; /* by value: from which instance that kernel read it */
+    uint32_t *by_instance; /* by instance: 1 + the last kernel that read it */
+    uint32_t *entry;       /* by instance: where that read is in sum.reads */
     uint32_t n_reads;
     rm_kernel_traffic sum;
     bool overflow;
@@ -32,7 +37,7 @@ typedef struct counter {
 
 static void add(counter *c, int64_t *sum, int64_t bytes)
 {
-    if (rm_add_overflows(*sum, bytes, sum) || *sum >= RM_MAX_SUM) c->overflow = true, *sum = 0;
+    if (!rm_add_to_sum(sum, bytes)) c->overflow = true;
 }
 
 static remat_moved *moved(counter *c, uint32_t kernel)
@@ -42,23 +47,27 @@ static remat_moved *moved(counter *c, uint32_t kernel)
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* boundary: the storage has to be there, but nothing moves. */
-static void read_instance(counter *c, uint32_t kernel, const rm_read *read, bool boundary)
+/* The kernel needs the storage instance. */
+static void read_instance(counter *c, uint32_t kernel, uint32_t instance)
 {
-    const int64_t storage = c->x->g->storage[read->value];
-    if (c->by_instance[read->instance] != kernel + 1) {
-        c->by_instance[read->instance] = kernel + 1;
-        c->entry[read->instance] = c->n_reads;
-        c->sum.reads[c->n_reads++] = (rm_kernel_read){read->instance, 0};
-        if (read->instance < c->x->n_made) c->sum.n_readers[read->instance]++;
-    }
-    if (boundary ||
-        (c->by_value[read->value] == kernel + 1 && c->instance_of[read->value] == read->instance))
-        return;
-    c->by_value[read->value] = kernel + 1;
-    c->instance_of[read->value] = read->instance;
+    if (c->by_instance[instance] == kernel + 1) return;
+    c->by_instance[instance] = kernel + 1;
+    c->entry[instance] = c->n_reads;
+    c->sum.reads[c->n_reads++] = (rm_kernel_read){instance, 0};
+    if (instance < c->x->n_made) c->sum.n_readers[instance]++;
+}
+
+/* The kernel moves the value in. read_instance has been called for its instance. */
+static void read_value(counter *c, uint32_t kernel, const rm_read *read)
+{
+    const uint32_t v = read->value;
+    if (c->by_value[v] == kernel + 1 && c->instance_of[v] == read->instance) return;
+    c->by_value[v] = kernel + 1;
+    c->instance_of[v] = read->instance;
+    const int64_t storage = c->x->g->storage[v];
     int64_t *counted = &c->sum.reads[c->entry[read->instance]].bytes;
-    const int64_t bytes = least(least(c->x->g->size[read->value], storage), storage - *counted);
+    assert(*counted <= storage);
+    const int64_t bytes = least(least(c->x->g->size[v], storage), storage - *counted);
     *counted += bytes;
     add(c, &moved(c, kernel)->read_bytes, bytes);
 }
@@ -87,19 +96,22 @@ static void count_reads(counter *c, uint32_t kernel)
             const rm_read *read = &x->reads[k];
             const bool inside =
                 read->instance < x->n_made && c->kernels->of[x->maker[read->instance]] == kernel;
-            if (!inside) read_instance(c, kernel, read, is_boundary_step(x, t));
+            if (inside) continue;
+            read_instance(c, kernel, read->instance);
+            if (!is_boundary_step(x, t)) read_value(c, kernel, read);
         }
     }
 }
 
+/* Bytes that are written of an instance. */
 static int64_t written(const rm_trace *x, const rm_kernels *kernels,
                        const rm_kernel_traffic *traffic, uint32_t instance)
 {
-    const bool needed = !kernels->fused[kernels->of[x->maker[instance]]] ||
-                        traffic->n_readers[instance] || x->delivered[instance];
-    return needed && !is_boundary_step(x, x->maker[instance])
-               ? rm_written_bytes(x->g, x->root[instance])
-               : 0;
+    const uint32_t maker = x->maker[instance];
+    const bool needed = !kernels->fused[kernels->of[maker]] || traffic->n_readers[instance] ||
+                        x->delivered[instance];
+    if (!needed || is_boundary_step(x, maker)) return 0;
+    return rm_written_bytes(x->g, x->root[instance]);
 }
 
 static void count_writes(counter *c)

@@ -1,13 +1,19 @@
 /* unroll.c: a schedule as a graph (Checkmate, section 4.8: each compute statement becomes a node).
  *
- * Problem: who reads which run of an op is implicit in a schedule ("the newest"); a compiler, and
+ * Problem: a schedule does not say who reads which run of an op; it is the newest. A compiler, and
  * the pass between kernels, want a graph in which every run is a node with values of its own.
- * Method: the ops are written one after the other; `now` says which new value stands for each old
- * one, so a repeated op simply gets new outputs, and later readers read those. Resident values come
- * first and once. For fusion a graph output is its first instance, which is what a forward pass
- * hands out: a plan that drops an output and makes it again has a lower peak than that graph;
- * otherwise its newest. Invariant: the new graph is valid if the ops are written in an order in
- * which everything they read has been written. Linear. */
+ *
+ * Method: the ops are written one after the other. `now` says which new value stands for each old
+ * one. So a repeated op simply gets new outputs, and later readers read those. Resident values come
+ * first, once each.
+ *
+ * A graph output is its newest instance. For fusion it is its first one, which is what a forward
+ * pass hands out. Then a plan that drops an output and makes it again has a lower peak than the new
+ * graph.
+ *
+ * Invariant: the new graph is valid if each op is written after all that it reads.
+ *
+ * Cost: linear. */
 #include "fusion/unroll.h"
 
 #include "graph/copy.h"
@@ -16,16 +22,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ops that are kernels (kernel_ops.c) cost what their members did, which no model can tell from the
- * kernel, but for a roofline: such costs are taken over. */
+/* Ops that are kernels (kernel_ops.c) cost what their members did. No model but a roofline can tell
+ * that from the kernel. So such costs are copied. */
 static bool keeps_costs(const remat_graph *g)
 {
     return (g->flags & REMAT_FUSE) && strncmp(g->cost_model, "roofline:", 9) != 0;
 }
 
-remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *out)
+/* Of the inputs and outputs of one op. */
+static uint32_t longest_list(const remat_graph *g)
 {
     uint32_t longest = 0;
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op],
+                       n_out = g->out_begin[op + 1] - g->out_begin[op];
+        if (n_in + n_out > longest) longest = n_in + n_out;
+    }
+    return longest;
+}
+
+remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *out)
+{
     *out = (rm_unroller){.g = g};
     out->to = remat_builder_new(ctx, rm_text(g, g->name));
     if (!out->to) return REMAT_E_MEMORY;
@@ -35,18 +52,16 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
     TRY(RM_SCRATCH(ctx, out->now, g->n_values));
     TRY(RM_SCRATCH(ctx, out->delivers, g->n_values));
     TRY(RM_SCRATCH(ctx, out->written, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) {
-        const uint32_t n =
-            g->in_begin[op + 1] - g->in_begin[op] + g->out_begin[op + 1] - g->out_begin[op];
-        if (n > longest) longest = n;
-    }
-    TRY(RM_SCRATCH(ctx, out->list, longest));
+    TRY(RM_SCRATCH(ctx, out->list, longest_list(g)));
     for (uint32_t v = 0; v < g->n_values; v++) {
-        out->now[v] = out->delivers[v] = REMAT_NONE;
-        if (g->producer[v] != REMAT_NONE) continue;
-        out->now[v] = out->delivers[v] = rm_copy_value(out->to, g, v, rm_text(g, g->value_name[v]));
-        if (g->alias[v] != REMAT_NONE)
-            remat_builder_value_set(out->to, out->now[v], REMAT_VALUE_ALIAS, out->now[g->alias[v]]);
+        uint32_t value = REMAT_NONE;
+        if (g->producer[v] == REMAT_NONE) {
+            value = rm_copy_value(out->to, g, v, rm_text(g, g->value_name[v]));
+            if (g->alias[v] != REMAT_NONE)
+                remat_builder_value_set(out->to, value, REMAT_VALUE_ALIAS, out->now[g->alias[v]]);
+        }
+        out->now[v] = value;
+        out->delivers[v] = value;
     }
     return out->to->status;
 }
@@ -59,30 +74,38 @@ static const char *copy_name(const char *name, bool again, char buffer[200])
     return buffer;
 }
 
+/* A new value for output k of the list g->out. */
+static uint32_t write_output(rm_unroller *u, uint32_t k)
+{
+    const remat_graph *g = u->g;
+    const uint32_t v = g->out[k], source = g->out_source[k];
+    const bool again = u->delivers[v] != REMAT_NONE;
+    char name[200];
+    const uint32_t value =
+        rm_copy_value(u->to, g, v, copy_name(rm_text(g, g->value_name[v]), again, name));
+    if (source != REMAT_NONE)
+        remat_builder_value_set(u->to, value, REMAT_VALUE_ALIAS, u->now[source]);
+    u->now[v] = value;
+    if (!again) u->delivers[v] = value;
+    return value;
+}
+
 remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase, uint32_t kernel)
 {
     const remat_graph *g = u->g;
-    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op],
-                   n_out = g->out_begin[op + 1] - g->out_begin[op];
+    uint32_t n = 0;
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+        u->list[n++] = u->now[g->in[k]];
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        u->list[n++] = write_output(u, k);
     char name[200];
-    for (uint32_t k = 0; k < n_in; k++) u->list[k] = u->now[g->in[g->in_begin[op] + k]];
-    for (uint32_t k = 0; k < n_out; k++) {
-        const uint32_t v = g->out[g->out_begin[op] + k],
-                       source = g->out_source[g->out_begin[op] + k];
-        const bool again = u->delivers[v] != REMAT_NONE;
-        const uint32_t value =
-            rm_copy_value(u->to, g, v, copy_name(rm_text(g, g->value_name[v]), again, name));
-        if (source != REMAT_NONE)
-            remat_builder_value_set(u->to, value, REMAT_VALUE_ALIAS, u->now[source]);
-        u->now[v] = u->list[n_in + k] = value;
-        if (!again) u->delivers[v] = value;
-    }
     const uint32_t written = rm_copy_op(
         u->to, g, op, copy_name(rm_text(g, g->op_name[op]), u->written[op], name), u->list);
     if (u->to->status != REMAT_OK) return u->to->status;
-    if (keeps_costs(g)) u->to->ops.items[written].cost = g->cost[op];
-    u->to->ops.items[written].phase = phase;
-    u->to->ops.items[written].kernel = kernel;
+    rm_op_record *record = &u->to->ops.items[written];
+    if (keeps_costs(g)) record->cost = g->cost[op];
+    record->phase = phase;
+    record->kernel = kernel;
     u->written[op] = 1;
     return REMAT_OK;
 }
@@ -95,9 +118,9 @@ remat_status rm_unroll_end(remat_ctx *ctx, rm_unroller *u, remat_graph **out)
         remat_builder_output(u->to, u->delivers[g->outputs[i]]);
     TRY(remat_builder_finish(u->to, &made));
     const remat_status status = rm_cost_apply(ctx, made, keeps_costs(g) ? "given" : g->cost_model);
-    if (status != REMAT_OK) return remat_graph_free(made), status;
-    *out = made;
-    return REMAT_OK;
+    if (status != REMAT_OK) remat_graph_free(made);
+    else *out = made;
+    return status;
 }
 
 static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *steps, size_t n_steps,
@@ -110,10 +133,11 @@ static remat_status unroll(remat_ctx *ctx, rm_unroller *u, const remat_step *ste
     for (uint32_t t = 0; t < n_steps; t++) {
         if (steps[t].kind != REMAT_RUN)
             return rm_fail(ctx, REMAT_E_APPLIES, "step %u: a transfer is no node of a graph", t);
-        const uint8_t phase = u->g->phase[steps[t].index];
-        TRY(rm_unroll_op(u, steps[t].index,
-                         t >= x.backward && phase == REMAT_FORWARD ? REMAT_BACKWARD : phase,
-                         kernels.n && kernels.fused[kernels.of[t]] ? kernels.of[t] : REMAT_NONE));
+        uint8_t phase = u->g->phase[steps[t].index];
+        if (t >= x.backward && phase == REMAT_FORWARD) phase = REMAT_BACKWARD;
+        uint32_t kernel = REMAT_NONE;
+        if (kernels.n && kernels.fused[kernels.of[t]]) kernel = kernels.of[t];
+        TRY(rm_unroll_op(u, steps[t].index, phase, kernel));
     }
     if (kind == RM_UNROLL_STEPS) u->delivers = u->now;
     return rm_unroll_end(ctx, u, out);

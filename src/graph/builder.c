@@ -1,15 +1,23 @@
 /* builder.c: collects values and ops, checks them, and freezes them into a graph of one block.
  *
- * The checks are the format's rules (docs/format.md): indices in range, one producer a value, no
- * forward reference, an alias that its op can honour, sums below 2^62. Places in messages are those
- * of a remat-graph file ("nodes[7].in[1]"). Freezing is linear in the graph. Invariant: a builder
- * with status != REMAT_OK stays so, and keeps the first message. */
+ * The checks are the rules of the format (docs/format.md):
+ * - indices are in range;
+ * - a value has at most one producer;
+ * - an op reads nothing that a later op makes;
+ * - an alias shares the storage of an input of its op, or of an earlier output;
+ * - sums stay below 2^62.
+ * Messages name places as in a remat-graph file: "nodes[7].in[1]".
+ *
+ * Invariant: a builder whose status is not REMAT_OK stays so, and keeps the first message.
+ *
+ * Cost: linear in the graph. */
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_INDEX = UINT32_MAX - 2 }; /* REMAT_NONE and an end must stay free */
+#define MAX_INDEX (UINT32_MAX - 2) /* REMAT_NONE and an end must stay free */
 
 remat_builder *remat_builder_new(remat_ctx *ctx, const char *name)
 {
@@ -167,17 +175,13 @@ uint32_t remat_builder_op(remat_builder *b, const char *name, const uint32_t *in
     return b->status == REMAT_OK ? (uint32_t)index : REMAT_NONE;
 }
 
-void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int64_t x)
+/* May the attribute of an op be set to x? Whether numbers are negative, and their sums too large,
+ * remat_builder_finish looks at. */
+static bool can_be(remat_op_attr attr, int64_t x)
 {
-    if (b->status != REMAT_OK) return;
-    if (op >= b->ops.n) {
-        CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "there is no op %u", op));
-        return;
-    }
-    rm_op_record *o = &b->ops.items[op];
-    const struct {
+    static const struct {
         int64_t low, high;
-    } ranges[] = {[REMAT_OP_COST] = {INT64_MIN, INT64_MAX}, /* finish looks at the sums too */
+    } ranges[] = {[REMAT_OP_COST] = {INT64_MIN, INT64_MAX},
                   [REMAT_OP_FLOPS] = {INT64_MIN, INT64_MAX},
                   [REMAT_OP_WORKSPACE] = {INT64_MIN, INT64_MAX},
                   [REMAT_OP_PHASE] = {0, REMAT_BACKWARD},
@@ -185,11 +189,22 @@ void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int
                   [REMAT_OP_PINNED] = {0, 1},
                   [REMAT_OP_REPLAY] = {0, 1},
                   [REMAT_OP_KERNEL] = {REMAT_ABSENT, REMAT_NONE - 1}};
-    if ((unsigned)attr >= RM_LEN(ranges) || x < ranges[attr].low || x > ranges[attr].high) {
+    return (unsigned)attr < RM_LEN(ranges) && x >= ranges[attr].low && x <= ranges[attr].high;
+}
+
+void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int64_t x)
+{
+    if (b->status != REMAT_OK) return;
+    if (op >= b->ops.n) {
+        CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "there is no op %u", op));
+        return;
+    }
+    if (!can_be(attr, x)) {
         CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "op %u: attribute %d cannot be %lld", op, (int)attr,
                          (long long)x));
         return;
     }
+    rm_op_record *o = &b->ops.items[op];
     switch (attr) {
     case REMAT_OP_COST: o->cost = x; return;
     case REMAT_OP_FLOPS: o->flops = x; return;
@@ -199,7 +214,7 @@ void remat_builder_op_set(remat_builder *b, uint32_t op, remat_op_attr attr, int
     case REMAT_OP_PINNED: o->pinned = (uint8_t)x; return;
     case REMAT_OP_REPLAY: o->replay = (uint8_t)x; return;
     case REMAT_OP_KERNEL: o->kernel = x == REMAT_ABSENT ? REMAT_NONE : (uint32_t)x; return;
-    case REMAT_OP_GIVEN_COST: return; /* out of range above */
+    case REMAT_OP_GIVEN_COST: return; /* cannot be set: not in the table */
     }
 }
 
@@ -223,6 +238,25 @@ void remat_builder_cost_unit(remat_builder *b, const char *unit)
 
 /* ---- checks ---- */
 
+/* Which value of the op at hand hands its storage instance to an alias output of that root: the
+ * first input, else the first output. */
+typedef struct holder {
+    size_t op_plus_1;
+    uint32_t value;
+} holder;
+
+/* What the checks find out on their way, as the graph will have it. */
+typedef struct checker {
+    const remat_builder *b;
+    remat_ctx *ctx;
+    uint32_t *root, *producer; /* by value */
+    uint32_t *source;          /* out_source of the graph */
+    holder *holders;           /* by root value */
+    size_t n_in, n_out;
+    int64_t sizes, costs; /* sums */
+    int64_t bytes;        /* all storages and all workspaces, so that keep-all cannot overflow */
+} checker;
+
 static remat_status bad(remat_ctx *ctx, const char *list, size_t i, const char *field,
                         const char *reason)
 {
@@ -231,8 +265,8 @@ static remat_status bad(remat_ctx *ctx, const char *list, size_t i, const char *
     return rm_fail_at(ctx, REMAT_E_INPUT, place, "%s", reason);
 }
 
-/* At nodes[op].field[item]: says what is wrong with value `v`, and names `other`, another index,
- * behind it. */
+/* Says what is wrong with value `v` at nodes[op].field[item]. `other` is one more index, for the
+ * end of the message. */
 static remat_status bad_item(remat_ctx *ctx, size_t op, const char *field, uint32_t item,
                              uint32_t v, const char *what, size_t other)
 {
@@ -241,190 +275,236 @@ static remat_status bad_item(remat_ctx *ctx, size_t op, const char *field, uint3
     return rm_fail_at(ctx, REMAT_E_INPUT, place, "value %u %s%zu", v, what, other);
 }
 
-static remat_status check_values(remat_builder *b, uint32_t *root, int64_t *storages)
+static int64_t own_storage(const rm_value_record *v)
 {
-    remat_ctx *ctx = b->ctx;
-    int64_t sizes = 0;
-    for (size_t i = 0; i < b->values.n; i++) {
-        const rm_value_record *v = &b->values.items[i];
-        if (v->size < 0) return bad(ctx, "values", i, "size", "must not be negative");
-        if (v->size >= RM_MAX_SUM || (sizes += v->size) >= RM_MAX_SUM)
-            return bad(ctx, "values", i, "size", "the sizes add up to 2^62 or more");
-        for (uint32_t k = 0; k < v->n_dims; k++)
-            if (b->dims.items[v->dims_begin + k] < 0 ||
-                b->dims.items[v->dims_begin + k] >= RM_MAX_SUM)
-                return bad(ctx, "values", i, "shape", "must not be negative or 2^62 and more");
-        root[i] = (uint32_t)i;
-        if (v->alias != REMAT_NONE) {
-            if (v->storage != REMAT_ABSENT)
-                return bad(ctx, "values", i, "storage", "an alias has no storage of its own");
-            if (v->alias >= i) return bad(ctx, "values", i, "alias", "must name an earlier value");
-            root[i] = root[v->alias];
-            continue;
-        }
-        const int64_t storage = v->storage == REMAT_ABSENT ? v->size : v->storage;
-        if (storage < 0) return bad(ctx, "values", i, "storage", "must not be negative");
-        if (storage >= RM_MAX_SUM || (*storages += storage) >= RM_MAX_SUM)
-            return bad(ctx, "values", i, "storage", "the storages add up to 2^62 or more");
+    return v->storage == REMAT_ABSENT ? v->size : v->storage;
+}
+
+static remat_status check_tensor(checker *c, size_t i)
+{
+    const rm_value_record *v = &c->b->values.items[i];
+    if (v->size < 0) return bad(c->ctx, "values", i, "size", "must not be negative");
+    if (!rm_add_to_sum(&c->sizes, v->size))
+        return bad(c->ctx, "values", i, "size", "the sizes add up to 2^62 or more");
+    for (uint32_t k = 0; k < v->n_dims; k++) {
+        const int64_t dim = c->b->dims.items[v->dims_begin + k];
+        if (dim < 0 || dim >= RM_MAX_SUM)
+            return bad(c->ctx, "values", i, "shape", "must not be negative or 2^62 and more");
     }
     return REMAT_OK;
 }
 
-static remat_status check_op_numbers(remat_builder *b, size_t i, int64_t *costs, int64_t *bytes)
+static remat_status check_storage(checker *c, size_t i)
 {
-    const rm_op_record *o = &b->ops.items[i];
-    if (o->cost < REMAT_ABSENT) return bad(b->ctx, "nodes", i, "cost", "must not be negative");
-    if (o->flops < REMAT_ABSENT) return bad(b->ctx, "nodes", i, "flops", "must not be negative");
-    if (o->flops >= RM_MAX_SUM) return bad(b->ctx, "nodes", i, "flops", "must be below 2^62");
-    if (o->workspace < 0) return bad(b->ctx, "nodes", i, "workspace", "must not be negative");
-    if (o->cost >= RM_MAX_SUM || (o->cost > 0 && (*costs += o->cost) >= RM_MAX_SUM))
-        return bad(b->ctx, "nodes", i, "cost", "the costs add up to 2^62 or more");
-    if (o->workspace >= RM_MAX_SUM || (*bytes += o->workspace) >= RM_MAX_SUM)
-        return bad(b->ctx, "nodes", i, "workspace",
-                   "storages and workspaces add up to 2^62 or more");
+    const rm_value_record *v = &c->b->values.items[i];
+    if (v->alias != REMAT_NONE) {
+        if (v->storage != REMAT_ABSENT)
+            return bad(c->ctx, "values", i, "storage", "an alias has no storage of its own");
+        if (v->alias >= i) return bad(c->ctx, "values", i, "alias", "must name an earlier value");
+        c->root[i] = c->root[v->alias];
+        return REMAT_OK;
+    }
+    c->root[i] = (uint32_t)i;
+    const int64_t storage = own_storage(v);
+    if (storage < 0) return bad(c->ctx, "values", i, "storage", "must not be negative");
+    if (!rm_add_to_sum(&c->bytes, storage))
+        return bad(c->ctx, "values", i, "storage", "the storages add up to 2^62 or more");
     return REMAT_OK;
 }
 
-/* Which value of the op at hand hands its storage instance to an alias output: by root, the first
- * input, else the first output. */
-typedef struct holder {
-    size_t op_plus_1;
-    uint32_t value;
-} holder;
+/* Comes before check_inputs, so that a forward reference can be told from a resident value. */
+static remat_status find_producers(checker *c)
+{
+    const remat_builder *b = c->b;
+    for (size_t i = 0; i < b->values.n; i++) c->producer[i] = REMAT_NONE;
+    for (size_t i = 0; i < b->ops.n; i++) {
+        const rm_op_record *o = &b->ops.items[i];
+        for (uint32_t k = 0; k < o->n_out; k++) {
+            const uint32_t v = b->lists.items[o->out_begin + k];
+            if (v >= b->values.n)
+                return bad_item(c->ctx, i, "out", k, v, "does not exist: the number of values is ",
+                                b->values.n);
+            if (c->producer[v] != REMAT_NONE)
+                return bad_item(c->ctx, i, "out", k, v, "has two producers; the other is node ",
+                                c->producer[v]);
+            c->producer[v] = (uint32_t)i;
+        }
+    }
+    return REMAT_OK;
+}
+
+static remat_status check_op_numbers(checker *c, size_t i)
+{
+    remat_ctx *ctx = c->ctx;
+    const rm_op_record *o = &c->b->ops.items[i];
+    if (o->cost < REMAT_ABSENT) return bad(ctx, "nodes", i, "cost", "must not be negative");
+    if (o->flops < REMAT_ABSENT) return bad(ctx, "nodes", i, "flops", "must not be negative");
+    if (o->flops >= RM_MAX_SUM) return bad(ctx, "nodes", i, "flops", "must be below 2^62");
+    if (o->workspace < 0) return bad(ctx, "nodes", i, "workspace", "must not be negative");
+    if (o->cost != REMAT_ABSENT && !rm_add_to_sum(&c->costs, o->cost))
+        return bad(ctx, "nodes", i, "cost", "the costs add up to 2^62 or more");
+    if (!rm_add_to_sum(&c->bytes, o->workspace))
+        return bad(ctx, "nodes", i, "workspace", "storages and workspaces add up to 2^62 or more");
+    return REMAT_OK;
+}
 
 static void offer(holder *holders, uint32_t root, size_t op, uint32_t value)
 {
     if (holders[root].op_plus_1 != op + 1) holders[root] = (holder){op + 1, value};
 }
 
-static remat_status check_ops(remat_builder *b, const uint32_t *root, int64_t storages,
-                              uint32_t *producer, uint32_t *source)
+static remat_status check_inputs(checker *c, size_t i)
 {
-    remat_ctx *ctx = b->ctx;
-    holder *holders;
-    TRY(RM_SCRATCH(ctx, holders, b->values.n));
-    const size_t n_values = b->values.n;
-    uint32_t n_out = 0;
-    int64_t costs = 0,
-            bytes = storages; /* with all workspaces, so that keep-all's memory cannot overflow */
-    for (size_t i = 0; i < n_values; i++) producer[i] = REMAT_NONE;
-    for (size_t i = 0; i < b->ops.n;
-         i++) { /* producers first, so that a forward reference can be told from a resident value */
-        const rm_op_record *o = &b->ops.items[i];
-        for (uint32_t k = 0; k < o->n_out; k++) {
-            const uint32_t v = b->lists.items[o->out_begin + k];
-            if (v >= n_values)
-                return bad_item(ctx, i, "out", k, v, "does not exist: the number of values is ",
-                                n_values);
-            if (producer[v] != REMAT_NONE)
-                return bad_item(ctx, i, "out", k, v, "has two producers; the other is node ",
-                                producer[v]);
-            producer[v] = (uint32_t)i;
-        }
+    const rm_op_record *o = &c->b->ops.items[i];
+    const size_t n_values = c->b->values.n;
+    for (uint32_t k = 0; k < o->n_in; k++) {
+        const uint32_t v = c->b->lists.items[o->in_begin + k];
+        if (v >= n_values)
+            return bad_item(c->ctx, i, "in", k, v, "does not exist: the number of values is ",
+                            n_values);
+        if (c->producer[v] != REMAT_NONE && c->producer[v] >= i)
+            return bad_item(c->ctx, i, "in", k, v, "is read before it is made, by node ",
+                            c->producer[v]);
+        offer(c->holders, c->root[v], i, v);
     }
+    return REMAT_OK;
+}
+
+static remat_status check_outputs(checker *c, size_t i, uint32_t *source)
+{
+    const rm_op_record *o = &c->b->ops.items[i];
+    for (uint32_t k = 0; k < o->n_out; k++) {
+        const uint32_t v = c->b->lists.items[o->out_begin + k], root = c->root[v];
+        if (root != v && c->holders[root].op_plus_1 != i + 1)
+            return bad_item(
+                c->ctx, i, "out", k, v,
+                "is an alias, but no input of the op shares its storage, that of value ", root);
+        source[k] = root == v ? REMAT_NONE : c->holders[root].value;
+        offer(c->holders, root, i, v);
+    }
+    return REMAT_OK;
+}
+
+static remat_status check_all(checker *c)
+{
+    const remat_builder *b = c->b;
+    for (size_t i = 0; i < b->values.n; i++) {
+        TRY(check_tensor(c, i));
+        TRY(check_storage(c, i));
+    }
+    TRY(find_producers(c));
+    uint32_t *source = c->source;
     for (size_t i = 0; i < b->ops.n; i++) {
-        const rm_op_record *o = &b->ops.items[i];
-        TRY(check_op_numbers(b, i, &costs, &bytes));
-        for (uint32_t k = 0; k < o->n_in; k++) {
-            const uint32_t v = b->lists.items[o->in_begin + k];
-            if (v >= n_values)
-                return bad_item(ctx, i, "in", k, v, "does not exist: the number of values is ",
-                                n_values);
-            if (producer[v] != REMAT_NONE && producer[v] >= i)
-                return bad_item(ctx, i, "in", k, v, "is read before it is made, by node ",
-                                producer[v]);
-            offer(holders, root[v], i, v);
-        }
-        for (uint32_t k = 0; k < o->n_out; k++, n_out++) {
-            const uint32_t v = b->lists.items[o->out_begin + k];
-            source[n_out] = REMAT_NONE;
-            if (root[v] != v) {
-                if (holders[root[v]].op_plus_1 == i + 1) source[n_out] = holders[root[v]].value;
-                else
-                    return bad_item(
-                        ctx, i, "out", k, v,
-                        "is an alias, but no input of the op shares its storage, that of value ",
-                        root[v]);
-            }
-            offer(holders, root[v], i, v);
-        }
+        TRY(check_op_numbers(c, i));
+        TRY(check_inputs(c, i));
+        TRY(check_outputs(c, i, source));
+        source += b->ops.items[i].n_out;
     }
-    for (size_t i = 0; i < n_values; i++)
-        if (producer[i] == REMAT_NONE && producer[root[i]] != REMAT_NONE)
-            return bad(ctx, "values", i, "alias",
+    for (size_t i = 0; i < b->values.n; i++)
+        if (c->producer[i] == REMAT_NONE && c->producer[c->root[i]] != REMAT_NONE)
+            return bad(c->ctx, "values", i, "alias",
                        "no op makes this value, yet it aliases one that an op makes");
     for (size_t i = 0; i < b->outputs.n; i++)
-        if (b->outputs.items[i] >= n_values)
-            return bad(ctx, "outputs", i, "", "this value does not exist");
+        if (b->outputs.items[i] >= b->values.n)
+            return bad(c->ctx, "outputs", i, "", "this value does not exist");
     return REMAT_OK;
+}
+
+static remat_status checker_new(const remat_builder *b, checker *c)
+{
+    *c = (checker){.b = b, .ctx = b->ctx};
+    for (size_t i = 0; i < b->ops.n; i++) {
+        c->n_in += b->ops.items[i].n_in;
+        c->n_out += b->ops.items[i].n_out;
+    }
+    TRY(RM_SCRATCH(c->ctx, c->root, b->values.n));
+    TRY(RM_SCRATCH(c->ctx, c->producer, b->values.n));
+    TRY(RM_SCRATCH(c->ctx, c->source, c->n_out));
+    return RM_SCRATCH(c->ctx, c->holders, b->values.n);
 }
 
 /* ---- freezing ---- */
 
-/* Lays the arrays of a graph out in one block: called once with base NULL to learn the size, once
- * to set the pointers. */
-static size_t carve(remat_graph *g, unsigned char *base)
-{
-    size_t used = (sizeof *g + 15) / 16 * 16;
+/* The arrays of a graph lie behind it in one block. carve goes over them twice: with `base` NULL to
+ * learn the size of the block, then with the block to set the pointers. `used`: bytes so far. */
+static size_t rounded(size_t bytes) { return (bytes + 15) / 16 * 16; }
+
 #define ARRAY(field, n)                                                                            \
     do {                                                                                           \
         if (base) g->field = (void *)(base + used);                                                \
-        used += ((size_t)(n) * sizeof *g->field + 15) / 16 * 16;                                   \
+        used += rounded((size_t)(n) * sizeof *g->field);                                           \
     } while (0)
-    const size_t v = g->n_values, o = g->n_ops;
-    ARRAY(size, v);
-    ARRAY(storage, v);
-    ARRAY(alias, v);
-    ARRAY(root, v);
-    ARRAY(producer, v);
-    ARRAY(dims_begin, v + 1);
-    ARRAY(value_name, v);
-    ARRAY(value_dtype, v);
-    ARRAY(value_extra, v);
-    ARRAY(value_original, v);
-    ARRAY(value_kind, v);
-    ARRAY(is_output, v);
+
+static size_t carve_values(remat_graph *g, unsigned char *base, size_t used)
+{
+    const size_t n = g->n_values;
+    ARRAY(size, n);
+    ARRAY(storage, n);
+    ARRAY(alias, n);
+    ARRAY(root, n);
+    ARRAY(producer, n);
+    ARRAY(dims_begin, n + 1);
+    ARRAY(value_name, n);
+    ARRAY(value_dtype, n);
+    ARRAY(value_extra, n);
+    ARRAY(value_original, n);
+    ARRAY(value_kind, n);
+    ARRAY(is_output, n);
     ARRAY(dims, g->n_dims);
-    ARRAY(in_begin, o + 1);
+    return used;
+}
+
+static size_t carve_ops(remat_graph *g, unsigned char *base, size_t used)
+{
+    const size_t n = g->n_ops;
+    ARRAY(in_begin, n + 1);
     ARRAY(in, g->n_in);
-    ARRAY(out_begin, o + 1);
+    ARRAY(out_begin, n + 1);
     ARRAY(out, g->n_out);
     ARRAY(out_source, g->n_out);
-    ARRAY(cost, o);
-    ARRAY(given_cost, o);
-    ARRAY(flops, o);
-    ARRAY(workspace, o);
-    ARRAY(op_name, o);
-    ARRAY(op_target, o);
-    ARRAY(op_extra, o);
-    ARRAY(op_original, o);
-    ARRAY(kernel, o);
-    ARRAY(phase, o);
-    ARRAY(op_class, o);
-    ARRAY(pinned, o);
-    ARRAY(replay, o);
-    ARRAY(says_pinned, o);
+    ARRAY(cost, n);
+    ARRAY(given_cost, n);
+    ARRAY(flops, n);
+    ARRAY(workspace, n);
+    ARRAY(op_name, n);
+    ARRAY(op_target, n);
+    ARRAY(op_extra, n);
+    ARRAY(op_original, n);
+    ARRAY(kernel, n);
+    ARRAY(phase, n);
+    ARRAY(op_class, n);
+    ARRAY(pinned, n);
+    ARRAY(replay, n);
+    ARRAY(says_pinned, n);
+    return used;
+}
+
+static size_t carve(remat_graph *g, unsigned char *base)
+{
+    size_t used = rounded(sizeof *g);
+    used = carve_values(g, base, used);
+    used = carve_ops(g, base, used);
     ARRAY(outputs, g->n_outputs);
     ARRAY(op_now, g->n_original_ops);
     ARRAY(value_now, g->n_original_values);
     ARRAY(text, g->n_text);
-#undef ARRAY
     return used;
 }
+#undef ARRAY
 
-static void fill_values(const remat_builder *b, remat_graph *g, const uint32_t *root,
-                        const uint32_t *producer)
+static void fill_values(const checker *c, remat_graph *g)
 {
+    const remat_builder *b = c->b;
     uint32_t n_dims = 0;
     for (uint32_t i = 0; i < g->n_values; i++) {
         const rm_value_record *v = &b->values.items[i];
+        const uint32_t root = c->root[i];
+        assert(root <= i);
         g->size[i] = v->size;
         g->alias[i] = v->alias;
-        g->root[i] = root[i];
-        g->storage[i] = root[i] != i                 ? g->storage[root[i]]
-                        : v->storage == REMAT_ABSENT ? v->size
-                                                     : v->storage;
-        g->producer[i] = producer[i];
+        g->root[i] = root;
+        g->storage[i] = root == i ? own_storage(v) : g->storage[root];
+        g->producer[i] = c->producer[i];
         g->value_kind[i] = (uint8_t)v->kind;
         g->value_name[i] = v->name;
         g->value_dtype[i] = v->dtype;
@@ -434,15 +514,19 @@ static void fill_values(const remat_builder *b, remat_graph *g, const uint32_t *
         g->dims_begin[i] = n_dims;
         for (uint32_t k = 0; k < v->n_dims; k++)
             g->dims[n_dims++] = b->dims.items[v->dims_begin + k];
-        if (root[i] == i && producer[i] == REMAT_NONE) g->resident_bytes += g->storage[i];
+        if (root == i && g->producer[i] == REMAT_NONE) g->resident_bytes += g->storage[i];
     }
     g->dims_begin[g->n_values] = n_dims;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        g->is_output[g->outputs[i] = b->outputs.items[i]] = 1;
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const uint32_t v = b->outputs.items[i];
+        g->outputs[i] = v;
+        g->is_output[v] = 1;
+    }
 }
 
-static void fill_ops(const remat_builder *b, remat_graph *g, const uint32_t *source)
+static void fill_ops(const checker *c, remat_graph *g)
 {
+    const remat_builder *b = c->b;
     uint32_t n_in = 0, n_out = 0;
     for (uint32_t i = 0; i < g->n_ops; i++) {
         const rm_op_record *o = &b->ops.items[i];
@@ -451,7 +535,7 @@ static void fill_ops(const remat_builder *b, remat_graph *g, const uint32_t *sou
         for (uint32_t k = 0; k < o->n_in; k++) g->in[n_in++] = b->lists.items[o->in_begin + k];
         for (uint32_t k = 0; k < o->n_out; k++, n_out++) {
             g->out[n_out] = b->lists.items[o->out_begin + k];
-            g->out_source[n_out] = source[n_out];
+            g->out_source[n_out] = c->source[n_out];
         }
         g->given_cost[i] = o->cost;
         g->flops[i] = o->flops;
@@ -472,48 +556,48 @@ static void fill_ops(const remat_builder *b, remat_graph *g, const uint32_t *sou
     g->out_begin[g->n_ops] = n_out;
 }
 
+/* All but the arrays. */
+static remat_graph head_of(const checker *c)
+{
+    const remat_builder *b = c->b;
+    const remat_graph *original = b->original;
+    remat_graph head = {.heap = b->ctx->own_heap,
+                        .n_ops = (uint32_t)b->ops.n,
+                        .n_values = (uint32_t)b->values.n,
+                        .n_outputs = (uint32_t)b->outputs.n,
+                        .n_in = (uint32_t)c->n_in,
+                        .n_out = (uint32_t)c->n_out,
+                        .n_dims = (uint32_t)b->dims.n,
+                        .n_text = (uint32_t)b->text.n,
+                        .n_original_ops = original ? original->n_original_ops : (uint32_t)b->ops.n,
+                        .n_original_values =
+                            original ? original->n_original_values : (uint32_t)b->values.n,
+                        .flags = b->flags,
+                        .name = b->name,
+                        .given_unit = b->cost_unit,
+                        .extra = b->extra};
+    head.block_size = carve(&head, NULL);
+    return head;
+}
+
 static remat_status freeze(remat_builder *b, remat_graph **out)
 {
-    remat_ctx *ctx = b->ctx;
-    uint32_t *root, *producer, *source;
-    size_t n_in = 0, n_out = 0;
-    for (size_t i = 0; i < b->ops.n; i++)
-        n_in += b->ops.items[i].n_in, n_out += b->ops.items[i].n_out;
-    TRY(RM_SCRATCH(ctx, root, b->values.n));
-    TRY(RM_SCRATCH(ctx, producer, b->values.n));
-    TRY(RM_SCRATCH(ctx, source, n_out));
-    int64_t storages = 0;
-    TRY(check_values(b, root, &storages));
-    TRY(check_ops(b, root, storages, producer, source));
-
-    remat_graph head = {
-        .heap = ctx->own_heap,
-        .n_ops = (uint32_t)b->ops.n,
-        .n_values = (uint32_t)b->values.n,
-        .n_outputs = (uint32_t)b->outputs.n,
-        .n_in = (uint32_t)n_in,
-        .n_out = (uint32_t)n_out,
-        .n_dims = (uint32_t)b->dims.n,
-        .n_text = (uint32_t)b->text.n,
-        .n_original_ops = b->original ? b->original->n_original_ops : (uint32_t)b->ops.n,
-        .n_original_values = b->original ? b->original->n_original_values : (uint32_t)b->values.n,
-        .flags = b->flags,
-        .name = b->name,
-        .given_unit = b->cost_unit,
-        .extra = b->extra};
-    head.block_size = carve(&head, NULL);
-    remat_graph *g = rm_alloc(ctx, head.block_size);
+    checker c;
+    TRY(checker_new(b, &c));
+    TRY(check_all(&c));
+    const remat_graph head = head_of(&c);
+    remat_graph *g = rm_alloc(b->ctx, head.block_size);
     if (!g) return REMAT_E_MEMORY;
     *g = head;
     carve(g, (unsigned char *)g);
     memcpy(g->text, b->text.items, b->text.n);
-    memset(g->op_now, 0xff, g->n_original_ops * sizeof *g->op_now);
-    memset(g->value_now, 0xff, g->n_original_values * sizeof *g->value_now);
-    fill_values(b, g, root, producer);
-    fill_ops(b, g, source);
+    for (uint32_t op = 0; op < g->n_original_ops; op++) g->op_now[op] = REMAT_NONE;
+    for (uint32_t v = 0; v < g->n_original_values; v++) g->value_now[v] = REMAT_NONE;
+    fill_values(&c, g);
+    fill_ops(&c, g);
     if (b->original) memcpy(g->digest, b->original->digest, sizeof g->digest);
     else rm_graph_digest(g, g->digest);
-    const remat_status status = rm_cost_apply(ctx, g, NULL);
+    const remat_status status = rm_cost_apply(b->ctx, g, NULL);
     if (status != REMAT_OK) remat_graph_free(g);
     else *out = g;
     return status;

@@ -1,6 +1,7 @@
-/* certificate.h: what proves a lower bound (docs/bound.md), as data. verify/verify_bound.c turns it
- * into a number; whatever it holds, that number is a true bound, so nobody has to trust who made
- * it.
+/* certificate.h: what proves a lower bound (docs/bound.md), as data.
+ *
+ * verify/verify_bound.c turns it into a number. Whatever the certificate holds, that number is a
+ * true bound. So nobody has to trust who made it.
  *
  * In memory the indices are those of the original graph, as in plans and files. */
 #ifndef RM_CERTIFICATE_H
@@ -8,21 +9,22 @@
 
 #include "base/base.h"
 
-typedef struct rm_price { /* of a byte that is in memory at the first run of `op` without being
-                             touched by it */
+/* The price of a byte that is in memory at the first run of `op`, which does not touch it. */
+typedef struct rm_price {
     uint32_t op;
     int64_t price; /* > 0, in cost units / scale */
 } rm_price;
 
-typedef struct rm_heir { /* while it is no longer in use, `value` can stand in for `heir`: both own
-                            their storage */
+/* While `value` is no longer in use, it can stand in for `heir`. Both own their storage. */
+typedef struct rm_heir {
     uint32_t value, heir;
 } rm_heir;
 
 typedef struct rm_certificate {
     int64_t scale; /* >= 1; 0: there is no certificate */
-    int64_t cost;  /* what it proves, as a plan says whose bound is higher since it comes from a
-                      search; 0: that of the bound itself */
+    /* What the certificate proves. 0: the bound itself. Else the bound comes from a search and is
+     * higher, and the plan says this number besides. */
+    int64_t cost;
     size_t n_prices, n_heirs;
     rm_price *prices; /* by op, ascending */
     rm_heir *heirs;   /* by value, then heir, ascending */

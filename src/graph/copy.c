@@ -1,5 +1,8 @@
-/* copy.c: all that a value or an op carries, from a frozen graph into a builder. A builder that has
- * failed stays as it is. */
+/* copy.c: copies all that a value or an op carries, from a frozen graph into a builder.
+ *
+ * A builder that has failed stays as it is.
+ *
+ * Cost: linear in what is copied. */
 #include "graph/copy.h"
 
 uint32_t rm_copy_value(remat_builder *b, const remat_graph *g, uint32_t v, const char *name)

@@ -1,16 +1,24 @@
-/* cost.c: what running an op once costs, by one of five models (docs/cost-model.md).
+/* cost.c: what it costs to run an op once, by one of five models (docs/cost-model.md).
  *
- * given     the file's own numbers, in its own unit
- * unit      1 for every op that makes a storage; views and ops without outputs 0
- * node      1 for every op (the FastSA paper's model)
- * flops     the op's floating point operations
- * roofline  ns on a device: the larger of flops over its peak rate and bytes over its bandwidth,
- * rounded up, at least 1; views and ops without outputs 0. Bytes are the distinct inputs (a view
- * that is larger than its storage counts the storage) and the outputs that are no views; the dtype
- * of the first output chooses the rate. All arithmetic is in integers, 128 bits wide where a
- * product needs it, so costs are the same on every machine. */
+ *     given      the file's own numbers, in its own unit
+ *     unit       1 for every op that makes a storage; 0 for views and ops without outputs
+ *     node       1 for every op (the FastSA paper's model)
+ *     flops      the floating point operations of the op
+ *     roofline   ns on a device; 0 for views and ops without outputs
+ *
+ * Roofline is the larger of flops over the peak rate and bytes over the bandwidth of the device. It
+ * is rounded up, and at least 1.
+ * - The bytes are those of the inputs, each once, and of the outputs that are no views. A view that
+ *   is larger than its storage counts as its storage.
+ * - The dtype of the first output chooses the rate.
+ *
+ * Costs are the same on every machine: all arithmetic is in integers, 128 bits wide where a product
+ * needs it.
+ *
+ * Cost: linear in ops and edges. */
 #include "graph/graph.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,23 +68,26 @@ static bool is_half(const char *dtype)
     return strcmp(dtype, "float16") == 0 || strcmp(dtype, "bfloat16") == 0;
 }
 
-/* `reader` (by value) holds 1 + the last op that read it, so that a value listed twice counts once.
- */
+/* reader: by value, 1 + the last op that read it, so that a value listed twice counts once.
+ * The sum cannot overflow: the values are distinct, and all sizes add up to less than 2^62. */
 static int64_t bytes_moved(const remat_graph *g, uint32_t op, uint32_t *reader)
 {
-    int64_t bytes = 0; /* cannot overflow: distinct values, whose sizes add up to less than 2^62 */
+    int64_t bytes = 0;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
         const uint32_t v = g->in[k];
-        if (reader[v] != op + 1) bytes += g->size[v] < g->storage[v] ? g->size[v] : g->storage[v];
+        if (reader[v] == op + 1) continue;
         reader[v] = op + 1;
+        bytes += g->size[v] < g->storage[v] ? g->size[v] : g->storage[v];
     }
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         if (g->out_source[k] == REMAT_NONE) bytes += g->size[g->out[k]];
     return bytes;
 }
 
+/* Rounded up. INT64_MAX: so much or more. */
 static int64_t ns_at_rate(int64_t amount, int64_t per_second)
 {
+    assert(amount >= 0 && per_second > 0);
     const rm_uint128 ns =
         ((rm_uint128)amount * G + (rm_uint128)per_second - 1) / (rm_uint128)per_second;
     return ns < (rm_uint128)INT64_MAX ? (int64_t)ns : INT64_MAX;
@@ -100,85 +111,105 @@ static const char *default_model(const remat_graph *g)
         all_given &= g->given_cost[op] != REMAT_ABSENT;
         any_flops |= g->flops[op] != REMAT_ABSENT;
     }
-    return all_given ? "given" : any_flops ? "roofline:h100" : "unit";
+    if (all_given) return "given";
+    return any_flops ? "roofline:h100" : "unit";
 }
 
 typedef enum kind { GIVEN, UNIT, NODE, FLOPS, ROOFLINE } kind;
 
-static remat_status parse_model(remat_ctx *ctx, const char *model, kind *k, const device **d)
+typedef struct model {
+    kind kind;
+    const device *device; /* of roofline; else NULL */
+} model;
+
+static remat_status parse_device(remat_ctx *ctx, const char *name, model *out)
 {
-    static const char *const names[] = {"given", "unit", "node", "flops"};
-    static const char prefix[] = "roofline:";
-    for (size_t i = 0; i < RM_LEN(names); i++)
-        if (strcmp(model, names[i]) == 0) return *k = (kind)i, REMAT_OK;
-    if (strncmp(model, prefix, strlen(prefix)) != 0)
-        return rm_fail(ctx, REMAT_E_USAGE,
-                       "unknown cost model '%.60s': given, unit, node, flops or roofline:DEVICE",
-                       model);
-    *k = ROOFLINE;
     for (size_t i = 0; i < RM_LEN(devices); i++)
-        if (strcmp(model + strlen(prefix), devices[i].entry.name) == 0)
-            return *d = &devices[i], REMAT_OK;
+        if (strcmp(name, devices[i].entry.name) == 0) {
+            *out = (model){ROOFLINE, &devices[i]};
+            return REMAT_OK;
+        }
     char known[120] = "";
     for (size_t i = 0, n = 0; i < RM_LEN(devices) && n < sizeof known; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
                               devices[i].entry.name);
-    return rm_fail(ctx, REMAT_E_USAGE, "unknown device '%.60s': %s", model + strlen(prefix), known);
+    return rm_fail(ctx, REMAT_E_USAGE, "unknown device '%.60s': %s", name, known);
 }
 
-static int64_t cost_of(const remat_graph *g, uint32_t op, kind k, const device *d, uint32_t *reader)
+static remat_status parse_model(remat_ctx *ctx, const char *name, model *out)
 {
-    switch (k) {
+    static const char *const kinds[] = {
+        [GIVEN] = "given", [UNIT] = "unit", [NODE] = "node", [FLOPS] = "flops"};
+    static const char prefix[] = "roofline:";
+    for (size_t i = 0; i < RM_LEN(kinds); i++)
+        if (strcmp(name, kinds[i]) == 0) {
+            *out = (model){(kind)i, NULL};
+            return REMAT_OK;
+        }
+    if (strncmp(name, prefix, strlen(prefix)) != 0)
+        return rm_fail(ctx, REMAT_E_USAGE,
+                       "unknown cost model '%.60s': given, unit, node, flops or roofline:DEVICE",
+                       name);
+    return parse_device(ctx, name + strlen(prefix), out);
+}
+
+static int64_t cost_of(const remat_graph *g, uint32_t op, model m, uint32_t *reader)
+{
+    switch (m.kind) {
     case GIVEN: return g->given_cost[op];
     case UNIT: return makes_storage(g, op);
     case NODE: return 1;
     case FLOPS: return g->flops[op] == REMAT_ABSENT ? 0 : g->flops[op];
-    case ROOFLINE: return roofline(g, op, d, reader);
+    case ROOFLINE: return roofline(g, op, m.device, reader);
     }
     return 0;
 }
 
+/* NULL for given: the file's own. */
 static const char *const units[] = {
-    [UNIT] = "unit", [NODE] = "node", [FLOPS] = "flops", [ROOFLINE] = "ns"};
+    [GIVEN] = NULL, [UNIT] = "unit", [NODE] = "node", [FLOPS] = "flops", [ROOFLINE] = "ns"};
 
-remat_status rm_cost_unit(remat_ctx *ctx, const char *model, const char **unit)
+static const char *unit_of(const remat_graph *g, model m)
 {
-    kind k = GIVEN;
-    const device *d = NULL;
-    TRY(parse_model(ctx, model, &k, &d));
-    *unit = units[k]; /* NULL for given: the file's own */
+    if (m.kind != GIVEN) return units[m.kind];
+    return g->given_unit ? rm_text(g, g->given_unit) : "ns";
+}
+
+remat_status rm_cost_unit(remat_ctx *ctx, const char *name, const char **unit)
+{
+    model m;
+    TRY(parse_model(ctx, name, &m));
+    *unit = units[m.kind];
     return REMAT_OK;
 }
 
-static remat_status apply(remat_ctx *ctx, remat_graph *g, const char *model)
+static remat_status apply(remat_ctx *ctx, remat_graph *g, const char *name)
 {
-    kind k = GIVEN;
-    const device *d = NULL;
-    if (!model) model = default_model(g);
-    TRY(parse_model(ctx, model, &k, &d));
+    model m;
+    TRY(parse_model(ctx, name, &m));
     uint32_t *reader;
     TRY(RM_SCRATCH(ctx, reader, g->n_values));
     int64_t total = 0;
     for (uint32_t op = 0; op < g->n_ops; op++) {
-        g->cost[op] = cost_of(g, op, k, d, reader);
+        g->cost[op] = cost_of(g, op, m, reader);
         if (g->cost[op] == REMAT_ABSENT)
             return rm_fail(ctx, REMAT_E_USAGE,
                            "cost model 'given': op %u '%.80s' has no cost in the file", op,
                            remat_graph_op_name(g, op));
-        if (g->cost[op] >= RM_MAX_SUM || (total += g->cost[op]) >= RM_MAX_SUM)
+        if (!rm_add_to_sum(&total, g->cost[op]))
             return rm_fail(ctx, REMAT_E_INPUT,
-                           "the costs add up to 2^62 or more under cost model '%s'", model);
+                           "the costs add up to 2^62 or more under cost model '%s'", name);
     }
     g->total_cost = total;
-    snprintf(g->cost_model, sizeof g->cost_model, "%s", model);
-    g->cost_unit = k != GIVEN ? units[k] : g->given_unit ? rm_text(g, g->given_unit) : "ns";
+    snprintf(g->cost_model, sizeof g->cost_model, "%s", name);
+    g->cost_unit = unit_of(g, m);
     return REMAT_OK;
 }
 
-remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *model)
+remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *name)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
-    const remat_status status = apply(ctx, g, model);
+    const remat_status status = apply(ctx, g, name ? name : default_model(g));
     rm_scratch_release(ctx, mark);
     return status;
 }

@@ -5,9 +5,9 @@
 #include "graph/graph.h"
 
 typedef struct rm_cut {
-    uint32_t storage;
-    uint32_t after;
-} rm_cut; /* the root value; `after`: the forward op before the cut */
+    uint32_t storage; /* its root value */
+    uint32_t after;   /* the forward op before the cut */
+} rm_cut;
 
 typedef struct rm_cuts { /* arrays live in scratch */
     rm_cut *cuts;        /* in forward order; each storage at most once */
@@ -15,7 +15,7 @@ typedef struct rm_cuts { /* arrays live in scratch */
     uint8_t *global; /* by root value: its forward span exceeds a third of the forward ops */
 } rm_cuts;
 
-/* No phases, or no cut: n_cuts = 0. */
+/* Without phases there is no cut: n_cuts is 0. */
 remat_status rm_cuts_find(remat_ctx *ctx, const remat_graph *g, rm_cuts *out);
 
 #endif

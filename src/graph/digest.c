@@ -1,9 +1,16 @@
 /* digest.c: SHA-256 over what decides memory and validity, so that a plan can be tied to its graph.
- * Names and costs are left out on purpose: renaming an op or measuring it again does not void a
- * plan. docs/format.md specifies the bytes: the line "remat-graph digest 1\n", then little-endian
- * 64-bit integers: the number of values and, for each, size, storage (of its own; -1 for an alias)
- * and alias (-1: none); the number of ops and, for each, n_in, in..., n_out, out..., pinned (0 or
- * 1), workspace; the number of outputs and the outputs. */
+ *
+ * Names and costs are left out on purpose. To rename an op or to measure it again does not void a
+ * plan.
+ *
+ * docs/format.md specifies the bytes. They are the line "remat-graph digest 1\n", then
+ * little-endian integers of 64 bits:
+ * - the number of values; of each its size, its own storage (-1 for an alias) and its alias (-1: no
+ *   alias);
+ * - the number of ops; of each n_in, in..., n_out, out..., pinned (0 or 1), workspace;
+ * - the number of outputs, and the outputs.
+ *
+ * Cost: linear in the graph. */
 #include "graph/digest.h"
 #include "graph/graph.h"
 

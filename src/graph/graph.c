@@ -1,5 +1,6 @@
-/* graph.c: reading a frozen graph. Every accessor answers out-of-range indices with "",
- * REMAT_ABSENT or an empty list. */
+/* graph.c: reading a frozen graph.
+ *
+ * If an index is out of range, every accessor answers "", REMAT_ABSENT or an empty list. */
 #include "graph/graph.h"
 
 void remat_graph_free(remat_graph *graph)

@@ -1,8 +1,10 @@
 /* graph.h: the frozen graph and the builder behind it. docs/model.md says what the fields mean.
  *
- * Arrays are indexed by value or by op; lists are CSR: the inputs of `op` are in[in_begin[op] ..
- * in_begin[op + 1]). Every op reads only resident values and values made by earlier ops, so array
- * order is a valid schedule (keep-all). Strings are offsets into `text`, where offset 0 is "". */
+ * Arrays are indexed by value or by op. Lists are as in base/csr.h: the inputs of `op` are
+ * in[in_begin[op] .. in_begin[op + 1]). Strings are offsets into `text`, where offset 0 is "".
+ *
+ * Invariant: an op reads resident values and values made by earlier ops, nothing else. So array
+ * order is a valid schedule: keep-all. */
 #ifndef RM_GRAPH_H
 #define RM_GRAPH_H
 
@@ -22,32 +24,37 @@ struct remat_graph {
     const char *cost_unit;  /* "ns" */
     uint32_t name, given_unit, extra;
 
-    int64_t *size, *storage; /* by value; storage: bytes of its root's allocation */
-    uint32_t *alias;         /* the value it was declared a view of, or REMAT_NONE */
-    uint32_t *root;          /* the value that owns the storage */
-    uint32_t *producer;      /* op, or REMAT_NONE: resident */
+    /* by value */
+    int64_t *size;
+    int64_t *storage;   /* bytes of its root's allocation */
+    uint32_t *alias;    /* the value it was declared a view of, or REMAT_NONE */
+    uint32_t *root;     /* the value that owns the storage */
+    uint32_t *producer; /* op, or REMAT_NONE: resident */
     uint32_t *dims_begin;
     uint32_t *value_name, *value_dtype, *value_extra;
     uint32_t *value_original; /* index in the original graph */
     uint8_t *value_kind, *is_output;
     int64_t *dims;
 
+    /* by op */
     uint32_t *in_begin, *in, *out_begin, *out;
-    uint32_t *out_source; /* parallel to out: the input (or earlier output) whose storage instance
-                             an alias output takes; REMAT_NONE: a new storage */
-    int64_t *cost, *given_cost, *flops,
-        *workspace; /* given_cost, flops: REMAT_ABSENT where the file has none */
+    /* Parallel to out: the input, or earlier output, whose storage instance an alias output takes.
+     * REMAT_NONE: it makes a new storage. */
+    uint32_t *out_source;
+    int64_t *cost;
+    int64_t *given_cost, *flops; /* REMAT_ABSENT where the file has none */
+    int64_t *workspace;
     uint32_t *op_name, *op_target, *op_extra;
-    uint32_t *op_original;
-    uint32_t *
-        kernel; /* ops with the same number fuse, and with no others; REMAT_NONE: as fusion finds */
-    uint8_t *phase, *op_class, *pinned,
-        *replay;          /* pinned: in effect; explicit or random without replay */
-    uint8_t *says_pinned; /* pinned: in the file */
-    uint32_t *outputs;
+    uint32_t *op_original; /* index in the original graph */
+    /* Ops with the same number fuse, and with no others. REMAT_NONE: fusion decides. */
+    uint32_t *kernel;
+    uint8_t *phase, *op_class;
+    uint8_t *pinned; /* the file pins it, or it is random and not replayed */
+    uint8_t *replay;
+    uint8_t *says_pinned; /* the file pins it */
 
-    uint32_t *op_now,
-        *value_now; /* by original index: index here, or REMAT_NONE if prepare dropped it */
+    uint32_t *outputs;
+    uint32_t *op_now, *value_now; /* by original index: index here; REMAT_NONE: dropped */
     char *text;
 };
 
@@ -63,18 +70,19 @@ static inline bool rm_owns_storage(const remat_graph *g, uint32_t value)
 {
     return g->root[value] == value;
 }
-bool rm_is_view_op(const remat_graph *g,
-                   uint32_t op); /* it has outputs, and all of them are aliases */
+/* Does it have outputs, all of them aliases? */
+bool rm_is_view_op(const remat_graph *g, uint32_t op);
 
 /* The names that files use, by enum value (graph.c). */
-extern const char *const rm_value_kinds[REMAT_CONST + 1],
-    *const rm_phases[REMAT_BACKWARD + 1], *const rm_classes[REMAT_CLASS_RANDOM + 1];
+extern const char *const rm_value_kinds[REMAT_CONST + 1];
+extern const char *const rm_phases[REMAT_BACKWARD + 1];
+extern const char *const rm_classes[REMAT_CLASS_RANDOM + 1];
 
-/* ---- builder (builder.c): what the readers, the zoo, prepare and the public builder fill in ----
- */
+/* ---- builder (builder.c): readers, the zoo, prepare and public functions fill it in ---- */
 
 typedef struct rm_value_record {
-    int64_t size, storage; /* storage: REMAT_ABSENT: as size */
+    int64_t size;
+    int64_t storage; /* REMAT_ABSENT: as size */
     uint32_t alias, kind, name, dtype, extra, dims_begin, n_dims, original;
 } rm_value_record;
 
@@ -89,7 +97,7 @@ struct remat_builder {
     remat_ctx *ctx;
     remat_alloc heap;    /* so that it may be freed after its context */
     remat_status status; /* of the first mistake */
-    rm_error error;      /* and its line */
+    rm_error error;      /* of the first mistake */
     uint32_t name, extra, cost_unit;
     RM_VEC(rm_value_record) values;
     RM_VEC(rm_op_record) ops;
@@ -97,8 +105,8 @@ struct remat_builder {
     RM_VEC(uint32_t) outputs;
     RM_VEC(int64_t) dims;
     RM_VEC(char) text;
-    const remat_graph
-        *original; /* prepare: where `original` indices, flags and digest come from; else NULL */
+    /* For prepare: where `original` indices, flags and digest come from. Else NULL. */
+    const remat_graph *original;
     unsigned flags;
 };
 
@@ -108,11 +116,12 @@ void rm_builder_fail(remat_builder *b, remat_status status);  /* remembers ctx->
 /* ---- passes over a graph ---- */
 
 void rm_graph_digest(const remat_graph *g, char digest[80]); /* digest.c */
-remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g,
-                           const char *model); /* cost.c: sets the costs; NULL: the default model */
-remat_status rm_cost_unit(remat_ctx *ctx, const char *model,
-                          const char **unit); /* NULL for "given" */
-/* prepare.c: a copy with the flags applied, all but REMAT_FUSE, and costs by the model. */
+/* cost.c: sets the costs by the model of that name. NULL: the default model. */
+remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *name);
+/* The unit of the model. NULL for "given". */
+remat_status rm_cost_unit(remat_ctx *ctx, const char *name, const char **unit);
+/* prepare.c: a copy with all flags but REMAT_FUSE applied, and with costs by the model. NULL: by
+ * the model of `graph`. */
 remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
                         const char *cost_model, remat_graph **out);
 /* Says of each op whether REMAT_DCE keeps it, given the other flags. */
@@ -120,13 +129,13 @@ void rm_mark_live_ops(const remat_graph *g, unsigned flags, uint8_t *live);
 
 typedef struct rm_need {
     int64_t bytes;
-    uint32_t op;
+    uint32_t op; /* where so much is needed; REMAT_NONE: there is no op */
 } rm_need;
-/* need.c: the least budget of any schedule; with `offload`, of those that offload and fetch too. */
+/* need.c: the least budget of any schedule. With `offload`, schedules may offload and fetch. */
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out);
-/* The values whose storages are in memory at need.op whatever the schedule, largest first: at most
- * `capacity` of them. With the resident bytes and the op's workspace, all of them together are the
- * need. */
+/* The values whose storages are in memory at need.op whatever the schedule, largest first. All of
+ * them, the resident bytes and the op's workspace add up to the need. At most `capacity` of them
+ * are written. */
 remat_status rm_need_values(remat_ctx *ctx, const remat_graph *g, bool offload, uint32_t *values,
                             uint32_t capacity, uint32_t *n_values);
 

@@ -1,13 +1,26 @@
-/* liveness.c: the storage instances of a schedule, and memory at each step. This is the model of
- * docs/model.md as the planners and the lowering use it; src/verify has its own copy of the truth.
+/* liveness.c: the storage instances of a schedule, and memory at each step.
  *
- * One forward scan keeps, for every value, the storage instance that its newest instance refers to.
- * A read moves that instance's death to the reading step; a run makes new instances, or, for an
- * alias output, takes over the instance of its source. The newest instances of the graph's outputs
- * never die. Memory is a prefix sum over births and deaths. O(steps + reads). */
+ * This is the model of docs/model.md as the planners and the lowering use it. src/verify computes
+ * the same with code of its own.
+ *
+ * Method: one forward scan keeps, for every value, the storage instance that its newest instance
+ * refers to.
+ * - A read moves the death of that instance to the reading step.
+ * - A run makes new instances. An alias output takes over the instance of its source instead.
+ * - The newest instances of the graph's outputs never die.
+ * Memory is a prefix sum over births and deaths.
+ *
+ * Cost: O(steps + reads). */
 #include "graph/schedule.h"
 
+#include <assert.h>
 #include <inttypes.h>
+
+typedef struct scan {
+    const remat_graph *g;
+    rm_liveness l;
+    uint32_t *now; /* by value: the storage instance that its newest instance refers to */
+} scan;
 
 static remat_status count_instances(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                                     size_t n_steps, size_t *n)
@@ -24,23 +37,52 @@ static remat_status count_instances(remat_ctx *ctx, const remat_graph *g, const 
     return REMAT_OK;
 }
 
-static void read_value(const remat_graph *g, uint32_t value, uint32_t step, const uint32_t *now,
-                       rm_instance *instances)
+static void read_value(scan *x, uint32_t value, uint32_t step)
 {
-    if (!rm_is_resident(g, value))
-        instances[now[value]].last_read = instances[now[value]].death = step;
+    if (rm_is_resident(x->g, value)) return;
+    assert(x->now[value] != REMAT_NONE);
+    rm_instance *read = &x->l.instances[x->now[value]];
+    read->last_read = step;
+    read->death = step;
 }
 
-static uint32_t make(rm_liveness *l, uint32_t value, uint32_t step)
+static void make(scan *x, uint32_t value, uint32_t step)
 {
-    l->instances[l->n_instances] = (rm_instance){value, step, step, step};
-    return (uint32_t)l->n_instances++;
+    x->now[value] = (uint32_t)x->l.n_instances;
+    x->l.instances[x->l.n_instances++] = (rm_instance){value, step, step, step};
+}
+
+static void run_op(scan *x, uint32_t op, uint32_t step)
+{
+    const remat_graph *g = x->g;
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) read_value(x, g->in[k], step);
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
+        if (g->out_source[k] == REMAT_NONE) make(x, g->out[k], step);
+        else x->now[g->out[k]] = x->now[g->out_source[k]];
+    }
+}
+
+static void take_step(scan *x, remat_step step, uint32_t t)
+{
+    if (step.kind == REMAT_RUN) run_op(x, step.index, t);
+    else if (step.kind == REMAT_FETCH) make(x, step.index, t);
+    else read_value(x, step.index, t);
+}
+
+static void keep_outputs(scan *x, uint32_t n_steps)
+{
+    const remat_graph *g = x->g;
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const uint32_t v = g->outputs[i];
+        if (!rm_is_resident(g, v) && x->now[v] != REMAT_NONE)
+            x->l.instances[x->now[v]].death = n_steps;
+    }
 }
 
 static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                                size_t n_steps, rm_liveness *l)
 {
-    for (size_t i = 0; i < l->n_instances; i++) { /* differences */
+    for (size_t i = 0; i < l->n_instances; i++) { /* at first, memory holds differences */
         const rm_instance *x = &l->instances[i];
         int64_t *from = &l->memory[x->birth], *to = &l->memory[x->death + 1];
         if (rm_add_overflows(*from, g->storage[x->root], from) ||
@@ -65,6 +107,7 @@ static remat_status sum_memory(remat_ctx *ctx, const remat_graph *g, const remat
 
 int64_t rm_transfer_cost_limited(int64_t bytes, int64_t bandwidth)
 {
+    assert(bytes >= 0 && bandwidth >= 0);
     if (bandwidth == 0) return 0;
     const rm_uint128 cost =
         ((rm_uint128)bytes * 1000000000 + (rm_uint128)bandwidth - 1) / (rm_uint128)bandwidth;
@@ -79,40 +122,36 @@ remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth, 
                    bandwidth);
 }
 
+static remat_status step_cost(remat_ctx *ctx, const remat_graph *g, remat_step step,
+                              int64_t bandwidth, int64_t *out)
+{
+    if (step.kind != REMAT_RUN)
+        return rm_transfer_cost(ctx, g->storage[step.index], bandwidth, out);
+    *out = g->cost[step.index];
+    return REMAT_OK;
+}
+
 remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                             size_t n_steps, int64_t bandwidth, rm_liveness *out)
 {
-    rm_liveness l = {0};
+    scan x = {.g = g};
     size_t n_instances;
-    uint32_t *now; /* by value: the storage instance its newest instance refers to */
     TRY(count_instances(ctx, g, steps, n_steps, &n_instances));
-    TRY(RM_SCRATCH(ctx, l.instances, n_instances));
-    TRY(RM_SCRATCH(ctx, l.memory, n_steps + 2));
-    TRY(RM_SCRATCH(ctx, now, g->n_values));
-    for (uint32_t v = 0; v < g->n_values; v++) now[v] = REMAT_NONE;
+    TRY(RM_SCRATCH(ctx, x.l.instances, n_instances));
+    TRY(RM_SCRATCH(ctx, x.l.memory, n_steps + 2));
+    TRY(RM_SCRATCH(ctx, x.now, g->n_values));
+    for (uint32_t v = 0; v < g->n_values; v++) x.now[v] = REMAT_NONE;
     for (uint32_t t = 0; t < n_steps; t++) {
-        const uint32_t index = steps[t].index;
-        int64_t cost = 0;
-        if (steps[t].kind == REMAT_RUN) {
-            cost = g->cost[index];
-            for (uint32_t k = g->in_begin[index]; k < g->in_begin[index + 1]; k++)
-                read_value(g, g->in[k], t, now, l.instances);
-            for (uint32_t k = g->out_begin[index]; k < g->out_begin[index + 1]; k++)
-                now[g->out[k]] =
-                    g->out_source[k] == REMAT_NONE ? make(&l, g->out[k], t) : now[g->out_source[k]];
-        } else {
-            TRY(rm_transfer_cost(ctx, g->storage[index], bandwidth, &cost));
-            if (steps[t].kind == REMAT_FETCH) now[index] = make(&l, index, t);
-            else read_value(g, index, t, now, l.instances);
-        }
-        if (rm_add_overflows(l.cost, cost, &l.cost) || l.cost >= RM_MAX_SUM)
+        int64_t cost;
+        TRY(step_cost(ctx, g, steps[t], bandwidth, &cost));
+        if (!rm_add_to_sum(&x.l.cost, cost))
             return rm_fail(ctx, REMAT_E_PLAN, "step %" PRIu32 ": the cost passes 2^62", t);
+        take_step(&x, steps[t], t);
     }
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (n_steps && !rm_is_resident(g, g->outputs[i]) && now[g->outputs[i]] != REMAT_NONE)
-            l.instances[now[g->outputs[i]]].death = (uint32_t)n_steps;
-    TRY(sum_memory(ctx, g, steps, n_steps, &l));
-    *out = l;
+    assert(x.l.n_instances == n_instances);
+    keep_outputs(&x, (uint32_t)n_steps);
+    TRY(sum_memory(ctx, g, steps, n_steps, &x.l));
+    *out = x.l;
     return REMAT_OK;
 }
 
@@ -130,17 +169,23 @@ remat_status rm_steps_keep_all(remat_ctx *ctx, const remat_graph *g, remat_step 
     return REMAT_OK;
 }
 
+/* The index of the op or value in g, or REMAT_NONE. */
+static uint32_t index_now(const remat_graph *g, remat_step step)
+{
+    if (step.kind == REMAT_RUN)
+        return step.index < g->n_original_ops ? g->op_now[step.index] : REMAT_NONE;
+    return step.index < g->n_original_values ? g->value_now[step.index] : REMAT_NONE;
+}
+
 remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                                size_t n_steps, remat_step **out)
 {
     TRY(RM_SCRATCH(ctx, *out, n_steps));
     for (size_t t = 0; t < n_steps; t++) {
-        const bool run = steps[t].kind == REMAT_RUN;
-        const uint32_t index = steps[t].index, n = run ? g->n_original_ops : g->n_original_values;
-        const uint32_t now = index >= n ? REMAT_NONE : run ? g->op_now[index] : g->value_now[index];
+        const uint32_t now = index_now(g, steps[t]);
         if (now == REMAT_NONE)
             return rm_fail(ctx, REMAT_E_PLAN, "step %zu: there is no %s %" PRIu32, t,
-                           run ? "op" : "value", index);
+                           steps[t].kind == REMAT_RUN ? "op" : "value", steps[t].index);
         (*out)[t] = (remat_step){steps[t].kind, now};
     }
     return REMAT_OK;

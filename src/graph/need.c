@@ -1,34 +1,41 @@
 /* need.c: the least budget that any schedule needs, whatever its order.
  *
- * While an op runs, its inputs, its outputs and its workspace are in memory together, and all that
- * is resident. So is the storage of a pinned op p (it has one instance only) at every op o with p
- * -> ... -> o -> ... -> r, where r reads that storage: p runs before the first run of o, r after
- * it. The same holds if the storage is a graph output and p is an ancestor of o. Need = the largest
- * such sum. With offload a fetch makes a second instance, so only what the op itself touches
- * counts.
+ * Problem: while an op o runs, these are in memory together:
+ * - all that is resident;
+ * - the inputs, the outputs and the workspace of o;
+ * - the storage of a pinned op p, if p -> ... -> o -> ... -> r and r reads that storage. It has one
+ *   instance only; p runs before the first run of o, and r runs after it;
+ * - the storage of a pinned op p, if it is a graph output and p is an ancestor of o.
+ * The need is the largest such sum. With offload a fetch makes a second instance, so only what the
+ * op itself touches counts.
  *
- * Reachability goes 64 pinned storages at a time: "p reaches o" one way over the ops, "o reaches a
- * reader" the other way, each one word per op, over the ops between the first maker and the last
- * reader. O(edges there) a batch; after MOST_WORK the rest of the pinned storages is left out,
- * which weakens the bound but keeps it true. */
-#include "base/heap.h"
+ * Method: reachability for 64 pinned storages at a time, one word an op. "p reaches o" goes one way
+ * over the ops, "o reaches a reader" goes the other way. Only the ops between the first maker and
+ * the last reader of the batch are looked at.
+ *
+ * Cost: O(edges there) a batch. After MOST_WORK the other pinned storages are left out. That
+ * weakens the bound but keeps it true. */
 #include "graph/graph.h"
 
+#include <assert.h>
+
 #include "base/bits.h"
+#include "base/heap.h"
 
 #define MOST_WORK INT64_C(250000000) /* edges: about a quarter of a second */
+enum { BATCH = 64 };                 /* bits of a word */
 
-typedef struct batch { /* up to 64 storages of pinned ops */
-    uint32_t storage[64];
+/* Up to 64 storages of pinned ops. Storage i has bit i of each word. */
+typedef struct batch {
+    uint32_t storage[BATCH]; /* root values */
     unsigned n;
-    uint64_t *own;   /* by op: bit i set if it makes storage i */
-    uint64_t *below; /* by op: bit i set if the op that makes storage i is a proper ancestor */
-    uint64_t
-        *above;    /* by op: bit i set if a proper descendant reads storage i, or it is an output */
-    uint8_t *slot; /* by root value: 1 + bit, for the storages at hand */
-    uint32_t *last_reader;
-    uint32_t from, to; /* the ops that the words above are right for */
-    int64_t work;
+    uint8_t *slot;         /* by root value: 1 + its bit; 0: not in the batch */
+    uint32_t *last_reader; /* by root value: see find_last_readers */
+    uint64_t *own;         /* by op: the op makes the storage */
+    uint64_t *below;       /* by op: the op that makes the storage is a proper ancestor */
+    uint64_t *above;       /* by op: a proper descendant reads the storage, or it is an output */
+    uint32_t from, to;     /* the words are right for these ops; if from >= to, for none */
+    int64_t work;          /* edges and ops looked at in all batches so far */
 } batch;
 
 static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *list, uint32_t begin,
@@ -42,29 +49,45 @@ static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *li
     return bits;
 }
 
-/* Only ops between the first maker and the last reader of the batch matter: [from, to). */
-static void propagate(const remat_graph *g, batch *b, const uint32_t *last_reader)
+/* From the first maker of the batch to its last reader. */
+static void choose_range(const remat_graph *g, batch *b)
 {
-    b->from = g->n_ops, b->to = 0;
+    b->from = g->n_ops;
+    b->to = 0;
     for (unsigned i = 0; i < b->n; i++) {
-        const uint32_t maker = g->producer[b->storage[i]], last = last_reader[b->storage[i]];
+        const uint32_t maker = g->producer[b->storage[i]], last = b->last_reader[b->storage[i]];
         if (maker < b->from) b->from = maker;
         if (last > b->to) b->to = last;
     }
-    for (uint32_t op = b->from; op < b->to; op++) b->own[op] = b->below[op] = b->above[op] = 0;
-    for (unsigned i = 0; i < b->n; i++)
-        if (g->producer[b->storage[i]] < b->to) rm_add_bit(&b->own[g->producer[b->storage[i]]], i);
+    if (b->to > g->n_ops) b->to = g->n_ops;
+}
+
+/* The words as far as they do not come from other ops. */
+static void begin_words(const remat_graph *g, batch *b)
+{
     uint64_t kept_to_end = 0;
     for (unsigned i = 0; i < b->n; i++)
-        if (last_reader[b->storage[i]] > g->n_ops) rm_add_bit(&kept_to_end, i);
-    if (b->to > g->n_ops) b->to = g->n_ops;
+        if (b->last_reader[b->storage[i]] > g->n_ops) rm_add_bit(&kept_to_end, i);
     for (uint32_t op = b->from; op < b->to; op++) {
+        b->own[op] = 0;
+        b->below[op] = 0;
         b->above[op] = kept_to_end;
+    }
+    for (unsigned i = 0; i < b->n; i++) {
+        const uint32_t maker = g->producer[b->storage[i]];
+        if (maker < b->to) rm_add_bit(&b->own[maker], i);
+    }
+}
+
+static void propagate(const remat_graph *g, batch *b)
+{
+    choose_range(g, b);
+    begin_words(g, b);
+    for (uint32_t op = b->from; op < b->to; op++)
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t p = g->producer[g->in[k]];
             if (p != REMAT_NONE && p >= b->from) b->below[op] |= b->below[p] | b->own[p];
         }
-    }
     for (uint32_t op = b->to; op-- > b->from;) {
         const uint64_t from_here =
             b->above[op] | bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]);
@@ -75,8 +98,7 @@ static void propagate(const remat_graph *g, batch *b, const uint32_t *last_reade
     }
 }
 
-/* By root value: 1 + the last op that reads it; more than n_ops for a graph output, which is needed
- * to the end. */
+/* By root value: 1 + the last op that reads it. A graph output is needed to the end: n_ops + 1. */
 static remat_status find_last_readers(remat_ctx *ctx, const remat_graph *g, uint32_t **out)
 {
     TRY(RM_SCRATCH(ctx, *out, g->n_values));
@@ -91,57 +113,69 @@ static remat_status batch_new(remat_ctx *ctx, const remat_graph *g, batch *b)
 {
     *b = (batch){.n = 0};
     TRY(find_last_readers(ctx, g, &b->last_reader));
-    TRY(RM_SCRATCH(ctx, b->own, (size_t)g->n_ops + 1));
-    TRY(RM_SCRATCH(ctx, b->below, (size_t)g->n_ops + 1));
-    TRY(RM_SCRATCH(ctx, b->above, (size_t)g->n_ops + 1));
+    TRY(RM_SCRATCH(ctx, b->own, g->n_ops));
+    TRY(RM_SCRATCH(ctx, b->below, g->n_ops));
+    TRY(RM_SCRATCH(ctx, b->above, g->n_ops));
     return RM_SCRATCH(ctx, b->slot, g->n_values);
 }
 
-/* The next up to 64 storages of pinned ops, from value `v` on; false when there are none, or after
- * so much work that the weaker bound that is there already must do. */
+static bool is_of_pinned_op(const remat_graph *g, uint32_t v)
+{
+    return g->root[v] == v && g->producer[v] != REMAT_NONE && g->pinned[g->producer[v]];
+}
+
+/* The next storages of pinned ops, from value *v on. False: there are none, or so much work is done
+ * that the weaker bound of the batches before must do. */
 static bool batch_next(const remat_graph *g, batch *b, uint32_t *v)
 {
     for (unsigned i = 0; i < b->n; i++) b->slot[b->storage[i]] = 0;
     b->n = 0;
-    for (; *v < g->n_values && b->n < 64; ++*v)
-        if (g->root[*v] == *v && g->producer[*v] != REMAT_NONE && g->pinned[g->producer[*v]]) {
-            b->storage[b->n++] = *v;
-            b->slot[*v] = (uint8_t)b->n;
-        }
+    for (; *v < g->n_values && b->n < BATCH; ++*v) {
+        if (!is_of_pinned_op(g, *v)) continue;
+        b->storage[b->n++] = *v;
+        b->slot[*v] = (uint8_t)b->n;
+    }
     if (b->n == 0) return false;
-    propagate(g, b, b->last_reader);
-    b->work +=
-        (int64_t)(b->to > b->from ? g->in_begin[b->to] - g->in_begin[b->from] + b->to - b->from
-                                  : 0);
+    propagate(g, b);
+    if (b->from < b->to)
+        b->work += (int64_t)(g->in_begin[b->to] - g->in_begin[b->from] + b->to - b->from);
     return b->work < MOST_WORK;
 }
 
-/* Storages at hand that are in memory at `op` though it does not touch them. */
+/* Storages of the batch that are in memory at `op` though it does not touch them. */
 static uint64_t held_across(const remat_graph *g, const batch *b, uint32_t op)
 {
-    const uint64_t bits = b->below[op] & b->above[op];
-    return bits ? bits & ~(bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]) |
-                           bits_of(g, b, g->out, g->out_begin[op], g->out_begin[op + 1]))
-                : 0;
+    assert(op >= b->from && op < b->to);
+    const uint64_t held = b->below[op] & b->above[op];
+    if (!held) return 0;
+    const uint64_t touched = bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]) |
+                             bits_of(g, b, g->out, g->out_begin[op], g->out_begin[op + 1]);
+    return held & ~touched;
 }
 
-static void add_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
+/* The bytes of the storages in list[begin .. end) that are not resident. Each counts once for an
+ * op. seen: by root value, 1 + the last op that it was counted for. */
+static int64_t bytes_touched(const remat_graph *g, uint32_t op, const uint32_t *list,
+                             uint32_t begin, uint32_t end, uint32_t *seen)
 {
-    for (uint32_t op = 0; op < g->n_ops; op++) {
-        need[op] =
-            g->resident_bytes +
-            g->workspace[op]; /* sums of distinct storages: below 2^62, and so is each workspace */
-        for (int side = 0; side < 2; side++) {
-            const uint32_t *list = side ? g->out : g->in,
-                           *begin = side ? g->out_begin : g->in_begin;
-            for (uint32_t k = begin[op]; k < begin[op + 1]; k++) {
-                const uint32_t root = g->root[list[k]];
-                if (g->producer[root] == REMAT_NONE || seen[root] == op + 1) continue;
-                seen[root] = op + 1;
-                need[op] += g->storage[root];
-            }
-        }
+    int64_t bytes = 0;
+    for (uint32_t k = begin; k < end; k++) {
+        const uint32_t root = g->root[list[k]];
+        if (g->producer[root] == REMAT_NONE || seen[root] == op + 1) continue;
+        seen[root] = op + 1;
+        bytes += g->storage[root];
     }
+    return bytes;
+}
+
+/* No sum reaches 2^62: the storages are distinct, and the builder has added up all of them and all
+ * workspaces. */
+static void set_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
+{
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        need[op] = g->resident_bytes + g->workspace[op] +
+                   bytes_touched(g, op, g->in, g->in_begin[op], g->in_begin[op + 1], seen) +
+                   bytes_touched(g, op, g->out, g->out_begin[op], g->out_begin[op + 1], seen);
 }
 
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out)
@@ -152,7 +186,7 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm
     TRY(RM_SCRATCH(ctx, need, g->n_ops));
     TRY(RM_SCRATCH(ctx, seen, g->n_values));
     TRY(batch_new(ctx, g, &b));
-    add_own_needs(g, need, seen);
+    set_own_needs(g, need, seen);
     for (uint32_t v = 0; !offload && batch_next(g, &b, &v);)
         for (uint32_t op = b.from; op < b.to; op++)
             for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
@@ -163,8 +197,8 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm
     return REMAT_OK;
 }
 
-/* Marks the storages, by root value, that are in memory at `op` whatever the schedule: the sum that
- * rm_need_find made for it. */
+/* Marks, by root value, the storages that are in memory at `op` whatever the schedule. They are the
+ * terms of the sum that rm_need_find made for it. */
 static remat_status mark_storages(remat_ctx *ctx, const remat_graph *g, uint32_t op, bool offload,
                                   uint8_t *marked)
 {
@@ -174,10 +208,11 @@ static remat_status mark_storages(remat_ctx *ctx, const remat_graph *g, uint32_t
         marked[g->root[g->in[k]]] = !rm_is_resident(g, g->in[k]);
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
-    for (uint32_t v = 0; !offload && batch_next(g, &b, &v);)
-        for (uint64_t bits = op >= b.from && op < b.to ? held_across(g, &b, op) : 0; bits;
-             bits &= bits - 1)
+    for (uint32_t v = 0; !offload && batch_next(g, &b, &v);) {
+        if (op < b.from || op >= b.to) continue;
+        for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
             marked[b.storage[rm_lowest_bit(bits)]] = 1;
+    }
     return REMAT_OK;
 }
 
@@ -187,7 +222,8 @@ static bool is_smaller(const remat_graph *g, uint32_t a, uint32_t b)
 }
 RM_HEAP(smallest, uint32_t, const remat_graph *, is_smaller)
 
-/* The first that there is room for, then those that are larger than the smallest of them. */
+/* A heap holds the largest so far, the smallest of them on top. It takes the first marked storages
+ * that there is room for. Each later one that is larger than the top replaces it. */
 remat_status rm_need_values(remat_ctx *ctx, const remat_graph *g, bool offload, uint32_t *values,
                             uint32_t capacity, uint32_t *n_values)
 {
@@ -203,6 +239,6 @@ remat_status rm_need_values(remat_ctx *ctx, const remat_graph *g, bool offload, 
     for (; v < g->n_values && n; v++)
         if (marked[v] && is_smaller(g, values[0], v)) smallest_replace(g, values, n, v);
     *n_values = n;
-    for (; n > 1; n--) values[n - 1] = smallest_pop(g, values, n); /* the smallest to the end */
+    for (; n > 1; n--) values[n - 1] = smallest_pop(g, values, n); /* the smallest goes last */
     return REMAT_OK;
 }

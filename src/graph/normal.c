@@ -1,17 +1,19 @@
 /* normal.c: views collapsed and resident values dropped, and the way back.
  *
- * Why nothing is lost. A view occupies no memory of its own; one that costs nothing can run
- * directly before each op that reads it. At that moment its storage is in memory, since the reader
- * needs it, and whatever else is in memory then is still in memory at the reader: so the added step
- * is never the peak. For the same reason an offload directly after the step that made the storage
- * is free of charge in memory, and so is a view that nobody reads directly after the first run of
- * its storage's op. Conversely, a schedule that reads an old instance through a stale view keeps
- * that instance in memory, so reading it directly instead of the newer one costs nothing: schedules
- * without stale reads are enough.
+ * Why nothing is lost:
+ * - A view takes no memory of its own. One that costs nothing can run directly before each op that
+ *   reads it. At that moment its storage is in memory, since the reader needs it. Whatever else is
+ *   in memory then is still in memory at the reader. So the added step is never the peak.
+ * - For the same reason these need no more memory: an offload directly after the step that made the
+ *   storage; and a view that nobody reads, directly after the first run of its storage's op.
+ * - Conversely, a schedule that reads an old instance through a stale view keeps that instance in
+ *   memory. To read it directly, instead of the newer one, costs nothing. So schedules without
+ *   stale reads are enough.
  *
  * Cost: O(values + edges) to build, O(steps + views run) to expand. */
 #include "graph/normal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,10 +27,11 @@ typedef struct build {
     rm_normal *nm;
     uint32_t *store_of; /* by root value */
     uint32_t *token_of; /* by value: the token that its readers read as well; REMAT_NONE: none */
-    uint32_t *seen; /* by storage, by root value past them: the last op that listed it, plus one */
+    /* 1 + the last op that listed it: by storage; from n_values on, by root value of a resident. */
+    uint32_t *seen;
 } build;
 
-/* Free, and all that it reads is one storage, through nothing that stays. */
+/* It is a view that costs nothing. All that it reads is one storage, and no view that stays. */
 static bool is_collapsible(const build *b, uint32_t op)
 {
     const remat_graph *g = b->g;
@@ -137,7 +140,8 @@ remat_status rm_normal_of(remat_ctx *ctx, const remat_graph *g, rm_normal *out)
         nm.collapsed[op] = is_collapsible(&b, op);
         if (!nm.collapsed[op]) add_op(&b, op);
     }
-    for (uint32_t v = 0; v < g->n_values; v++) /* an output that is a view keeps its storage */
+    /* An output that is a view keeps its storage. */
+    for (uint32_t v = 0; v < g->n_values; v++)
         if (g->is_output[v] && !rm_is_resident(g, v)) nm.is_output[b.store_of[g->root[v]]] = 1;
     TRY(rm_normal_index(ctx, &nm));
     RM_CHECK(true, rm_normal_check(&nm));
@@ -170,12 +174,12 @@ typedef struct expander {
     const rm_normal *nm;
     const remat_graph *g;
     rm_schedule *out;
-    uint32_t *made;             /* by root value: how often; resident: 1 */
-    uint32_t *refers;           /* by value: which of those its newest instance is; 0: none */
-    uint32_t *dead, *next_dead; /* by root value, by op: collapsed ops that nobody reads, as a list;
-                                   REMAT_NONE ends it */
-    uint8_t *offload;           /* by value: it is fetched, and not offloaded yet */
-    rm_demand views;            /* stale ones run before what reads them */
+    uint32_t *made;   /* by root value: how many times; resident: 1 */
+    uint32_t *refers; /* by value: which of those its newest instance is; 0: none */
+    uint32_t *dead;   /* by root value: the first collapsed op that nobody reads, or REMAT_NONE */
+    uint32_t *next_dead; /* by op: the next such op of the same root, or REMAT_NONE */
+    uint8_t *offload;    /* by value: it is fetched, and not offloaded yet */
+    rm_demand views;     /* stale ones run before what reads them */
 } expander;
 
 static bool is_stale(const expander *x, uint32_t value)
@@ -200,17 +204,29 @@ static remat_status run_view(void *user, uint32_t op)
     return rm_schedule_run(x->ctx, x->out, op);
 }
 
+static remat_status run_dead_views(expander *x, uint32_t root)
+{
+    for (uint32_t op = x->dead[root]; op != REMAT_NONE; op = x->next_dead[op])
+        TRY(rm_demand_run(&x->views, op));
+    x->dead[root] = REMAT_NONE;
+    return REMAT_OK;
+}
+
+static void note_instance(expander *x, uint32_t value)
+{
+    x->made[value]++;
+    x->refers[value] = x->made[value];
+}
+
+/* A step has just made the storage. What has to come directly after its first run follows. */
 static remat_status made_again(expander *x, uint32_t value)
 {
-    x->refers[value] = ++x->made[value];
+    note_instance(x, value);
     if (x->offload[value]) {
         TRY(RM_PUSH(x->ctx, *x->out, ((remat_step){REMAT_OFFLOAD, value})));
         x->offload[value] = 0;
     }
-    for (uint32_t op = x->dead[value]; op != REMAT_NONE; op = x->next_dead[op])
-        TRY(rm_demand_run(&x->views, op));
-    x->dead[value] = REMAT_NONE;
-    return REMAT_OK;
+    return run_dead_views(x, value);
 }
 
 static remat_status run_op(expander *x, uint32_t op)
@@ -231,11 +247,26 @@ static bool is_read(const remat_graph *g, const uint8_t *read, uint32_t op)
     return false;
 }
 
+/* Lists the collapsed ops that nobody reads, by the storage they look at. */
+static remat_status list_dead_views(expander *x)
+{
+    const remat_graph *g = x->g;
+    uint8_t *read; /* by value: an op reads it */
+    TRY(RM_SCRATCH(x->ctx, read, g->n_values));
+    for (uint32_t k = 0; k < g->n_in; k++) read[g->in[k]] = 1;
+    for (uint32_t v = 0; v < g->n_values; v++) x->dead[v] = REMAT_NONE;
+    for (uint32_t op = g->n_ops; op-- > 0;) {
+        if (!x->nm->collapsed[op] || is_read(g, read, op)) continue;
+        const uint32_t root = g->root[g->out[g->out_begin[op]]];
+        x->next_dead[op] = x->dead[root];
+        x->dead[root] = op;
+    }
+    return REMAT_OK;
+}
+
 static remat_status begin_expansion(expander *x, const rm_code *codes, size_t n)
 {
     const remat_graph *g = x->g;
-    uint8_t *read;
-    TRY(RM_SCRATCH(x->ctx, read, g->n_values));
     TRY(RM_SCRATCH(x->ctx, x->made, g->n_values));
     TRY(RM_SCRATCH(x->ctx, x->refers, g->n_values));
     TRY(RM_SCRATCH(x->ctx, x->dead, g->n_values));
@@ -244,17 +275,8 @@ static remat_status begin_expansion(expander *x, const rm_code *codes, size_t n)
     x->views = (rm_demand){
         .in_begin = g->in_begin, .in = g->in, .ask = stale_maker, .run = run_view, .user = x};
     TRY(rm_demand_begin(x->ctx, &x->views, g->n_ops));
-    for (uint32_t k = 0; k < g->n_in; k++) read[g->in[k]] = 1;
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        x->made[v] = g->producer[v] == REMAT_NONE;
-        x->dead[v] = REMAT_NONE;
-    }
-    for (uint32_t op = g->n_ops; op-- > 0;)
-        if (x->nm->collapsed[op] && !is_read(g, read, op)) {
-            const uint32_t root = g->root[g->out[g->out_begin[op]]];
-            x->next_dead[op] = x->dead[root];
-            x->dead[root] = op;
-        }
+    TRY(list_dead_views(x));
+    for (uint32_t v = 0; v < g->n_values; v++) x->made[v] = g->producer[v] == REMAT_NONE;
     for (size_t i = 0; i < n; i++)
         if (rm_is_fetch(x->nm, codes[i])) x->offload[x->nm->value[codes[i] - x->nm->n_ops]] = 1;
     return REMAT_OK;
@@ -265,9 +287,8 @@ static remat_status end_expansion(expander *x)
     const remat_graph *g = x->g;
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (is_stale(x, g->outputs[i])) TRY(rm_demand_run(&x->views, g->producer[g->outputs[i]]));
-    for (uint32_t v = 0; v < g->n_values; v++) /* views of resident values that nobody reads */
-        for (uint32_t op = x->dead[v]; op != REMAT_NONE; op = x->next_dead[op])
-            TRY(rm_demand_run(&x->views, op));
+    /* What is left are views of resident values that nobody reads. */
+    for (uint32_t v = 0; v < g->n_values; v++) TRY(run_dead_views(x, v));
     return REMAT_OK;
 }
 
@@ -280,9 +301,10 @@ static remat_status expand(expander *x, const rm_code *codes, size_t n)
             TRY(run_op(x, nm->op[codes[i]]));
             continue;
         }
+        assert(codes[i] - nm->n_ops < nm->n_stores);
         const uint32_t value = nm->value[codes[i] - nm->n_ops];
         TRY(RM_PUSH(x->ctx, *x->out, ((remat_step){REMAT_FETCH, value})));
-        x->refers[value] = ++x->made[value];
+        note_instance(x, value);
     }
     return end_expansion(x);
 }

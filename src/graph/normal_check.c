@@ -1,5 +1,7 @@
-/* normal_check.c: the invariants of a graph without views, as code (graph/normal.h states them).
- * O(edges), for tests and debug builds. */
+/* normal_check.c: the invariants of a normal graph (graph/normal.h) as code, for tests and debug
+ * builds.
+ *
+ * Cost: O(edges), times the inputs of an op. */
 #include "graph/normal.h"
 
 #include <assert.h>

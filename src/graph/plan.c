@@ -1,15 +1,26 @@
-/* plan.c: making, reading and freeing a plan. */
+/* plan.c: making, reading and freeing a plan.
+ *
+ * Invariant: a plan is one block. The steps lie behind the struct, then the prices and the heirs of
+ * the certificate, then the strings.
+ *
+ * Cost: O(n log n) in the steps, to count which ops run more than once. */
 #include "graph/plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert(sizeof(remat_plan) % _Alignof(remat_step) == 0 &&
+                   (sizeof(remat_plan) | sizeof(remat_step)) % _Alignof(rm_price) == 0 &&
+                   sizeof(rm_price) % _Alignof(rm_heir) == 0,
+               "each part of the block is aligned, however many items come before it");
 
 #define STRINGS(s)                                                                                 \
     {&(s).strategy,  &(s).graph,       &(s).digest,      &(s).cost_model,                          \
      &(s).cost_unit, &(s).bound_scope, &(s).bound_method}
 
-/* Ops, or stages going forward, that run more than once. Sorted, because the indices of a file may
- * be any. */
+/* How many ops, or stages going forward, run more than once. It sorts them, because the indices in
+ * a file may be any. */
 static remat_status count_repeats(remat_ctx *ctx, const remat_step *steps, size_t n, uint32_t *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
@@ -29,6 +40,23 @@ static remat_status count_repeats(remat_ctx *ctx, const remat_step *steps, size_
     return REMAT_OK;
 }
 
+/* Copies n items to `to`. An empty list may be NULL. */
+static void copy_items(void *to, const void *from, size_t n, size_t item_size)
+{
+    if (n) memcpy(to, from, n * item_size);
+}
+
+/* Copies the lists to `at`, and answers the first byte behind them. */
+static char *place_certificate(rm_certificate *to, const rm_certificate *from, void *at)
+{
+    *to = *from;
+    to->prices = at;
+    to->heirs = (rm_heir *)(void *)(to->prices + from->n_prices);
+    copy_items(to->prices, from->prices, from->n_prices, sizeof *from->prices);
+    copy_items(to->heirs, from->heirs, from->n_heirs, sizeof *from->heirs);
+    return (char *)(to->heirs + from->n_heirs);
+}
+
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps,
                          size_t n_steps, const rm_certificate *certificate, remat_plan **out)
 {
@@ -46,24 +74,19 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
     if (!plan) return REMAT_E_MEMORY;
     plan->heap = ctx->own_heap;
     plan->block_size = size;
-    plan->graph_ops = plan->graph_values = REMAT_NONE;
+    plan->graph_ops = REMAT_NONE;
+    plan->graph_values = REMAT_NONE;
     plan->claimed_within = -1;
     plan->n_steps = n_steps;
     plan->steps = (remat_step *)(void *)(plan + 1);
-    if (n_steps) memcpy(plan->steps, steps, n_steps * sizeof *steps);
-    plan->certificate = *from;
-    plan->certificate.prices = (rm_price *)(void *)(plan->steps + n_steps);
-    plan->certificate.heirs = (rm_heir *)(void *)(plan->certificate.prices + from->n_prices);
-    if (from->n_prices)
-        memcpy(plan->certificate.prices, from->prices, from->n_prices * sizeof *from->prices);
-    if (from->n_heirs)
-        memcpy(plan->certificate.heirs, from->heirs, from->n_heirs * sizeof *from->heirs);
-    char *text = (char *)(plan->certificate.heirs + from->n_heirs);
+    copy_items(plan->steps, steps, n_steps, sizeof *steps);
+    char *text = place_certificate(&plan->certificate, from, plan->steps + n_steps);
     for (size_t i = 0; i < RM_LEN(strings); i++) {
         const size_t n = strlen(*strings[i]) + 1;
         *strings[i] = memcpy(text, *strings[i], n);
         text += n;
     }
+    assert(text == (char *)plan + size);
     plan->summary = copied;
     *out = plan;
     return REMAT_OK;
@@ -95,12 +118,19 @@ static const char *const outcomes[] = {[REMAT_UNKNOWN] = "unknown",
                                        [REMAT_OPTIMAL] = "optimal",
                                        [REMAT_INFEASIBLE] = "infeasible"};
 
-const char *rm_outcome_name(remat_outcome outcome) { return outcomes[outcome]; }
+const char *rm_outcome_name(remat_outcome outcome)
+{
+    assert((size_t)outcome < RM_LEN(outcomes));
+    return outcomes[outcome];
+}
 
 bool rm_outcome_parse(const char *name, remat_outcome *out)
 {
     for (size_t i = 0; i < RM_LEN(outcomes); i++)
-        if (strcmp(outcomes[i], name) == 0) return *out = (remat_outcome)i, true;
+        if (strcmp(outcomes[i], name) == 0) {
+            *out = (remat_outcome)i;
+            return true;
+        }
     return false;
 }
 

@@ -1,16 +1,20 @@
-/* prepare.c: the graph that was asked for, made from the graph that was read. One pass through a
- * new builder:
+/* prepare.c: the graph that was asked for, made from the graph that was read.
  *
- * fold-identity  detach, alias and lift_fresh vanish; their readers read what they read
- * dce            ops that reach no output and are not pinned are dropped (a graph that names no
- * outputs loses nothing: any sink may be its result) no-alias       every view output becomes a
- * storage of its own size replay-random  random ops need not be pinned: their generator state is
- * replayed
+ * Method: one pass through a new builder.
+ * - fold-identity: detach, alias and lift_fresh vanish. Their readers read what they read.
+ * - dce: ops that reach no output and are not pinned are dropped. A graph that names no outputs
+ *   loses nothing: any sink may be its result.
+ * - no-alias: every view output becomes a storage of its own size.
+ * - replay-random: random ops need not be pinned, since their generator state is replayed.
+ * Values of dropped ops go, resident values stay. The costs of a cost model that is asked for
+ * become the copy's own.
  *
- * A cost model that is asked for becomes the copy's own costs. Values of dropped ops go, resident
- * values stay. The result maps its indices to the original's, and carries its digest. */
+ * The copy maps its indices to those of the original graph, and carries its digest.
+ *
+ * Cost: linear in the graph. */
 #include "graph/copy.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- dead code ---- */
@@ -18,9 +22,8 @@
 /* From last to first, so that all readers of a value are known before its op. */
 void rm_mark_live_ops(const remat_graph *g, unsigned flags, uint8_t *live)
 {
-    for (uint32_t op = 0; op < g->n_ops; op++)
-        live[op] =
-            g->n_outputs == 0 || (flags & REMAT_REPLAY_RANDOM ? g->says_pinned[op] : g->pinned[op]);
+    const uint8_t *pinned = flags & REMAT_REPLAY_RANDOM ? g->says_pinned : g->pinned;
+    for (uint32_t op = 0; op < g->n_ops; op++) live[op] = g->n_outputs == 0 || pinned[op];
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (g->producer[g->outputs[i]] != REMAT_NONE) live[g->producer[g->outputs[i]]] = 1;
     for (uint32_t op = g->n_ops; op-- > 0;)
@@ -63,9 +66,10 @@ static void copy_value(copy *c, uint32_t v)
 {
     const remat_graph *g = c->from;
     c->now[v] = rm_copy_value(c->to, g, v, rm_text(g, g->value_name[v]));
-    const bool alias =
-        g->root[v] != v && !((c->flags & REMAT_NO_ALIAS) && g->producer[v] != REMAT_NONE);
-    if (alias) remat_builder_value_set(c->to, c->now[v], REMAT_VALUE_ALIAS, c->now[g->root[v]]);
+    if (g->root[v] == v) return;
+    if ((c->flags & REMAT_NO_ALIAS) && g->producer[v] != REMAT_NONE) return;
+    assert(c->now[g->root[v]] != REMAT_NONE || c->to->status != REMAT_OK); /* see copy_all */
+    remat_builder_value_set(c->to, c->now[v], REMAT_VALUE_ALIAS, c->now[g->root[v]]);
 }
 
 static remat_status copy_op(copy *c, uint32_t op)
@@ -86,8 +90,8 @@ static remat_status copy_op(copy *c, uint32_t op)
     return REMAT_OK;
 }
 
-/* An alias whose root was made by a dropped op cannot be: its op reads the root's storage, so the
- * root's op is live too. */
+/* The root of an alias is never made by a dropped op: the alias's op reads the root's storage, so
+ * the root's op is live too. */
 static remat_status copy_all(copy *c)
 {
     const remat_graph *g = c->from;
@@ -102,6 +106,16 @@ static remat_status copy_all(copy *c)
     return REMAT_OK;
 }
 
+static void fold_identities(copy *c)
+{
+    const remat_graph *g = c->from;
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        if (!is_identity(g, op)) continue;
+        c->instead[g->out[g->out_begin[op]]] = c->instead[g->in[g->in_begin[op]]];
+        c->keep[op] = 0;
+    }
+}
+
 static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, remat_graph **out)
 {
     const remat_graph *g = c->from;
@@ -111,12 +125,7 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     for (uint32_t v = 0; v < g->n_values; v++) c->instead[v] = v;
     if (c->flags & REMAT_DCE) rm_mark_live_ops(g, c->flags, c->keep);
     else memset(c->keep, 1, g->n_ops);
-    if (c->flags & REMAT_FOLD_IDENTITY)
-        for (uint32_t op = 0; op < g->n_ops; op++)
-            if (is_identity(g, op)) {
-                c->instead[g->out[g->out_begin[op]]] = c->instead[g->in[g->in_begin[op]]];
-                c->keep[op] = 0;
-            }
+    if (c->flags & REMAT_FOLD_IDENTITY) fold_identities(c);
     TRY(copy_all(c));
     remat_graph *copied = NULL;
     const char *unit = NULL;
@@ -124,9 +133,9 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     if (unit) c->to->cost_unit = rm_builder_text(c->to, unit);
     TRY(remat_builder_finish(c->to, &copied));
     const remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
-    if (status != REMAT_OK) return remat_graph_free(copied), status;
-    *out = copied;
-    return REMAT_OK;
+    if (status != REMAT_OK) remat_graph_free(copied);
+    else *out = copied;
+    return status;
 }
 
 remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,

@@ -1,6 +1,6 @@
 /* schedule.h: steps over a graph, and what they mean for memory (liveness.c).
  *
- * Inside the library steps carry the indices of the graph at hand; at the API they carry those of
+ * Inside the library steps carry the indices of the graph at hand. At the API they carry those of
  * the original graph. */
 #ifndef RM_SCHEDULE_H
 #define RM_SCHEDULE_H
@@ -21,8 +21,8 @@ typedef struct rm_transfers {
     int64_t bandwidth; /* bytes per 1e9 cost units; 0: transfers are free */
 } rm_transfers;
 
-/* One storage instance: made at step `birth`, in memory through step `death`, which is n_steps if a
- * graph output keeps it. */
+/* One storage instance. Step `birth` makes it. It is in memory up to and with step `death`, which
+ * is n_steps if a graph output keeps it. */
 typedef struct rm_instance {
     uint32_t root, birth, last_read, death;
 } rm_instance;
@@ -36,13 +36,14 @@ typedef struct rm_liveness { /* arrays live in scratch */
 } rm_liveness;
 
 /* The schedule must be valid: it is ours, or verify has passed it. REMAT_E_PLAN if its memory or
- * cost passes 2^62. bandwidth: bytes per 1e9 cost units of offload and fetch; 0: they are free. */
+ * its cost reaches 2^62. bandwidth: as in rm_transfers. */
 remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                             size_t n_steps, int64_t bandwidth, rm_liveness *out);
-remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g,
-                                  rm_liveness *out); /* of every op once, in graph order */
-/* Of one offload or fetch. It fails at 2^62, where the other says just that. */
+/* Of every op once, in graph order. */
+remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g, rm_liveness *out);
+/* The cost of one offload or fetch. REMAT_E_USAGE if it is 2^62 or more. */
 remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth, int64_t *out);
+/* The same; 2^62 if it is that or more. */
 int64_t rm_transfer_cost_limited(int64_t bytes, int64_t bandwidth);
 static inline bool rm_has_kind(const remat_step *steps, size_t n_steps, remat_step_kind kind)
 {
@@ -51,12 +52,13 @@ static inline bool rm_has_kind(const remat_step *steps, size_t n_steps, remat_st
     return false;
 }
 
-/* Every op once, in graph order: in scratch, n_ops of them. */
+/* Every op once, in graph order: n_ops steps, in scratch. */
 remat_status rm_steps_keep_all(remat_ctx *ctx, const remat_graph *g, remat_step **out);
-/* From the original's indices to the graph's own, in scratch; fails on ops that prepare dropped. */
+/* From the indices of the original graph to the graph's own, in scratch. REMAT_E_PLAN if prepare
+ * dropped an op or a value. */
 remat_status rm_steps_to_graph(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                                size_t n_steps, remat_step **out);
-/* From the graph's own indices to the original's, in place. */
+/* From the graph's own indices to those of the original graph, in place. */
 void rm_steps_to_original(const remat_graph *g, remat_step *steps, size_t n_steps);
 
 #endif

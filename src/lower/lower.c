@@ -1,12 +1,17 @@
-/* lower.c: a schedule becomes a program of allocate, compute and deallocate statements (Checkmate,
- * Algorithm 1), with frees as early as the model allows (its section 4.7: here they follow from
- * liveness, so no code motion is needed).
+/* lower.c: a schedule becomes a program of allocate, compute and deallocate statements.
+ *
+ * Method: Checkmate, Algorithm 1. Storages are freed as early as the model allows (its section
+ * 4.7). Here that follows from liveness, so no code motion is needed.
  *
  * Each storage instance is a register. A step allocates what it makes, computes, and deallocates
  * every register whose last step it was. Registers that outlive the last step are the graph's
- * outputs and are never deallocated. Operands say which register each value that a step reads or
- * makes lies in at that moment: a view has its base's. Linear. */
+ * outputs; they are never deallocated. Operands say in which register each value that a step reads
+ * or makes lies at that moment. A view lies in the register of its base.
+ *
+ * Cost: linear. */
 #include "lower/lower.h"
+
+#include <assert.h>
 
 #include "base/csr.h"
 
@@ -14,9 +19,10 @@ struct remat_program { /* one block */
     remat_alloc heap;
     size_t block_size, n_statements, n_steps;
     remat_statement *statements;
-    remat_operand *operands; /* by step: what it reads, then what it makes; behind the last step the
-                                graph's outputs */
-    size_t *begin; /* 2 n_steps + 2 of them: of the inputs of step t, of its outputs, ... */
+    remat_operand *operands;
+    /* List i of the operands is operands[begin[i] .. begin[i + 1]). List 2 t has the inputs of step
+     * t, list 2 t + 1 its outputs. The last list, 2 n_steps, has the outputs of the graph. */
+    size_t *begin;
 };
 
 void remat_program_free(remat_program *program)
@@ -64,15 +70,18 @@ static remat_status sort_by_death(remat_ctx *ctx, const rm_liveness *l, size_t n
     return rm_csr_by_key(ctx, (uint32_t)n_steps + 1, (uint32_t)l->n_instances, death, out);
 }
 
-/* `own` and `steps` are the same schedule, in the graph's own and in the original's indices. */
 typedef struct lowering {
     remat_ctx *ctx;
     const remat_graph *g;
-    const remat_step *own, *steps;
+    const remat_step *own, *steps; /* one schedule, in indices of g and of the original graph */
     size_t n_steps;
     rm_liveness l;
     rm_csr by_death;
     remat_program *program;
+    /* for the operands */
+    uint32_t *now; /* by value: the register that its newest instance lies in, or REMAT_NONE */
+    uint32_t made; /* registers so far */
+    size_t n_operands, n_lists;
 } lowering;
 
 static void write_statements(lowering *x)
@@ -99,6 +108,7 @@ static void write_statements(lowering *x)
                                      g->storage[root], memory};
         }
     }
+    assert(memory >= g->resident_bytes);
     x->program->n_statements = (size_t)(s - x->program->statements);
 }
 
@@ -108,62 +118,82 @@ static size_t count_operands(const lowering *x)
     size_t n = g->n_outputs;
     for (size_t t = 0; t < x->n_steps; t++) {
         const uint32_t op = x->own[t].index;
-        n += x->own[t].kind != REMAT_RUN
-                 ? 1
-                 : g->in_begin[op + 1] - g->in_begin[op] + g->out_begin[op + 1] - g->out_begin[op];
+        if (x->own[t].kind != REMAT_RUN) n += 1;
+        else n += g->in_begin[op + 1] - g->in_begin[op] + g->out_begin[op + 1] - g->out_begin[op];
     }
     return n;
 }
 
-static remat_status write_operands(lowering *x)
+static void begin_list(lowering *x) { x->program->begin[x->n_lists++] = x->n_operands; }
+
+static void add_operand(lowering *x, uint32_t value)
+{
+    x->program->operands[x->n_operands++] =
+        (remat_operand){x->g->value_original[value], x->now[value]};
+}
+
+static void write_inputs(lowering *x, remat_step step)
 {
     const remat_graph *g = x->g;
-    uint32_t *now, made = 0; /* now: by value, the register that its newest instance lies in */
-    remat_operand *to = x->program->operands;
-    size_t *begin = x->program->begin;
-    TRY(RM_SCRATCH(x->ctx, now, g->n_values));
-    for (uint32_t v = 0; v < g->n_values; v++) now[v] = REMAT_NONE;
-    for (size_t t = 0; t < x->n_steps; t++) {
-        const uint32_t index = x->own[t].index;
-        *begin++ = (size_t)(to - x->program->operands);
-        if (x->own[t].kind == REMAT_OFFLOAD)
-            *to++ = (remat_operand){g->value_original[index], now[index]};
-        for (uint32_t k = g->in_begin[index];
-             x->own[t].kind == REMAT_RUN && k < g->in_begin[index + 1]; k++)
-            *to++ = (remat_operand){g->value_original[g->in[k]], now[g->in[k]]};
-        *begin++ = (size_t)(to - x->program->operands);
-        for (; made < x->l.n_instances && x->l.instances[made].birth == t; made++)
-            now[x->l.instances[made].root] = made;
-        if (x->own[t].kind == REMAT_FETCH)
-            *to++ = (remat_operand){g->value_original[index], now[index]};
-        for (uint32_t k = g->out_begin[index];
-             x->own[t].kind == REMAT_RUN && k < g->out_begin[index + 1]; k++) {
-            const uint32_t v = g->out[k];
-            if (g->out_source[k] != REMAT_NONE) now[v] = now[g->out_source[k]];
-            *to++ = (remat_operand){g->value_original[v], now[v]};
-        }
+    begin_list(x);
+    if (step.kind == REMAT_OFFLOAD) add_operand(x, step.index);
+    if (step.kind != REMAT_RUN) return;
+    for (uint32_t k = g->in_begin[step.index]; k < g->in_begin[step.index + 1]; k++)
+        add_operand(x, g->in[k]);
+}
+
+static void write_outputs(lowering *x, remat_step step)
+{
+    const remat_graph *g = x->g;
+    begin_list(x);
+    if (step.kind == REMAT_FETCH) add_operand(x, step.index);
+    if (step.kind != REMAT_RUN) return;
+    for (uint32_t k = g->out_begin[step.index]; k < g->out_begin[step.index + 1]; k++) {
+        const uint32_t v = g->out[k], source = g->out_source[k];
+        if (source != REMAT_NONE) x->now[v] = x->now[source];
+        add_operand(x, v);
     }
-    *begin++ = (size_t)(to - x->program->operands);
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        *to++ = (remat_operand){g->value_original[g->outputs[i]], now[g->outputs[i]]};
-    *begin = (size_t)(to - x->program->operands);
-    return REMAT_OK;
+}
+
+static void write_operands(lowering *x)
+{
+    const remat_graph *g = x->g;
+    const rm_liveness *l = &x->l;
+    for (uint32_t v = 0; v < g->n_values; v++) x->now[v] = REMAT_NONE;
+    for (size_t t = 0; t < x->n_steps; t++) {
+        write_inputs(x, x->own[t]);
+        for (; x->made < l->n_instances && l->instances[x->made].birth == t; x->made++)
+            x->now[l->instances[x->made].root] = x->made;
+        write_outputs(x, x->own[t]);
+    }
+    begin_list(x);
+    for (uint32_t i = 0; i < g->n_outputs; i++) add_operand(x, g->outputs[i]);
+    begin_list(x); /* the end of the last */
+    assert(x->n_lists == 2 * x->n_steps + 2);
+}
+
+/* False: the size of the block passes SIZE_MAX. */
+static bool find_size(size_t n_begin, size_t n_statements, size_t n_operands, size_t *out)
+{
+    size_t statements_size, operands_size;
+    return !rm_mul_overflows(n_statements, sizeof(remat_statement), &statements_size) &&
+           !rm_mul_overflows(n_operands, sizeof(remat_operand), &operands_size) &&
+           !rm_mul_overflows(n_begin, sizeof(size_t), out) &&
+           !rm_add_overflows(*out, statements_size, out) &&
+           !rm_add_overflows(*out, operands_size, out) &&
+           !rm_add_overflows(*out, sizeof(remat_program), out);
 }
 
 static remat_status lower(lowering *x, remat_program **out)
 {
     TRY(rm_liveness_of(x->ctx, x->g, x->own, x->n_steps, 0, &x->l));
     TRY(sort_by_death(x->ctx, &x->l, x->n_steps, &x->by_death));
+    TRY(RM_SCRATCH(x->ctx, x->now, x->g->n_values));
     const size_t n_statements = x->l.n_instances * 2 + x->n_steps, n_begin = 2 * x->n_steps + 2;
-    size_t statements_size, operands_size, size;
-    if (rm_mul_overflows(n_statements, sizeof(remat_statement), &statements_size) ||
-        rm_mul_overflows(count_operands(x), sizeof(remat_operand), &operands_size) ||
-        rm_mul_overflows(n_begin, sizeof(size_t), &size) ||
-        rm_add_overflows(size, statements_size, &size) ||
-        rm_add_overflows(size, operands_size, &size) ||
-        rm_add_overflows(size, sizeof(remat_program), &size))
-        return rm_no_memory(x->ctx);
-    remat_program *program = x->program = rm_alloc(x->ctx, size);
+    const size_t n_operands = count_operands(x);
+    size_t size;
+    if (!find_size(n_begin, n_statements, n_operands, &size)) return rm_no_memory(x->ctx);
+    remat_program *program = rm_alloc(x->ctx, size);
     if (!program) return REMAT_E_MEMORY;
     program->heap = x->ctx->own_heap;
     program->block_size = size;
@@ -171,11 +201,12 @@ static remat_status lower(lowering *x, remat_program **out)
     program->begin = (size_t *)(program + 1);
     program->statements = (remat_statement *)(program->begin + n_begin);
     program->operands = (remat_operand *)(program->statements + n_statements);
+    x->program = program;
     write_statements(x);
-    const remat_status status = write_operands(x);
-    if (status == REMAT_OK) *out = program;
-    else remat_program_free(program);
-    return status;
+    write_operands(x);
+    assert(program->n_statements <= n_statements && x->n_operands == n_operands);
+    *out = program;
+    return REMAT_OK;
 }
 
 remat_status rm_lower(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps,

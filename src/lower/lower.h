@@ -4,7 +4,7 @@
 
 #include "graph/schedule.h"
 
-/* Steps carry the original's indices, and the schedule is valid. */
+/* Steps carry the indices of the original graph. The schedule is valid. */
 remat_status rm_lower(remat_ctx *ctx, const remat_graph *g, const remat_step *steps, size_t n_steps,
                       remat_program **out);
 

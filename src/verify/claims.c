@@ -1,9 +1,11 @@
 /* claims.c: is what a plan says of itself true?
  *
- * A plan carries numbers (peak, cost, keep-all's, a bound) and an outcome. Each number is compared
- * with the verifier's; the outcome and the bound are held against each other and against the facts.
- * A claim that is absent is not a fault; one that is wrong makes the plan invalid. Whether the
- * bound itself is true is for verify_bound.c to say. O(1). */
+ * A plan carries numbers (its peak and cost, those of keep-all, a bound) and an outcome. Each
+ * number is compared with the verifier's. The outcome and the bound are compared with each other
+ * and with the facts. A claim that is absent is no fault. A claim that is wrong makes the plan
+ * invalid. Whether the bound itself is true, verify_bound.c says.
+ *
+ * Cost: O(1). */
 #include "verify/claims.h"
 
 #include "verify/verify.h"
@@ -31,17 +33,16 @@ bool rm_plan_is_for(const remat_plan *plan, remat_kind kind, const char *digest,
 {
     const remat_summary *s = &plan->summary;
     const char *wanted = kind == REMAT_KIND_CHAIN ? "chain" : "graph";
-    *out = (remat_verdict){.peak_bytes = REMAT_ABSENT,
-                           .cost = REMAT_ABSENT,
-                           .peak_step = REMAT_NONE,
-                           .peak_op = REMAT_NONE,
-                           .first_bad_step = REMAT_NONE};
+    *out = (remat_verdict){.first_bad_step = REMAT_NONE};
+    rm_verdict_clear(out);
     if (strcmp(s->digest, digest) != 0)
         return rm_blame(out, REMAT_NONE,
                         "the plan is for another %s: its digest is %.40s..., the %s's %.40s...",
                         wanted, s->digest, wanted, digest);
-    return s->kind == kind || rm_blame(out, REMAT_NONE, "the plan is for a %s, not for a %s",
-                                       kind == REMAT_KIND_CHAIN ? "graph" : "chain", wanted);
+    if (s->kind != kind)
+        return rm_blame(out, REMAT_NONE, "the plan is for a %s, not for a %s",
+                        kind == REMAT_KIND_CHAIN ? "graph" : "chain", wanted);
+    return true;
 }
 
 void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t is)
@@ -53,7 +54,15 @@ void rm_verdict_refuse(remat_verdict *v, const char *what, int64_t says, int64_t
 
 static int64_t index_or_absent(uint32_t x) { return x == REMAT_NONE ? REMAT_ABSENT : x; }
 
-/* Outcome and bound against each other and against the facts; NULL: nothing wrong. */
+/* What is wrong with within_budget in the file. NULL: nothing, or the file does not say it. */
+static const char *false_fit(const remat_plan *plan, bool fits)
+{
+    if (plan->claimed_within < 0 || (plan->claimed_within > 0) == fits) return NULL;
+    return fits ? "the plan says it is over its budget, but it fits"
+                : "the plan says it fits its budget, but it does not";
+}
+
+/* What is wrong between outcome, bound and facts. NULL: nothing. */
 static const char *contradiction(const remat_summary *s, const rm_plan_facts *facts, bool fits)
 {
     const bool has_bound =
@@ -96,10 +105,8 @@ void rm_plan_check_claims(const remat_plan *plan, const rm_plan_facts *facts, re
             rm_verdict_refuse(v, claims[i].what, claims[i].says, claims[i].is);
             return;
         }
-    const char *fault = plan->claimed_within >= 0 && (plan->claimed_within > 0) != fits
-                            ? (fits ? "the plan says it is over its budget, but it fits"
-                                    : "the plan says it fits its budget, but it does not")
-                            : contradiction(s, facts, fits);
+    const char *fault = false_fit(plan, fits);
+    if (!fault) fault = contradiction(s, facts, fits);
     if (!fault) return;
     v->valid = false;
     snprintf(v->reason, sizeof v->reason, "%s", fault);

@@ -1,48 +1,55 @@
 /* verify.c: the independent judge of schedules. It plays a schedule as an allocator would see it
- * (docs/model.md):
+ * (docs/model.md).
  *
- * 1. resolve: walk the steps once. A value's newest instance names a storage instance, "block"
- * here; running an op makes new blocks for outputs that own their storage and hands the source's
- * block to the others. Write down which blocks each step touches, and count the touches of every
- * block; a graph output's last block gets one touch that never ends. Whatever the rules forbid is
- * found here, at the first step that breaks them.
- * 2. play: walk the steps again with a byte counter. Add the blocks a step makes, look at the
- * counter (plus workspace), then give back every block whose last touch this was.
+ * Method: two walks over the steps.
+ * - resolve: the newest instance of a value refers to a storage instance, which is called a block
+ *   here. To run an op makes new blocks for the outputs that own their storage. The other outputs
+ *   get the block of their source. This walk writes down which blocks each step touches, and counts
+ *   the touches of every block. The last block of a graph output gets one touch that never ends.
+ *   Whatever the rules forbid is found here, at the first step that breaks them.
+ * - play: this walk has a byte counter. It adds the blocks that a step makes. It looks at the
+ *   counter, plus workspace. Then it gives back every block whose last touch this was.
  *
- * O(steps + touches) time and memory, integers only. It shares no code with src/graph/liveness.c or
- * src/sim on purpose: they keep intervals, this counts references, and tests/prop holds them
- * against each other and a third, naive one. */
+ * It shares no code with src/graph/liveness.c or src/sim, on purpose. They keep intervals, this
+ * counts references. tests/prop compares them with each other and with a third, naive one.
+ *
+ * Cost: O(steps + touches) time and memory, in integers. */
 #include "verify/verify.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { NO_BLOCK = UINT32_MAX, RESIDENT_BLOCK = UINT32_MAX - 1 };
+#define NO_BLOCK UINT32_MAX
+#define RESIDENT_BLOCK (UINT32_MAX - 1)
 
 typedef struct block {
     int64_t bytes;
     uint32_t touches;
 } block;
+
+/* The block that an alias output of the running op takes: that of the first input, else of the
+ * first output, that shares the storage. */
 typedef struct holder {
     uint32_t step_plus_1, block;
-} holder; /* whose block an alias output takes in the step at hand */
+} holder;
 
 typedef struct game {
     const remat_graph *g;
     int64_t bandwidth;
     const remat_step *steps;
     size_t n_steps;
-    uint32_t *block_of; /* by value: the block its newest instance refers to, or NO_BLOCK */
-    holder *holders;    /* by root value: the first input, else the first output, of the running op
-                           that shares the storage */
-    uint8_t *ran;       /* by op */
-    uint8_t *on_host;   /* by value */
-    uint32_t last_pinned;
-    block *blocks; /* in order of creation */
+    uint32_t *block_of;   /* by value: the block its newest instance refers to, or NO_BLOCK */
+    holder *holders;      /* by root value */
+    uint8_t *ran;         /* by op */
+    uint8_t *on_host;     /* by value */
+    uint32_t last_pinned; /* the last pinned op that ran, or REMAT_NONE */
+    block *blocks;        /* in the order in which steps make them */
     uint32_t n_blocks;
     uint32_t *touched; /* the blocks that steps touch, step after step */
-    size_t n_touched;
+    uint32_t n_touched;
+    size_t most_touched, most_blocks;   /* there is room for so many */
     uint32_t *touched_end, *blocks_end; /* by step: ends of its part of touched and of blocks */
     remat_verdict *verdict;
 } game;
@@ -61,6 +68,14 @@ bool rm_blame(remat_verdict *v, uint32_t step, const char *format, ...)
     return false;
 }
 
+void rm_verdict_clear(remat_verdict *v)
+{
+    v->peak_bytes = REMAT_ABSENT;
+    v->cost = REMAT_ABSENT;
+    v->peak_step = REMAT_NONE;
+    v->peak_op = REMAT_NONE;
+}
+
 static const char *op_name(const game *x, uint32_t op) { return x->g->text + x->g->op_name[op]; }
 static const char *value_name(const game *x, uint32_t v)
 {
@@ -70,12 +85,14 @@ static const char *value_name(const game *x, uint32_t v)
 static void touch(game *x, uint32_t b)
 {
     if (b == RESIDENT_BLOCK) return;
+    assert(b < x->n_blocks && x->n_touched < x->most_touched);
     x->blocks[b].touches++;
     x->touched[x->n_touched++] = b;
 }
 
 static uint32_t new_block(game *x, uint32_t value)
 {
+    assert(x->n_blocks < x->most_blocks);
     x->blocks[x->n_blocks] = (block){x->g->storage[value], 0};
     return x->n_blocks++;
 }
@@ -86,21 +103,25 @@ static void hold(game *x, uint32_t step, uint32_t value)
     if (h->step_plus_1 != step + 1) *h = (holder){step + 1, x->block_of[value]};
 }
 
+static bool run_pinned(game *x, uint32_t step, uint32_t op)
+{
+    const remat_graph *g = x->g;
+    if (x->ran[op])
+        return rm_blame(x->verdict, step, "pinned op %" PRIu32 " '%.60s' runs a second time",
+                        g->op_original[op], op_name(x, op));
+    if (x->last_pinned != REMAT_NONE && x->last_pinned > op)
+        return rm_blame(x->verdict, step,
+                        "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32 " '%.60s'",
+                        g->op_original[op], op_name(x, op), g->op_original[x->last_pinned],
+                        op_name(x, x->last_pinned));
+    x->last_pinned = op;
+    return true;
+}
+
 static bool run_op(game *x, uint32_t step, uint32_t op)
 {
     const remat_graph *g = x->g;
-    if (g->pinned[op]) {
-        if (x->ran[op])
-            return rm_blame(x->verdict, step, "pinned op %" PRIu32 " '%.60s' runs a second time",
-                            g->op_original[op], op_name(x, op));
-        if (x->last_pinned != REMAT_NONE && x->last_pinned > op)
-            return rm_blame(x->verdict, step,
-                            "pinned op %" PRIu32 " '%.60s' runs after pinned op %" PRIu32
-                            " '%.60s'",
-                            g->op_original[op], op_name(x, op), g->op_original[x->last_pinned],
-                            op_name(x, x->last_pinned));
-        x->last_pinned = op;
-    }
+    if (g->pinned[op] && !run_pinned(x, step, op)) return false;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
         const uint32_t v = g->in[k];
         if (x->block_of[v] == NO_BLOCK)
@@ -121,42 +142,72 @@ static bool run_op(game *x, uint32_t step, uint32_t op)
     return true;
 }
 
-static bool move_value(game *x, uint32_t step, remat_step_kind kind, uint32_t v)
+static bool blame_value(game *x, uint32_t step, const char *verb, uint32_t v, const char *why)
 {
-    const remat_graph *g = x->g;
-    const char *verb = kind == REMAT_OFFLOAD ? "offloads" : "fetches";
-    if (g->root[v] != v)
-        return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which is a view", verb,
-                        g->value_original[v], value_name(x, v));
-    if (x->block_of[v] == RESIDENT_BLOCK)
-        return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which is resident", verb,
-                        g->value_original[v], value_name(x, v));
-    if (kind == REMAT_FETCH) {
-        if (!x->on_host[v])
-            return rm_blame(x->verdict, step,
-                            "fetches value %" PRIu32
-                            " '%.60s', which no earlier step has offloaded",
-                            g->value_original[v], value_name(x, v));
-        x->block_of[v] = new_block(x, v);
-        return true;
-    }
-    if (x->block_of[v] == NO_BLOCK)
-        return rm_blame(x->verdict, step,
-                        "offloads value %" PRIu32 " '%.60s', which no earlier step has made",
-                        g->value_original[v], value_name(x, v));
-    touch(x, x->block_of[v]);
-    if (!x->on_host[v]) x->verdict->host_bytes += g->storage[v];
+    return rm_blame(x->verdict, step, "%s value %" PRIu32 " '%.60s', which %s", verb,
+                    x->g->value_original[v], value_name(x, v), why);
+}
+
+static bool offload(game *x, uint32_t step, uint32_t v)
+{
+    const uint32_t b = x->block_of[v];
+    if (x->g->root[v] != v) return blame_value(x, step, "offloads", v, "is a view");
+    if (b == RESIDENT_BLOCK) return blame_value(x, step, "offloads", v, "is resident");
+    if (b == NO_BLOCK) return blame_value(x, step, "offloads", v, "no earlier step has made");
+    touch(x, b);
+    if (!x->on_host[v]) x->verdict->host_bytes += x->g->storage[v];
     x->on_host[v] = 1;
+    return true;
+}
+
+static bool fetch(game *x, uint32_t step, uint32_t v)
+{
+    if (x->g->root[v] != v) return blame_value(x, step, "fetches", v, "is a view");
+    if (x->block_of[v] == RESIDENT_BLOCK) return blame_value(x, step, "fetches", v, "is resident");
+    if (!x->on_host[v]) return blame_value(x, step, "fetches", v, "no earlier step has offloaded");
+    x->block_of[v] = new_block(x, v);
     return true;
 }
 
 static int64_t step_cost(const game *x, remat_step_kind kind, uint32_t index)
 {
     if (kind == REMAT_RUN) return x->g->cost[index];
-    const rm_uint128 bandwidth = (rm_uint128)x->bandwidth;
-    const rm_uint128 cost =
-        bandwidth ? ((rm_uint128)x->g->storage[index] * 1000000000 + bandwidth - 1) / bandwidth : 0;
+    if (x->bandwidth == 0) return 0;
+    const rm_uint128 bandwidth = (rm_uint128)x->bandwidth, bytes = (rm_uint128)x->g->storage[index];
+    const rm_uint128 cost = (bytes * 1000000000 + bandwidth - 1) / bandwidth;
     return cost < (rm_uint128)RM_MAX_SUM ? (int64_t)cost : RM_MAX_SUM;
+}
+
+/* The op or value of the step, as an index of g. REMAT_NONE: there is none, and the step is to
+ * blame. */
+static uint32_t find_index(game *x, uint32_t t)
+{
+    const remat_graph *g = x->g;
+    const remat_step *s = &x->steps[t];
+    if (s->kind > REMAT_FETCH) {
+        rm_blame(x->verdict, t, "there is no step of kind %" PRIu32, s->kind);
+        return REMAT_NONE;
+    }
+    const bool run = s->kind == REMAT_RUN;
+    const char *what = run ? "op" : "value";
+    if (s->index >= (run ? g->n_original_ops : g->n_original_values)) {
+        rm_blame(x->verdict, t, "there is no %s %" PRIu32, what, s->index);
+        return REMAT_NONE;
+    }
+    const uint32_t index = run ? g->op_now[s->index] : g->value_now[s->index];
+    if (index == REMAT_NONE)
+        rm_blame(x->verdict, t, "%s %" PRIu32 " was removed when the graph was prepared", what,
+                 s->index);
+    return index;
+}
+
+static bool take_step(game *x, uint32_t t, remat_step_kind kind, uint32_t index)
+{
+    switch (kind) {
+    case REMAT_OFFLOAD: return offload(x, t, index);
+    case REMAT_FETCH: return fetch(x, t, index);
+    default: return run_op(x, t, index);
+    }
 }
 
 static bool resolve(game *x)
@@ -165,24 +216,12 @@ static bool resolve(game *x)
     for (uint32_t v = 0; v < g->n_values; v++)
         x->block_of[v] = g->producer[v] == REMAT_NONE ? RESIDENT_BLOCK : NO_BLOCK;
     for (uint32_t t = 0; t < x->n_steps; t++) {
-        const remat_step *s = &x->steps[t];
-        if (s->kind > REMAT_FETCH)
-            return rm_blame(x->verdict, t, "there is no step of kind %" PRIu32, s->kind);
-        const bool run = s->kind == REMAT_RUN;
-        if (s->index >= (run ? g->n_original_ops : g->n_original_values))
-            return rm_blame(x->verdict, t, "there is no %s %" PRIu32, run ? "op" : "value",
-                            s->index);
-        const uint32_t index = run ? g->op_now[s->index] : g->value_now[s->index];
-        if (index == REMAT_NONE)
-            return rm_blame(x->verdict, t, "%s %" PRIu32 " was removed when the graph was prepared",
-                            run ? "op" : "value", s->index);
-        if (!(run ? run_op(x, t, index) : move_value(x, t, (remat_step_kind)s->kind, index)))
-            return false;
-        x->touched_end[t] = (uint32_t)x->n_touched;
+        const remat_step_kind kind = (remat_step_kind)x->steps[t].kind;
+        const uint32_t index = find_index(x, t);
+        if (index == REMAT_NONE || !take_step(x, t, kind, index)) return false;
+        x->touched_end[t] = x->n_touched;
         x->blocks_end[t] = x->n_blocks;
-        if (rm_add_overflows(x->verdict->cost, step_cost(x, (remat_step_kind)s->kind, index),
-                             &x->verdict->cost) ||
-            x->verdict->cost >= RM_MAX_SUM)
+        if (!rm_add_to_sum(&x->verdict->cost, step_cost(x, kind, index)))
             return rm_blame(x->verdict, t, "the cost passes 2^62");
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
@@ -205,7 +244,7 @@ static bool play(game *x)
     for (uint32_t t = 0; t < x->n_steps; t++) {
         const uint32_t first = b;
         for (; b < x->blocks_end[t]; b++)
-            if (rm_add_overflows(held, x->blocks[b].bytes, &held) || held >= RM_MAX_SUM)
+            if (!rm_add_to_sum(&held, x->blocks[b].bytes))
                 return rm_blame(x->verdict, t, "memory passes 2^62 bytes");
         const bool run = x->steps[t].kind == REMAT_RUN;
         const uint32_t op = run ? g->op_now[x->steps[t].index] : REMAT_NONE;
@@ -218,18 +257,34 @@ static bool play(game *x)
         }
         for (; touched < x->touched_end[t]; touched++) {
             block *last = &x->blocks[x->touched[touched]];
-            if (--last->touches == 0) held -= last->bytes;
+            assert(last->touches > 0);
+            last->touches--;
+            if (last->touches == 0) held -= last->bytes;
         }
-        for (uint32_t made = first; made < b; made++)
-            if (x->blocks[made].touches == 0)
-                held -= x->blocks[made].bytes; /* nothing ever reads it */
+        for (uint32_t made = first; made < b; made++) /* what nothing ever reads */
+            if (x->blocks[made].touches == 0) held -= x->blocks[made].bytes;
+        assert(held >= g->resident_bytes);
     }
     return true;
+}
+
+/* Counts what the steps can touch and make at most. A step that breaks a rule counts 1. */
+static void count_most(game *x)
+{
+    const remat_graph *g = x->g;
+    for (size_t t = 0; t < x->n_steps; t++) {
+        const remat_step s = x->steps[t];
+        uint32_t op = REMAT_NONE;
+        if (s.kind == REMAT_RUN && s.index < g->n_original_ops) op = g->op_now[s.index];
+        x->most_touched += op == REMAT_NONE ? 1 : g->in_begin[op + 1] - g->in_begin[op];
+        x->most_blocks += op == REMAT_NONE ? 1 : g->out_begin[op + 1] - g->out_begin[op];
+    }
 }
 
 remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                        size_t n_steps, int64_t bandwidth, remat_verdict *out)
 {
+    assert(bandwidth >= 0);
     remat_verdict verdict = {.valid = true,
                              .peak_bytes = g->resident_bytes,
                              .peak_step = REMAT_NONE,
@@ -241,29 +296,20 @@ remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *s
               .n_steps = n_steps,
               .last_pinned = REMAT_NONE,
               .verdict = &verdict};
-    size_t most_touched = 0, most_blocks = 0;
-    for (size_t t = 0; t < n_steps; t++) {
-        const uint32_t op = steps[t].kind == REMAT_RUN && steps[t].index < g->n_original_ops
-                                ? g->op_now[steps[t].index]
-                                : REMAT_NONE;
-        most_touched += op == REMAT_NONE ? 1 : g->in_begin[op + 1] - g->in_begin[op];
-        most_blocks += op == REMAT_NONE ? 1 : g->out_begin[op + 1] - g->out_begin[op];
-    }
-    if (n_steps >= RESIDENT_BLOCK || most_touched >= RESIDENT_BLOCK ||
-        most_blocks >= RESIDENT_BLOCK)
+    count_most(&x);
+    if (n_steps >= RESIDENT_BLOCK || x.most_touched >= RESIDENT_BLOCK ||
+        x.most_blocks >= RESIDENT_BLOCK)
         return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long to verify",
                        n_steps);
     TRY(RM_SCRATCH(ctx, x.block_of, g->n_values));
     TRY(RM_SCRATCH(ctx, x.holders, g->n_values));
     TRY(RM_SCRATCH(ctx, x.ran, g->n_ops));
     TRY(RM_SCRATCH(ctx, x.on_host, g->n_values));
-    TRY(RM_SCRATCH(ctx, x.blocks, most_blocks));
-    TRY(RM_SCRATCH(ctx, x.touched, most_touched));
+    TRY(RM_SCRATCH(ctx, x.blocks, x.most_blocks));
+    TRY(RM_SCRATCH(ctx, x.touched, x.most_touched));
     TRY(RM_SCRATCH(ctx, x.touched_end, n_steps));
     TRY(RM_SCRATCH(ctx, x.blocks_end, n_steps));
-    if (!resolve(&x) || !play(&x))
-        verdict.peak_bytes = verdict.cost = REMAT_ABSENT,
-        verdict.peak_step = verdict.peak_op = REMAT_NONE;
+    if (!resolve(&x) || !play(&x)) rm_verdict_clear(&verdict);
     *out = verdict;
     return REMAT_OK;
 }

@@ -1,23 +1,30 @@
-/* verify_bound.c: what a certificate proves. docs/bound.md has the theorem and its proof; this is
- * the theorem's sum.
+/* verify_bound.c: what a certificate proves.
  *
- * The order of first runs (free views left out) cuts each storage's life into gaps between the
- * positions a < b that touch it. A certificate has a price for a byte in memory across a position,
- * and names storages that can stand in for others, their heirs, once they are out of use. Kept at
- * every position between a and b, a gap of M bytes uses M bytes of the room there, be it through a
- * stand-in; if not, its op runs again in (a, b], and so do the ops behind its stand-ins. So each
- * plan pays at least, over all gaps, the lesser of its ops' costs and M times the prices between a
- * and b, minus what the room is worth at those prices. One run of an op is charged by several gaps
- * for at most its cost: ops are gone through from the last to the first, each gives what it has to
- * the gaps that still want some, in the order they start.
+ * docs/bound.md has the theorem and its proof. This is the theorem's sum.
  *
- * It trusts nothing: gaps, room and closures are derived here from the graph; a certificate can
- * only be refused or make the bound weaker. Integers only; the quotient is rounded up, since costs
- * are whole, to what re-runs can add up to.
+ * The order of first runs, without free views, cuts the life of each storage into gaps. A gap lies
+ * between two positions a < b that touch the storage. A certificate has a price for a byte in
+ * memory across a position. It also names storages that can stand in for others, their heirs, once
+ * they are out of use.
+ * - If a gap of M bytes is kept at every position between a and b, it uses M bytes of the room
+ *   there, perhaps through a stand-in.
+ * - If it is lost, its op runs again in (a, b], and so do the ops behind its stand-ins.
+ * So over all gaps each plan pays at least the lesser of its ops' costs and M times the prices
+ * between a and b, minus what the room is worth at those prices.
  *
- * Cost: O(edges + gaps) and what the stand-ins take: MOST_WORK times that much is refused. */
+ * Several gaps may charge one run of an op, together for at most its cost. Ops are gone through
+ * from the last to the first. Each gives what it has to the gaps that still want some, in the order
+ * in which they start.
+ *
+ * It trusts nothing. Gaps, room and closures are derived here from the graph. A certificate can
+ * only be refused, or make the bound weaker. All numbers are integers. Costs are whole, so the
+ * quotient is rounded up, to what re-runs can add up to.
+ *
+ * Cost: O(edges + gaps), and what the stand-ins take. If that is more than MOST_WORK times as much,
+ * the certificate is refused. */
 #include "verify/verify.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -40,20 +47,22 @@ typedef struct court {
     int64_t budget_bytes, bandwidth;
     bool fetches;
     remat_verdict *verdict;
-    uint32_t n;                 /* positions */
-    uint32_t *op_at, *position; /* by position, by op; REMAT_NONE: a free view */
-    int64_t *held;         /* by position: by how much kept storages of pinned ops change there */
-    int64_t *room;         /* by position: what is left of the budget there */
-    int64_t *price_before; /* by position: sum of the prices before it */
-    uint32_t *last_touch;  /* by root value: position */
-    uint8_t *is_output;    /* by root value */
-    RM_VEC(gap) gaps;      /* by `to`, ascending */
-    list stand_ins;        /* by root value: who can stand in for it */
-    uint32_t *charge_begin, *start_begin; /* by gap; by op */
-    RM_VEC(uint32_t) charges;             /* by gap: ops that run again without it */
-    uint32_t *by_start, *by_end;          /* by op: its gaps, two ways */
-    rm_uint128 proved;
-    uint64_t work; /* that stand-ins took */
+    uint32_t n;                  /* positions */
+    uint32_t *op_at;             /* by position */
+    uint32_t *position;          /* by op; REMAT_NONE: a free view */
+    int64_t *held;               /* by position: how the bytes kept for pinned ops change there */
+    int64_t *room;               /* by position: what is left of the budget there */
+    int64_t *price_before;       /* by position: sum of the prices before it */
+    uint32_t *last_touch;        /* by root value: position */
+    uint8_t *is_output;          /* by root value */
+    RM_VEC(gap) gaps;            /* by `to`, ascending */
+    list stand_ins;              /* by root value: what can stand in for it */
+    uint32_t *charge_begin;      /* by gap: of its part of charges */
+    RM_VEC(uint32_t) charges;    /* by gap: the ops that run again if it is lost */
+    uint32_t *start_begin;       /* by op: of its part of by_start and by_end */
+    uint32_t *by_start, *by_end; /* by op: the gaps that charge it, in two orders */
+    rm_uint128 proved;           /* so far, in cost units / scale */
+    uint64_t work;               /* that stand-ins took */
 } court;
 
 static bool is_free_view(const remat_graph *g, uint32_t op)
@@ -96,11 +105,12 @@ static remat_status find_order(court *c, const remat_step *steps, size_t n_steps
 static remat_status add_gap(court *c, uint32_t root, uint32_t from, uint32_t to)
 {
     if (to - from < 2) return REMAT_OK;
-    if (!c->fetches && c->g->pinned[c->g->producer[root]]) {
-        c->held[from + 1] += c->g->storage[root]; /* must be kept */
+    if (!c->fetches && c->g->pinned[c->g->producer[root]]) { /* it must be kept */
+        c->held[from + 1] += c->g->storage[root];
         c->held[to] -= c->g->storage[root];
         return REMAT_OK;
     }
+    assert(c->gaps.n == 0 || c->gaps.items[c->gaps.n - 1].to <= to);
     const gap new = {root, from, to, 0};
     return RM_PUSH(c->ctx, c->gaps, new);
 }
@@ -138,42 +148,66 @@ static remat_status find_gaps(court *c)
         TRY(add_gap(c, root, c->last_touch[root], c->n));
     }
     int64_t held = 0;
-    for (uint32_t t = 0; t < c->n; t++) c->room[t] -= held += c->held[t];
+    for (uint32_t t = 0; t < c->n; t++) {
+        held += c->held[t];
+        c->room[t] -= held;
+    }
     return REMAT_OK;
 }
 
 /* ---- prices and stand-ins ---- */
 
-static remat_status read_prices(court *c)
+/* The position that price i is for, or REMAT_NONE. */
+static uint32_t priced_position(const court *c, size_t i)
 {
-    const rm_certificate *x = c->certificate;
-    TRY(RM_SCRATCH(c->ctx, c->price_before, (size_t)c->n + 1));
-    if (x->scale < 1 || x->scale >= RM_MAX_SUM)
-        return rm_blame(c->verdict, REMAT_NONE,
-                        "the certificate's scale %" PRId64 " is not in 1 .. 2^62", x->scale),
-               REMAT_OK;
-    for (size_t i = 0; i < x->n_prices; i++) {
-        const uint32_t original = x->prices[i].op,
-                       op = original < c->g->n_original_ops ? c->g->op_now[original] : REMAT_NONE;
-        if (op == REMAT_NONE || c->position[op] == REMAT_NONE || x->prices[i].price < 1 ||
-            (i && x->prices[i - 1].op >= original))
-            return rm_blame(c->verdict, REMAT_NONE,
-                            "the certificate's price %zu is for no op, not above 0 or out of order",
-                            i),
-                   REMAT_OK;
-        c->price_before[c->position[op] + 1] = x->prices[i].price;
-    }
-    for (uint32_t t = 0; t < c->n; t++)
-        if (rm_add_overflows(c->price_before[t + 1], c->price_before[t], &c->price_before[t + 1]) ||
-            c->price_before[t + 1] >= RM_MAX_SUM)
-            return rm_blame(c->verdict, REMAT_NONE,
-                            "the certificate's prices sum up to 2^62 or more"),
-                   REMAT_OK;
-    return REMAT_OK;
+    const uint32_t original = c->certificate->prices[i].op;
+    if (original >= c->g->n_original_ops) return REMAT_NONE;
+    const uint32_t op = c->g->op_now[original];
+    return op == REMAT_NONE ? REMAT_NONE : c->position[op];
 }
 
-/* A storage may stand in only if nothing else holds it then: it is no output, its op can run again,
- * and it has room for all. */
+static bool read_prices(court *c)
+{
+    const rm_certificate *x = c->certificate;
+    if (x->scale < 1 || x->scale >= RM_MAX_SUM)
+        return rm_blame(c->verdict, REMAT_NONE,
+                        "the certificate's scale %" PRId64 " is not in 1 .. 2^62", x->scale);
+    for (size_t i = 0; i < x->n_prices; i++) {
+        const uint32_t t = priced_position(c, i);
+        const bool ascends = i == 0 || x->prices[i - 1].op < x->prices[i].op;
+        if (t == REMAT_NONE || x->prices[i].price < 1 || !ascends)
+            return rm_blame(c->verdict, REMAT_NONE,
+                            "the certificate's price %zu is for no op, not above 0 or out of order",
+                            i);
+        c->price_before[t + 1] = x->prices[i].price;
+    }
+    int64_t sum = 0;
+    for (uint32_t t = 0; t < c->n; t++) {
+        if (!rm_add_to_sum(&sum, c->price_before[t + 1]))
+            return rm_blame(c->verdict, REMAT_NONE,
+                            "the certificate's prices sum up to 2^62 or more");
+        c->price_before[t + 1] = sum;
+    }
+    return true;
+}
+
+/* The value of g with that original index, if it owns a storage that is not resident. Else
+ * REMAT_NONE. */
+static uint32_t find_storage(const remat_graph *g, uint32_t original)
+{
+    const uint32_t v = original < g->n_original_values ? g->value_now[original] : REMAT_NONE;
+    return v != REMAT_NONE && g->root[v] == v && is_movable(g, v) ? v : REMAT_NONE;
+}
+
+/* Why v cannot stand in for another storage then. left: its bytes minus those of its heirs so far.
+ * NULL: it can, since nothing else holds it. */
+static const char *why_no_stand_in(const court *c, uint32_t v, int64_t left)
+{
+    if (c->is_output[v]) return "an output";
+    if (left < 0) return "too small for all its heirs";
+    return c->g->pinned[c->g->producer[v]] ? "made by a pinned op" : NULL;
+}
+
 static bool check_heirs(court *c)
 {
     const remat_graph *g = c->g;
@@ -183,27 +217,24 @@ static bool check_heirs(court *c)
                         "where plans fetch, nothing can stand in for another storage");
     int64_t left = 0;
     for (size_t i = 0; i < x->n_heirs; i++) {
-        const rm_heir *at = &x->heirs[i];
-        const bool known = at->value < g->n_original_values && at->heir < g->n_original_values;
-        const uint32_t v = known ? g->value_now[at->value] : REMAT_NONE,
-                       heir = known ? g->value_now[at->heir] : REMAT_NONE;
-        if (v == REMAT_NONE || heir == REMAT_NONE || v == heir || g->root[v] != v ||
-            g->root[heir] != heir || !is_movable(g, v) || !is_movable(g, heir))
+        const rm_heir *at = &x->heirs[i], *before = i ? at - 1 : NULL;
+        const uint32_t v = find_storage(g, at->value), heir = find_storage(g, at->heir);
+        if (v == REMAT_NONE || heir == REMAT_NONE || v == heir)
             return rm_blame(c->verdict, REMAT_NONE,
                             "the certificate's heir %zu is not of two storages", i);
-        const bool same = i && x->heirs[i - 1].value == at->value;
-        if (i && (x->heirs[i - 1].value > at->value || (same && x->heirs[i - 1].heir >= at->heir)))
+        const bool same = before && before->value == at->value;
+        if (before && (before->value > at->value || (same && before->heir >= at->heir)))
             return rm_blame(c->verdict, REMAT_NONE, "the certificate's heir %zu is out of order",
                             i);
-        left = (same ? left : g->storage[v]) - g->storage[heir];
-        if (c->is_output[v] || g->pinned[g->producer[v]] || left < 0)
-            return rm_blame(
-                c->verdict, REMAT_NONE,
-                "value %" PRIu32 " '%.60s' cannot stand in for value %" PRIu32 " '%.60s': it is %s",
-                at->value, rm_text(g, g->value_name[v]), at->heir, rm_text(g, g->value_name[heir]),
-                c->is_output[v] ? "an output"
-                : left < 0      ? "too small for all its heirs"
-                                : "made by a pinned op");
+        if (!same) left = g->storage[v];
+        left -= g->storage[heir];
+        const char *why = why_no_stand_in(c, v, left);
+        if (why)
+            return rm_blame(c->verdict, REMAT_NONE,
+                            "value %" PRIu32 " '%.60s' cannot stand in for value %" PRIu32
+                            " '%.60s': it is %s",
+                            at->value, rm_text(g, g->value_name[v]), at->heir,
+                            rm_text(g, g->value_name[heir]), why);
     }
     return true;
 }
@@ -231,8 +262,8 @@ static bool prove(court *c, rm_uint128 more)
 
 /* ---- what a gap asks for, and from whom ---- */
 
-/* A stand-in that is still touched after the gap has begun delays its start; one that is touched at
- * its end or later is none. */
+/* A stand-in that is still touched after the gap has begun delays its start. One that is touched at
+ * its end or later does not stand in. */
 static void start_gap(const court *c, gap *x)
 {
     for (uint32_t k = c->stand_ins.begin[x->root]; k < c->stand_ins.begin[x->root + 1]; k++) {
@@ -243,8 +274,8 @@ static void start_gap(const court *c, gap *x)
     x->left = (rm_uint128)price * (rm_uint128)c->g->storage[x->root];
 }
 
-/* The ops that run again if neither the gap's storage nor a stand-in is there: its own, and behind
- * every stand-in that one of them reads, the stand-in's. */
+/* The ops that run again if neither the gap's storage nor a stand-in is there. They are its own op,
+ * and the op of every stand-in that one of them reads. */
 static remat_status find_charges(court *c, const gap *x, uint32_t *usable, uint32_t *seen,
                                  uint32_t stamp)
 {
@@ -268,9 +299,32 @@ static remat_status find_charges(court *c, const gap *x, uint32_t *usable, uint3
     return REMAT_OK;
 }
 
+/* What a fetch of the storage costs, in cost units / scale. */
+static rm_uint128 fetch_cost(const court *c, uint32_t root)
+{
+    if (c->bandwidth == 0) return 0;
+    const rm_uint128 bytes = (rm_uint128)c->g->storage[root], bandwidth = (rm_uint128)c->bandwidth;
+    const rm_uint128 cost = (bytes * 1000000000 + bandwidth - 1) / bandwidth;
+    const rm_uint128 most = (rm_uint128)RM_MAX_SUM, scale = (rm_uint128)c->certificate->scale;
+    return (cost < most ? cost : most) * scale;
+}
+
+/* What the gap asks for, if plans may fetch: no more than a fetch costs. Nothing but a fetch brings
+ * back what a pinned op made, so that is proved at once. */
+static bool limit_by_fetch(court *c, gap *x)
+{
+    const rm_uint128 most = fetch_cost(c, x->root);
+    if (x->left > most) x->left = most;
+    if (!c->g->pinned[c->g->producer[x->root]]) return true;
+    if (!prove(c, x->left)) return false;
+    x->left = 0;
+    return true;
+}
+
+/* Stops where the certificate is refused: the verdict says so. */
 static remat_status charge_gaps(court *c)
 {
-    uint32_t *usable, *seen;
+    uint32_t *usable, *seen; /* by root value, by op: 1 + the last gap for which they were */
     TRY(RM_SCRATCH(c->ctx, usable, c->g->n_values));
     TRY(RM_SCRATCH(c->ctx, seen, c->g->n_ops));
     TRY(RM_SCRATCH(c->ctx, c->charge_begin, c->gaps.n + 1));
@@ -278,25 +332,12 @@ static remat_status charge_gaps(court *c)
         gap *x = &c->gaps.items[i];
         start_gap(c, x);
         c->work += c->stand_ins.begin[x->root + 1] - c->stand_ins.begin[x->root];
-        if (c->fetches) { /* as well fetched as made again, and no cheaper than the cheaper of both
-                           */
-            const rm_uint128 bytes = (rm_uint128)c->g->storage[x->root] * 1000000000,
-                             bandwidth = (rm_uint128)c->bandwidth;
-            const rm_uint128 fetch = bandwidth ? (bytes + bandwidth - 1) / bandwidth : 0;
-            const rm_uint128 most =
-                (fetch < (rm_uint128)RM_MAX_SUM ? fetch : (rm_uint128)RM_MAX_SUM) *
-                (rm_uint128)c->certificate->scale;
-            if (x->left > most) x->left = most;
-        }
-        if (c->g->pinned[c->g->producer[x->root]]) { /* nothing but a fetch brings it back */
-            if (!prove(c, x->left)) return REMAT_OK;
-            x->left = 0;
-        }
+        if (c->fetches && !limit_by_fetch(c, x)) return REMAT_OK;
         if (x->left > 0) TRY(find_charges(c, x, usable, seen, i + 1));
-        if (c->work > MOST_WORK * ((uint64_t)c->g->n_in + c->g->n_ops + c->gaps.n))
-            return rm_blame(c->verdict, REMAT_NONE,
-                            "the certificate's heirs are too many to check"),
-                   REMAT_OK;
+        if (c->work > MOST_WORK * ((uint64_t)c->g->n_in + c->g->n_ops + c->gaps.n)) {
+            rm_blame(c->verdict, REMAT_NONE, "the certificate's heirs are too many to check");
+            return REMAT_OK;
+        }
         c->charge_begin[i + 1] = (uint32_t)c->charges.n;
     }
     return REMAT_OK;
@@ -325,8 +366,7 @@ static remat_status sort_gaps(court *c, const uint32_t *key, uint32_t most, uint
     return REMAT_OK;
 }
 
-/* By start; of those that start together, the storage made first by the graph's order goes first.
- */
+/* By start. Gaps that start together are in the order in which the graph makes their storages. */
 static remat_status order_by_start(court *c, uint32_t *order)
 {
     const remat_graph *g = c->g;
@@ -361,7 +401,7 @@ static remat_status list_charges(court *c)
     return REMAT_OK;
 }
 
-/* One re-run of op is charged by the gaps it lies in: together at most its cost. */
+/* The gaps that a second run of op lies in charge it together for at most its cost. */
 static bool give(court *c, uint32_t op, rm_uint128 *given)
 {
     const rm_uint128 most = (rm_uint128)c->g->cost[op] * (rm_uint128)c->certificate->scale;
@@ -371,6 +411,7 @@ static bool give(court *c, uint32_t op, rm_uint128 *given)
         const uint32_t at = c->by_start[i];
         for (; gaps[c->by_end[ended]].to <= gaps[at].from; ended++)
             active -= given[c->by_end[ended]];
+        assert(active <= most);
         const rm_uint128 room = most - active;
         given[at] = gaps[at].left < room ? gaps[at].left : room;
         active += given[at];
@@ -421,8 +462,8 @@ static remat_status judge(court *c, const remat_step *steps, size_t n_steps)
 {
     TRY(find_order(c, steps, n_steps));
     TRY(find_gaps(c));
-    TRY(read_prices(c));
-    if (!c->verdict->valid || !check_heirs(c)) return REMAT_OK;
+    TRY(RM_SCRATCH(c->ctx, c->price_before, (size_t)c->n + 1));
+    if (!read_prices(c) || !check_heirs(c)) return REMAT_OK;
     TRY(list_stand_ins(c));
     TRY(charge_gaps(c));
     if (!c->verdict->valid) return REMAT_OK;

@@ -1,12 +1,17 @@
-/* verify_chain.c: the independent judge of chain schedules: the operations of Rotor's Table 1,
- * played on a set of stored items.
+/* verify_chain.c: the independent judge of chain schedules.
  *
- * The stored bytes are a running sum that only store() changes, together with the set; each time
- * that as many operations have been played as there are stages, they are added up anew from the
- * set, and must agree: O(steps + stages). Rules that the table leaves open, as
- * docs/model.md fixes them: a stored abar^(l-1) serves as a^(l-1) and stays; a plain a^(l-1) goes
- * with Fnone l and B l; Fnone l is not allowed while abar^l is stored; making an item that is
- * stored already needs room for both for that moment. */
+ * Method: it plays the operations of Rotor's Table 1 on a set of stored items. docs/model.md fixes
+ * what the table leaves open:
+ * - a stored abar^(l-1) serves as a^(l-1), and stays;
+ * - a plain a^(l-1) goes with Fnone l and with B l;
+ * - Fnone l is not allowed while abar^l is stored;
+ * - to make an item that is stored already takes room for both at that moment.
+ *
+ * Invariant: `bytes` is the sum over the set. store() changes both together, and nothing else does.
+ * Each time that as many operations have been played as there are stages, the sum is made anew from
+ * the set and must agree.
+ *
+ * Cost: O(steps + stages). */
 #include "verify/verify.h"
 
 #include <inttypes.h>
@@ -23,13 +28,16 @@ static void store(shelf *x, bool *row, uint32_t l, int64_t size, bool stored)
     row[l] = stored;
 }
 
+/* It cannot overflow: the sizes of a chain add up to less than 2^62. */
 static int64_t add_up(const shelf *x)
 {
-    int64_t bytes = 0; /* a chain's sizes add up to less than 2^62 */
+    int64_t bytes = 0;
     for (uint32_t l = 0; l <= x->c->n_stages + 1; l++) {
         const remat_stage *s = &x->c->stages[l];
-        bytes += (x->a[l] ? s->a : 0) + (x->abar[l] ? s->abar : 0) + (x->delta[l] ? s->delta : 0) +
-                 (x->keep[l] ? s->keep : 0);
+        if (x->a[l]) bytes += s->a;
+        if (x->abar[l]) bytes += s->abar;
+        if (x->delta[l]) bytes += s->delta;
+        if (x->keep[l]) bytes += s->keep;
     }
     return bytes;
 }
@@ -93,8 +101,9 @@ static bool play(shelf *x, const remat_step *steps, size_t n_steps, remat_verdic
             return rm_blame(v, t, "a step of a graph in a chain's schedule");
         if (l < 1 || l > last)
             return rm_blame(v, t, "there is no stage %" PRIu32 ": they are 1 to %" PRIu32, l, last);
-        if (!(kind == REMAT_B ? backward(x, t, l, &needs, v) : forward(x, t, kind, l, &needs, v)))
-            return false;
+        const bool allowed =
+            kind == REMAT_B ? backward(x, t, l, &needs, v) : forward(x, t, kind, l, &needs, v);
+        if (!allowed) return false;
         if (needs >= RM_MAX_SUM || v->cost >= RM_MAX_SUM)
             return rm_blame(v, t, "memory or cost passes 2^62");
         if (v->peak_step != REMAT_NONE && needs <= v->peak_bytes) continue;
@@ -104,7 +113,8 @@ static bool play(shelf *x, const remat_step *steps, size_t n_steps, remat_verdic
     }
     if (add_up(x) != x->bytes)
         return rm_blame(v, REMAT_NONE, "the verifier's own sums disagree: please report it");
-    return x->delta[0] || rm_blame(v, REMAT_NONE, "the schedule ends without delta^0");
+    if (!x->delta[0]) return rm_blame(v, REMAT_NONE, "the schedule ends without delta^0");
+    return true;
 }
 
 remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_step *steps,
@@ -120,8 +130,7 @@ remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_s
         return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long", n_steps);
     for (size_t i = 0; i < RM_LEN(rows); i++)
         TRY(RM_SCRATCH(ctx, *rows[i], (size_t)c->n_stages + 2));
-    if (!play(&x, steps, n_steps, &v))
-        v.peak_bytes = v.cost = REMAT_ABSENT, v.peak_step = v.peak_op = REMAT_NONE;
+    if (!play(&x, steps, n_steps, &v)) rm_verdict_clear(&v);
     *out = v;
     return REMAT_OK;
 }

@@ -1,4 +1,4 @@
-/* test_real.c: our exp and log against the C library's, which are good to an ulp or so. */
+/* test_exp_log.c: our exp and log against the C library's, which are good to an ulp or so. */
 #include "support.h"
 
 #include <math.h>
