@@ -6,8 +6,8 @@
  *      the limits are.
  *   3. mincut and rotor, each with a share of what is left.
  *   4. A search from the best of them takes the rest (plan/search/anneal.c).
- * For the lowest peak: keep-all, mincut and rotor, then fastsa, which anneals for memory alone, then
- * auto itself at lower and lower budgets.
+ * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
+ * then auto itself at lower and lower budgets.
  *
  * Invariant: the incumbent only ever gets better, so each part may end early. The cost is that of
  * the limits. */
@@ -79,7 +79,7 @@ static remat_status run_at(const rm_problem *p, rm_incumbent *best)
     return rm_is_over(ctx) ? REMAT_OK : search(p, &nm, best);
 }
 
-/* Runs a planner for another budget, with a share of what is left, and offers to p what it finds. */
+/* Runs a planner for another budget with a share of what is left. Offers what it finds to p. */
 static remat_status run_below(const rm_problem *p, const rm_planner *planner, int64_t budget_bytes,
                               double share, rm_incumbent *best)
 {

@@ -1,7 +1,7 @@
 /* planners.c: the table of strategies, and how two of their schedules compare.
  *
- * Invariant: an incumbent's peak and cost are those that liveness.c measured for its steps. An offer
- * costs what measuring it costs: linear in its steps and what they read. */
+ * Invariant: an incumbent's peak and cost are those that liveness.c measured for its steps. An
+ * offer costs what measuring it costs: linear in its steps and what they read. */
 #include "plan/planner.h"
 
 #include <assert.h>

@@ -93,8 +93,7 @@ static remat_status choose_budgets(remat_ctx *ctx, const remat_chain *chain,
 {
     uint32_t stage;
     const int64_t need = rm_chain_need(chain, &stage), no_limit = INT64_MAX;
-    const rm_chain_problem p = {
-        .ctx = ctx, .chain = chain, .budgets = &no_limit, .n_budgets = 1};
+    const rm_chain_problem p = {.ctx = ctx, .chain = chain, .budgets = &no_limit, .n_budgets = 1};
     rm_chain_result keep_all = {0};
     const remat_status status = rm_keep_all.run_chain(&p, &keep_all);
     RM_VEC_FREE(&ctx->heap, keep_all.steps);
