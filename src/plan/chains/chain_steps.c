@@ -99,8 +99,7 @@ static int64_t nothing(const void *table, uint32_t l)
     return 0;
 }
 
-/* Checkpoints at halves of halves. Those of one path down are stored at a time. O(L log L) steps.
- */
+/* Checkpoints at halves of halves: those of one path down are stored. O(L log L) steps. */
 static remat_status write_halves(const rm_chain_problem *p, rm_schedule *steps)
 {
     const rm_rotor_table halves = {p->chain->n_stages + 1, NULL, half_way, nothing, nothing};

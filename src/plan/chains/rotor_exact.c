@@ -8,8 +8,7 @@
  * candidate s' is skipped if even its least cost is not below what the best so far costs where the
  * candidate begins.
  *
- * Invariant: the points (least memory, cost) of a cell have ascending memory and descending cost.
- */
+ * Invariant: the points of a cell (least memory, cost) ascend in memory and descend in cost. */
 #include "plan/chains/rotor.h"
 
 #include <assert.h>
@@ -106,8 +105,7 @@ static remat_status keep_cheaper(remat_ctx *ctx, table *x)
     return REMAT_OK;
 }
 
-/* Is the candidate nowhere cheaper? It begins at m at the earliest, and its least cost is `least`.
- */
+/* Is the candidate nowhere cheaper? It begins at m or later, and costs no less than `least`. */
 static bool is_hopeless(const table *x, int64_t m, int64_t least)
 {
     const point *p = at(x->best.items, x->best.n, m);
