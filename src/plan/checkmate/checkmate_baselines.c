@@ -10,12 +10,15 @@
  * checkpoint_rules.c choose among them.
  *
  * The paper does not say which S follows from a set of checkpoints. With nothing else retained
- * every gradient would run its whole segment again. Ours, for the turn of op t: always checkpoints;
- * what backward ops made; outputs; for ap-* also storages that span a third of the forward pass
+ * every gradient would run its whole segment again. In the turn of op t we retain:
+ *
+ *   always    Checkpoints, what backward ops made, and outputs. The last segment's storages. For
+ *             ap-* also storages that span a third of the forward pass.
  *   forward   What the segment of op t made, and what a later forward op reads. Where that does not
- *             fit, without the latter. The last segment's storages stay.
- *   backward  what has been made again since the backward pass first wanted it, directly or to make
- *             another one again
+ *             fit, without the latter.
+ *   backward  What has been made again since the backward pass first wanted it, directly or to make
+ *             another one again.
+ *
  * R is then the least (optimal_r.c). All is measured by the graph's own model, and the best is
  * taken. On a linear graph the schedules are those of chen-sqrt and chen-greedy, step for step.
  *

@@ -2,19 +2,27 @@
  * optimum.
  *
  * Turn t ends with the first run of op t, its frontier. In it every earlier op may run once more,
- * in the graph's order. R_t_i       op i runs in turn t S_t_s       storage s is kept from turn t -
- * 1 splits = k  k turns for each op; the frontier is in the last any_order   no frontier: every op
- * runs at least once somewhere Views are gone: there is one S for a storage, and one R for an op.
- * Outputs are kept behind the last turn. Pinned ops run once.
+ * in the graph's order. The columns, and two variants:
+ *
+ *   R_t_i       op i runs in turn t
+ *   S_t_s       storage s is kept from turn t - 1
+ *   splits = k  there are k turns for each op, and the frontier is in the last
+ *   any_order   there is no frontier: every op runs at least once somewhere
+ *
+ * Views are gone: there is one S for a storage, and one R for an op. Outputs are kept behind the
+ * last turn. Pinned ops run once.
  *
  * As printed (plain): U_t_k is the memory at op k. FREE_t_s_k is binary with (7b) and (7c).
  * FREE_t_k_k is dropped (4.6) where an op has one output.
  *
  * Ours. The memory that s takes in turn t changes only where its readers stand. Let P_t_s_j say
  * that s is there from its j-th reader in the turn to the next, and P_t_s_0 from its own place on.
- * Let the last of them be S_t+1_s itself. Then, for the op p that makes s: P_j >= R of reader j + 1
+ * Let the last of them be S_t+1_s itself. Then, for the op p that makes s:
+ *
+ *   P_j >= R of reader j + 1
  *   P_j >= P_j+1
- *   P_0 = R_t_p + S_t_s <= 1   (p has more than one output: P_0 <= R + S)
+ *   P_0 = R_t_p + S_t_s <= 1   (where p has more than one output: P_0 <= R + S)
+ *
  * This implies (1b) and (1c), is tighter than (7), and needs no binary but R and S: given R, the
  * least S and P are whole numbers. U follows by differences.
  *
