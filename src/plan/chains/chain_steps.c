@@ -39,6 +39,7 @@ static remat_status offer(const rm_chain_problem *p, rm_chain_result *results,
     TRY(status);
     for (uint32_t i = 0; i < p->n_budgets + (p->least ? 1 : 0); i++) {
         rm_chain_result *r = i < p->n_budgets ? &results[i] : p->least;
+        assert(i == 0 || i == p->n_budgets || p->budgets[i - 1] <= p->budgets[i]);
         const bool fits = i < p->n_budgets && peak_bytes <= p->budgets[i];
         if (!is_better(r, fits, peak_bytes, cost)) continue;
         TRY(rm_schedule_copy(p->ctx, &r->steps, candidate));

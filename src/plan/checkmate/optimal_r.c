@@ -15,6 +15,7 @@
  * none. */
 #include "plan/checkmate/optimal_r.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct backing {
@@ -134,9 +135,11 @@ static remat_status find_retained(remat_ctx *ctx, const rm_normal *nm, const rm_
     TRY(RM_SCRATCH(ctx, turns, n));
     TRY(RM_SCRATCH(ctx, read_until, nm->n_stores));
     for (size_t i = 0; i < n; i++) {
+        assert(codes[i] <= turn); /* first runs are in the graph's order */
         turns[i] = turn;
         if (codes[i] == turn) turn++;
     }
+    assert(turn == nm->n_ops);
     for (uint32_t s = 0; s < nm->n_stores; s++) read_until[s] = nm->is_output[s] ? nm->n_ops : 0;
     for (size_t i = n; i-- > 0;) {
         const rm_code op = codes[i];

@@ -65,6 +65,7 @@ static void mark_parts(network *w)
     for (uint32_t i = 0; i < w->p->n_outside; i++) w->x->part[w->p->outside[i]] = OUTSIDE;
     for (uint32_t i = 0; i < w->p->n_inside; i++) {
         const uint32_t op = w->p->inside[i];
+        assert(w->p->banned[op] || !g->pinned[op]);
         w->x->part[op] = w->p->banned[op] ? INSIDE | RUNS_ONCE : INSIDE;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
             const uint32_t root = g->root[g->out[k]], maker = g->producer[root];

@@ -15,7 +15,8 @@ typedef struct rm_cut_space { /* arrays live in scratch */
 } rm_cut_space;
 
 typedef struct rm_cut_problem {
-    /* Ops, ascending: V_f of the paper (or kernel A), and those that read it (or kernel B). */
+    /* Ops: V_f of the paper (or kernel A), inputs before users; and those that read it (or kernel
+     * B), in any order. */
     const uint32_t *inside, *outside;
     uint32_t n_inside, n_outside;
     /* By op: it must not run again. Pinned ops must be among them. */
