@@ -1,9 +1,16 @@
-/* auto.c: the best plan of all that is there, improved.
+/* auto.c: the best plan of several strategies, improved by a search.
  *
- * Rounded solutions of the bound's program come first: they are there in milliseconds, and there
- * is one whatever the limits. Then mincut and rotor, each with a share of what is left. The rest
- * goes into a search from the best of them (plan/search/anneal.c). The lowest peak is looked for by
- * fastsa first, then at lower and lower budgets. */
+ * For a budget:
+ *   1. keep-all. Where it fits, or where no plan can fit, that is all.
+ *   2. Roundings of the bound's linear program. They take milliseconds, and there is one whatever
+ *      the limits are.
+ *   3. mincut and rotor, each with a share of what is left.
+ *   4. A search from the best of them takes the rest (plan/search/anneal.c).
+ * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
+ * then auto itself at lower and lower budgets.
+ *
+ * Invariant: the incumbent only ever gets better, so each part may end early. The cost is that of
+ * the limits. */
 #include "plan/bound/rounding.h"
 #include "plan/planner.h"
 #include "plan/search/anneal.h"
@@ -19,7 +26,8 @@ static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
     return REMAT_OK;
 }
 
-/* The first that fits, of roundings for budgets from the whole one down. */
+/* Rounds for budgets from the whole one down, until one result fits. `rules` are bound rules
+ * (RM_BOUND_RULES), or 0. */
 static remat_status offer_rounded(const rm_problem *p, const rm_normal *nm, unsigned rules,
                                   rm_incumbent *best)
 {
@@ -29,7 +37,8 @@ static remat_status offer_rounded(const rm_problem *p, const rm_normal *nm, unsi
     remat_status status = REMAT_OK;
     for (int i = 0; i < RM_ROUNDING_BUDGETS && status == REMAT_OK; i++) {
         if (seed.any && rm_fits(p, seed.peak_bytes)) break;
-        if (rules && rm_is_over(ctx)) break; /* without them it goes on, so that there is a plan */
+        /* Without rules it goes on whatever the limits say, so that there is a plan. */
+        if (rules && rm_is_over(ctx)) break;
         status = rm_round_order_bound(ctx, nm, rm_rounding_budget(p->budget_bytes, i), rules, NULL,
                                       &codes);
         if (status == REMAT_OK && codes.n)
@@ -47,8 +56,9 @@ static remat_status search(const rm_problem *p, const rm_normal *nm, rm_incumben
     remat_ctx *ctx = p->ctx;
     rm_codes seed = {0}, found = {0};
     remat_status status = rm_codes_of_steps(ctx, nm, &best->steps, &seed);
+    /* Long sequences are slow. One that does not even fit is not worth starting from. */
     const bool is_dear = !rm_fits(p, best->peak_bytes) && seed.n > 2 * (size_t)nm->n_ops;
-    if (is_dear) seed.n = 0; /* long sequences are slow */
+    if (is_dear) seed.n = 0;
     if (status == REMAT_OK) status = rm_anneal(p, nm, &seed, &found);
     if (status == REMAT_OK && found.n) status = rm_offer_codes(p, nm, &found, best);
     RM_VEC_FREE(&ctx->heap, seed);
@@ -69,9 +79,7 @@ static remat_status run_at(const rm_problem *p, rm_incumbent *best)
     return rm_is_over(ctx) ? REMAT_OK : search(p, &nm, best);
 }
 
-static remat_status run(const rm_problem *p, rm_incumbent *best);
-
-/* What a planner finds for another budget, with a share of what is left, is offered to p. */
+/* Runs a planner for another budget with a share of what is left. Offers what it finds to p. */
 static remat_status run_below(const rm_problem *p, const rm_planner *planner, int64_t budget_bytes,
                               double share, rm_incumbent *best)
 {
@@ -83,13 +91,15 @@ static remat_status run_below(const rm_problem *p, const rm_planner *planner, in
     return status;
 }
 
-/* The lowest peak: annealed for memory alone, then searched for at lower and lower budgets, in
- * smaller steps where there is nothing. All that is dear, so in the end that peak is a budget. */
+/* The lowest peak. fastsa anneals for memory alone. Then auto runs at lower and lower budgets, and
+ * the steps between them get smaller where nothing is found. What comes out may be dear, so in the
+ * end the lowest peak found becomes a budget itself. */
 static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
 {
     TRY(run_quick(p, best));
     TRY(run_below(p, &rm_fastsa, REMAT_BUDGET_MIN, 0.25, best));
-    for (int64_t part = 16; part <= 256 && !rm_is_over(p->ctx);) {
+    int64_t part = 16; /* the next budget is lower than the peak by a 16th of it */
+    while (part <= 256 && !rm_is_over(p->ctx)) {
         const int64_t before = best->peak_bytes, target = before - before / part;
         if (target >= need_bytes) TRY(run_below(p, &rm_auto, target, 0.125, best));
         if (best->peak_bytes > target || best->peak_bytes == before) part *= 2;

@@ -1,6 +1,10 @@
-/* planners.c: the table of strategies, and how two of their schedules compare. */
+/* planners.c: the table of strategies, and how two of their schedules compare.
+ *
+ * Invariant: an incumbent's peak and cost are those that liveness.c measured for its steps. An
+ * offer costs what measuring it costs: linear in its steps and what they read. */
 #include "plan/planner.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const rm_planner *const planners[] = {
@@ -43,8 +47,9 @@ static bool is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost,
     return peak_bytes != best->peak_bytes ? peak_bytes < best->peak_bytes : cost < best->cost;
 }
 
-static remat_status replace(remat_ctx *ctx, rm_schedule *to, const rm_schedule *from)
+remat_status rm_schedule_copy(remat_ctx *ctx, rm_schedule *to, const rm_schedule *from)
 {
+    assert(to != from);
     to->n = 0;
     TRY(RM_RESERVE(ctx, *to, from->n));
     if (from->n) memcpy(to->items, from->items, from->n * sizeof *from->items);
@@ -62,7 +67,7 @@ static remat_status offer(const rm_problem *p, rm_incumbent *best, const rm_sche
     TRY(status);
     best->offered_peak_bytes = l.peak_bytes;
     if (!is_better(p, l.peak_bytes, l.cost, best)) return REMAT_OK;
-    TRY(replace(p->ctx, &best->steps, candidate));
+    TRY(rm_schedule_copy(p->ctx, &best->steps, candidate));
     best->any = true;
     best->peak_bytes = l.peak_bytes;
     best->cost = l.cost;
@@ -82,7 +87,7 @@ remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_c
                             rm_incumbent *best)
 {
     best->offered_peak_bytes = INT64_MAX;
-    if (codes->n == 0 && nm->n_ops) return REMAT_OK; /* none was found in time */
+    if (codes->n == 0 && nm->n_ops > 0) return REMAT_OK; /* none was found in time */
     rm_schedule steps = {0};
     remat_status status = rm_normal_expand(p->ctx, nm, codes->items, codes->n, &steps);
     if (status == REMAT_OK) status = rm_offer(p, best, &steps);
@@ -93,6 +98,7 @@ remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_c
 remat_status rm_try_planner(const rm_problem *p, const rm_planner *planner, double share,
                             rm_incumbent *best)
 {
+    assert(share > 0 && share <= 1);
     remat_ctx *ctx = p->ctx;
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_limit_push(ctx, share, planner->default_work);

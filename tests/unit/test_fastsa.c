@@ -49,6 +49,13 @@ static int64_t best_single(rm_seq *q)
     return least;
 }
 
+/* What one recomputation saves is found by trying all. What two save is found by annealing, by the
+ * best of 5 seeds: on resnet18 the best one alone is not part of the best pair.
+ *
+ * If the second part fails: on vgg11 every one of the seeds 0 to 11 found the pair, so a miss there
+ * means that the annealing got worse. On resnet18 only 3 of those 12 did (3, 6 and 8), and the
+ * others needed a third recomputation. So a miss there may be bad luck of a search that walks
+ * another way. Run it with 12 seeds: about 3 should find the pair. */
 static void single_recomputations(void **state)
 {
     remat_ctx *ctx = *state;
@@ -67,8 +74,7 @@ static void single_recomputations(void **state)
         assert_int_equal(rm_seq_peak_kept(&q), table[i].keep_all);
         assert_int_equal(best_single(&q), table[i].one);
         rm_seq_free(&q);
-        int64_t least = INT64_MAX; /* two: found by annealing; the best one alone is not part of the
-                                      best pair on resnet18 */
+        int64_t least = INT64_MAX;
         OK(ctx, remat_ctx_set(ctx, "work", 400000));
         for (int64_t seed = 0; seed < 5; seed++) {
             remat_plan *plan = NULL;

@@ -1,22 +1,31 @@
-/* by_chain.c: chain strategies on graphs: the graph as a chain (src/plan/chains/chain_of_graph.c),
- * the strategy on the chain for a sweep of budgets, each answer expanded into ops and judged by the
- * graph's own model.
+/* by_chain.c: chain strategies on graphs.
  *
- * Expansion is by demand. The first time a stage is forwarded, its ops run as they stand. When the
- * chain's schedule forwards it again, its ops only become *due*; a due op runs when a backward op,
- * or another due op that runs, reads what it makes. So recomputation is just in time, what nobody
- * needs is never run, and what a chain operation keeps or drops follows from what is due and what
- * is not.
+ * The graph becomes a chain (chain_of_graph.c). The strategy solves the chain for a sweep of
+ * budgets. Each schedule that it considers is expanded into ops and judged by the graph's own
+ * model.
  *
- * The chain is a model of the graph, a little too careful here and too careless there; so the sweep
- * covers all budgets from the chain's need to its keep-all peak, on two chains (fewer cuts, all
- * cuts), every schedule that the strategy considers is expanded, and the cheapest that really fits
- * is taken. O(ops + edges) per expansion. */
+ * Expansion is by demand:
+ *   - The first time a stage is forwarded, its ops run as they stand.
+ *   - When the chain's schedule forwards it again, its ops only become *due*.
+ *   - A due op runs when a backward op, or another due op that runs, reads what it makes.
+ * So recomputation is just in time, and what nobody needs is never run. What a step of the chain
+ * keeps or drops follows from what is due and what is not.
+ *
+ * The chain is a model of the graph: a little too careful here, too careless there. So the sweep
+ * covers all budgets from the chain's need to its keep-all peak. It is done on two chains, one of
+ * fewer cuts and one of all cuts. The cheapest schedule that really fits is taken.
+ *
+ * Invariant: an op is due only if an earlier step has run it. O(ops + edges) for an expansion. */
 #include "graph/demand.h"
 #include "plan/chains/chain_of_graph.h"
 #include "plan/planner.h"
 
-enum { BUDGETS = 100, STEP_WORK = 16 /* to expand and to measure a step */ };
+#include <assert.h>
+
+enum {
+    BUDGETS = 100,
+    STEP_WORK = 16 /* operations to expand and to measure a step */
+};
 
 typedef struct expander {
     remat_ctx *ctx;
@@ -25,11 +34,12 @@ typedef struct expander {
     rm_incumbent *best;
     rm_stages stages;
     uint8_t *due;     /* by op */
-    uint8_t *started; /* by stage: has been forwarded */
+    uint8_t *started; /* by stage: it has been forwarded */
     rm_demand demand;
     rm_schedule steps;
 } expander;
 
+/* The op that makes the value, if it is due; then it is due no longer. */
 static uint32_t due_maker(void *user, uint32_t value)
 {
     expander *x = user;
@@ -52,15 +62,17 @@ static remat_status expand(expander *x, const rm_schedule *chain_steps)
     for (uint32_t op = 0; op < x->g->n_ops; op++) x->due[op] = 0;
     for (uint32_t i = 0; i <= s->n; i++) x->started[i] = 0;
     for (size_t t = 0; t < chain_steps->n; t++) {
-        const uint32_t l = chain_steps->items[t].index,
-                       list = chain_steps->items[t].kind == REMAT_B ? s->n + l : l;
-        const bool again = list == l && x->started[l];
+        const uint32_t l = chain_steps->items[t].index;
+        const bool is_backward = chain_steps->items[t].kind == REMAT_B;
+        const bool again = !is_backward && x->started[l];
+        const uint32_t list = is_backward ? s->n + l : l;
+        assert(l >= 1 && l <= s->n);
         for (uint32_t k = s->begin[list]; k < s->begin[list + 1]; k++) {
             const uint32_t op = s->ops[k];
             if (!again) TRY(rm_demand_run(&x->demand, op));
             else if (!s->runs_once[op]) x->due[op] = 1;
         }
-        if (list == l) x->started[l] = 1;
+        if (!is_backward) x->started[l] = 1;
     }
     return REMAT_OK;
 }
@@ -75,54 +87,66 @@ static remat_status judge(void *user, const rm_schedule *candidate)
     return rm_offer(x->p, x->best, &x->steps);
 }
 
+/* Evenly spread from the chain's need to its keep-all peak. */
+static remat_status choose_budgets(remat_ctx *ctx, const remat_chain *chain,
+                                   int64_t budgets[BUDGETS])
+{
+    uint32_t stage;
+    const int64_t need = rm_chain_need(chain, &stage), no_limit = INT64_MAX;
+    const rm_chain_problem p = {.ctx = ctx, .chain = chain, .budgets = &no_limit, .n_budgets = 1};
+    rm_chain_result keep_all = {0};
+    const remat_status status = rm_keep_all.run_chain(&p, &keep_all);
+    RM_VEC_FREE(&ctx->heap, keep_all.steps);
+    const int64_t span = keep_all.peak_bytes > need ? keep_all.peak_bytes - need : 0;
+    for (uint32_t i = 0; i < BUDGETS; i++)
+        budgets[i] = need + (int64_t)((rm_uint128)span * i / (BUDGETS - 1));
+    return status;
+}
+
 static remat_status sweep(expander *x, const rm_planner *planner, const remat_chain *chain,
                           rm_chain_result *results)
 {
     remat_ctx *ctx = x->ctx;
-    rm_chain_result base = {0};
     int64_t budgets[BUDGETS];
-    uint32_t stage;
-    const int64_t no_limit = INT64_MAX, need = rm_chain_need(chain, &stage);
-    remat_status status = rm_keep_all.run_chain(
-        &(rm_chain_problem){.ctx = ctx, .chain = chain, .budgets = &no_limit, .n_budgets = 1},
-        &base);
-    const int64_t span = base.peak_bytes > need ? base.peak_bytes - need : 0;
-    RM_VEC_FREE(&ctx->heap, base.steps);
-    for (uint32_t i = 0; i < BUDGETS; i++)
-        budgets[i] = need + (int64_t)((rm_uint128)span * i / (BUDGETS - 1));
+    TRY(choose_budgets(ctx, chain, budgets));
     const rm_chain_problem p = {.ctx = ctx,
                                 .chain = chain,
                                 .budgets = budgets,
                                 .n_budgets = BUDGETS,
                                 .judge = judge,
                                 .user = x};
-    return status == REMAT_OK ? planner->run_chain(&p, results) : status;
+    return planner->run_chain(&p, results);
+}
+
+static remat_status begin(const rm_problem *p, rm_incumbent *best, rm_cut_choice choice,
+                          expander *x)
+{
+    remat_ctx *ctx = p->ctx;
+    const remat_graph *g = p->graph;
+    *x = (expander){.ctx = ctx, .p = p, .g = g, .best = best};
+    TRY(rm_stages_find(ctx, g, choice, &x->stages));
+    TRY(RM_SCRATCH(ctx, x->due, g->n_ops));
+    TRY(RM_SCRATCH(ctx, x->started, (size_t)x->stages.n + 1));
+    x->demand = (rm_demand){
+        .in_begin = g->in_begin, .in = g->in, .ask = due_maker, .run = run_op, .user = x};
+    return rm_demand_begin(ctx, &x->demand, g->n_ops);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best, const rm_planner *planner,
                         rm_cut_choice choice)
 {
     remat_ctx *ctx = p->ctx;
-    expander x = {.ctx = ctx, .p = p, .g = p->graph, .best = best};
+    expander x;
     rm_chain_result *results;
     remat_chain *chain = NULL;
-    TRY(rm_stages_find(ctx, p->graph, choice, &x.stages));
-    TRY(RM_SCRATCH(ctx, x.due, p->graph->n_ops));
-    TRY(RM_SCRATCH(ctx, x.started, (size_t)x.stages.n + 1));
-    x.demand = (rm_demand){.in_begin = p->graph->in_begin,
-                           .in = p->graph->in,
-                           .ask = due_maker,
-                           .run = run_op,
-                           .user = &x};
-    TRY(rm_demand_begin(ctx, &x.demand, p->graph->n_ops));
+    TRY(begin(p, best, choice, &x));
     TRY(RM_SCRATCH(ctx, results, BUDGETS));
     const remat_chain head = {
         .name = "", .size_unit = "", .cost_unit = "", .n_stages = x.stages.n - 1};
     TRY(rm_chain_of_stages(ctx, &head, &x.stages, &chain));
-    const remat_status status =
-        rm_chain_can_be_planned(chain)
-            ? sweep(&x, planner, chain, results)
-            : rm_fail(ctx, REMAT_E_APPLIES, "a schedule of the stages may cost 2^62 or more");
+    remat_status status;
+    if (rm_chain_can_be_planned(chain)) status = sweep(&x, planner, chain, results);
+    else status = rm_fail(ctx, REMAT_E_APPLIES, "a schedule of the stages may cost 2^62 or more");
     remat_chain_free(chain);
     for (uint32_t i = 0; i < BUDGETS; i++) RM_VEC_FREE(&ctx->heap, results[i].steps);
     RM_VEC_FREE(&ctx->heap, x.steps);
@@ -136,9 +160,12 @@ remat_status rm_run_by_chain(const rm_problem *p, rm_incumbent *best, const rm_p
         const rm_mark mark = rm_scratch_mark(p->ctx);
         const remat_status status = run(p, best, planner, choices[i]);
         rm_scratch_release(p->ctx, mark);
-        const bool last = i + 1 == RM_LEN(choices);
-        if (status != REMAT_OK && (status != REMAT_E_APPLIES || (last && !best->any)))
+        /* One choice of cuts that does not apply is passed over, if there is a plan or another
+         * choice. */
+        const bool is_last = i + 1 == RM_LEN(choices);
+        if (status != REMAT_OK && (status != REMAT_E_APPLIES || (is_last && !best->any)))
             return status;
     }
-    return best->any ? REMAT_OK : rm_keep_all.run(p, best); /* stopped before the first candidate */
+    if (best->any) return REMAT_OK;
+    return rm_keep_all.run(p, best); /* it was stopped before the first candidate */
 }

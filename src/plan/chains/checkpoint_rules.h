@@ -8,18 +8,20 @@
 typedef struct rm_checkpoint_question { /* what a rule gets */
     remat_ctx *ctx;
     const char *strategy; /* for progress */
-    uint32_t n;           /* candidates, in forward order */
-    const int64_t *bytes; /* by candidate: what is made, and read in the backward pass, since the
-                             one before; may be NULL for rules that do not ask */
-    uint8_t *chosen;      /* by candidate: room for the answer */
+    uint32_t n;           /* candidates, in forward order; at least one */
+    /* By candidate: what is made since the one before and read in the backward pass. */
+    const int64_t *bytes;
+    uint8_t *chosen;                 /* by candidate: room for the answer */
     remat_status (*try)(void *user); /* sees every answer */
     void *user;
 } rm_checkpoint_question;
 
 typedef remat_status rm_checkpoint_rule(const rm_checkpoint_question *x);
-rm_checkpoint_rule rm_checkpoint_sqrt; /* every floor(sqrt(n))-th */
-rm_checkpoint_rule
-    rm_checkpoint_greedy; /* where the bytes since the last one exceed b, for 64 values of b */
-rm_checkpoint_rule rm_checkpoint_periodic; /* s equal segments, for s = 2 .. 2 sqrt(n) */
+/* Every floor(sqrt(n))-th. */
+rm_checkpoint_rule rm_checkpoint_sqrt;
+/* Where the bytes since the last one exceed b, for 64 values of b. */
+rm_checkpoint_rule rm_checkpoint_greedy;
+/* s equal segments, for s = 2 .. 2 sqrt(n). */
+rm_checkpoint_rule rm_checkpoint_periodic;
 
 #endif

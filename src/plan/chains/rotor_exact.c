@@ -1,26 +1,31 @@
-/* rotor_exact.c: the persistent recurrence of rotor.c without slots. C(s, t, .) is a step function
- * of memory: it only changes at finitely many m. Each cell holds its steps (least memory, cost),
- * memory ascending, cost descending; a sum of two cells is a merge of their steps, the minimum over
- * s' a merge that keeps what is strictly cheaper. One run gives the optimal cost for every budget
- * at once, in integers.
+/* rotor_exact.c: the persistent recurrence of rotor.c without slots, in integers.
  *
- * A cell can have many steps (the sums of arbitrary sizes); the work limit counts steps merged. A
+ * C(s, t, .) is a step function of memory: it changes at finitely many m only. A sum of two cells
+ * is a merge of their points. The minimum over s' is a merge that keeps what is strictly cheaper.
+ * One run gives the optimal cost for every budget at once.
+ *
+ * A cell can have many points (the sums of arbitrary sizes). The work limit counts points merged. A
  * candidate s' is skipped if even its least cost is not below what the best so far costs where the
- * candidate begins. */
+ * candidate begins.
+ *
+ * Invariant: the points of a cell (least memory, cost) ascend in memory and descend in cost. */
 #include "plan/chains/rotor.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { PAIR_WORK = 16 }; /* operations of the set-up for each pair of stages */
 
 typedef struct point {
-    int64_t m, cost;
+    int64_t m, cost; /* the cost from m on */
 } point;
+
 typedef RM_VEC(point) points;
-typedef struct function {
+
+typedef struct function { /* infinite below points[0].m */
     const point *points;
     uint32_t n;
-} function; /* infinite below points[0].m */
+} function;
 
 typedef struct table {
     const remat_chain *c;
@@ -30,7 +35,7 @@ typedef struct table {
     int64_t *before; /* tf^1 + .. + tf^(l-1) */
     function *cells; /* as rm_rotor_at */
     points best, sum, merged;
-    int64_t work;   /* steps merged since the last look at the limits, and splits looked at */
+    int64_t work;   /* points merged since the last look at the limits, and splits looked at */
     rm_arena arena; /* where the functions lie */
 } table;
 
@@ -39,7 +44,7 @@ static function *cell(const table *x, uint32_t s, uint32_t t)
     return &x->cells[rm_rotor_at(x->n, s, t)];
 }
 
-/* The step that holds at m, or NULL. */
+/* The point that holds at m, or NULL. */
 static const point *at(const point *p, size_t n, int64_t m)
 {
     size_t lo = 0, hi = n;
@@ -51,26 +56,32 @@ static const point *at(const point *p, size_t n, int64_t m)
     return lo ? &p[lo - 1] : NULL;
 }
 
-/* x->sum = cost + p(m - shift) + q(m) from m = need on; q may be absent. */
+/* x->sum = cost + p(m - shift) + q(m) from m = need on. q may be NULL. Neither is empty. */
 static remat_status add(remat_ctx *ctx, table *x, const function *p, int64_t shift,
                         const function *q, int64_t cost, int64_t need)
 {
+    assert(p->n > 0 && (!q || q->n > 0));
     int64_t m = need > p->points[0].m + shift ? need : p->points[0].m + shift;
     if (q && q->points[0].m > m) m = q->points[0].m;
-    uint32_t i = (uint32_t)(at(p->points, p->n, m - shift) - p->points),
-             j = q ? (uint32_t)(at(q->points, q->n, m) - q->points) : 0;
+    uint32_t i = (uint32_t)(at(p->points, p->n, m - shift) - p->points);
+    uint32_t j = q ? (uint32_t)(at(q->points, q->n, m) - q->points) : 0;
     x->sum.n = 0;
     TRY(RM_RESERVE(ctx, x->sum, (size_t)p->n + (q ? q->n : 0)));
     for (;;) {
         x->sum.items[x->sum.n++] =
             (point){m, cost + p->points[i].cost + (q ? q->points[j].cost : 0)};
-        const int64_t next_p = i + 1 < p->n ? p->points[i + 1].m + shift : INT64_MAX,
-                      next_q = q && j + 1 < q->n ? q->points[j + 1].m : INT64_MAX;
+        const int64_t next_p = i + 1 < p->n ? p->points[i + 1].m + shift : INT64_MAX;
+        const int64_t next_q = q && j + 1 < q->n ? q->points[j + 1].m : INT64_MAX;
         if (next_p == INT64_MAX && next_q == INT64_MAX) return REMAT_OK;
         m = next_p < next_q ? next_p : next_q;
         if (next_p == m) i++;
         if (next_q == m) j++;
     }
+}
+
+static bool comes_first(const point *a, const point *b)
+{
+    return a->m != b->m ? a->m < b->m : a->cost <= b->cost;
 }
 
 /* x->best = the lesser of x->best and x->sum. */
@@ -82,9 +93,7 @@ static remat_status keep_cheaper(remat_ctx *ctx, table *x)
     TRY(RM_RESERVE(ctx, x->merged, a->n + b->n));
     int64_t least = INT64_MAX;
     for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
-        const bool take_a = j == b->n || (i < a->n && (a->items[i].m != b->items[j].m
-                                                           ? a->items[i].m < b->items[j].m
-                                                           : a->items[i].cost <= b->items[j].cost));
+        const bool take_a = j == b->n || (i < a->n && comes_first(&a->items[i], &b->items[j]));
         const point p = take_a ? a->items[i++] : b->items[j++];
         if (p.cost >= least) continue;
         least = p.cost;
@@ -96,7 +105,7 @@ static remat_status keep_cheaper(remat_ctx *ctx, table *x)
     return REMAT_OK;
 }
 
-/* Can the candidate be cheaper anywhere? It begins at m at the earliest and ends at `least`. */
+/* Is the candidate nowhere cheaper? It begins at m or later, and costs no less than `least`. */
 static bool is_hopeless(const table *x, int64_t m, int64_t least)
 {
     const point *p = at(x->best.items, x->best.n, m);
@@ -108,8 +117,8 @@ static remat_status try_split(remat_ctx *ctx, table *x, uint32_t s, uint32_t t, 
     const function *p = cell(x, split, t), *q = cell(x, s, split - 1);
     x->work++;
     if (p->n == 0 || q->n == 0) return REMAT_OK;
-    const int64_t shift = x->c->stages[split - 1].a, cost = x->before[split] - x->before[s],
-                  need = x->needs.forward[rm_rotor_at(x->n, s, t)];
+    const int64_t shift = x->c->stages[split - 1].a, cost = x->before[split] - x->before[s];
+    const int64_t need = x->needs.forward[rm_rotor_at(x->n, s, t)];
     int64_t m = p->points[0].m + shift;
     if (q->points[0].m > m) m = q->points[0].m;
     if (need > m) m = need;
@@ -141,40 +150,57 @@ static remat_status fill_cell(remat_ctx *ctx, table *x, uint32_t s, uint32_t t)
 
 /* ---- reading it ---- */
 
+static const point *cell_point(const table *x, uint32_t s, uint32_t t, int64_t m)
+{
+    const function *f = cell(x, s, t);
+    return at(f->points, f->n, m);
+}
+
 static uint32_t exact_split(const void *p, uint32_t s, uint32_t t, int64_t m)
 {
     const table *x = p;
     if (s == t) return 0;
-    const int64_t goal = at(cell(x, s, t)->points, cell(x, s, t)->n, m)->cost;
+    const int64_t goal = cell_point(x, s, t, m)->cost;
     const remat_stage *stage = &x->c->stages[s];
     if (x->save_all && m >= x->needs.all[rm_rotor_at(x->n, s, t)]) {
-        const point *inner = at(cell(x, s + 1, t)->points, cell(x, s + 1, t)->n, m - stage->abar);
+        const point *inner = cell_point(x, s + 1, t, m - stage->abar);
         if (inner && stage->tf + stage->tb + inner->cost == goal) return 0;
     }
     for (uint32_t k = s + 1; k <= t; k++) {
-        const point *right = at(cell(x, k, t)->points, cell(x, k, t)->n, m - x->c->stages[k - 1].a),
-                    *left = at(cell(x, s, k - 1)->points, cell(x, s, k - 1)->n, m);
+        const point *right = cell_point(x, k, t, m - x->c->stages[k - 1].a);
+        const point *left = cell_point(x, s, k - 1, m);
         if (right && left && x->before[k] - x->before[s] + right->cost + left->cost == goal)
             return k;
     }
-    return 0; /* not reached: the cell has its cost from one of them */
+    assert(false); /* the cell has its cost from one of them */
+    return 0;
 }
 
 static int64_t exact_a(const void *p, uint32_t l) { return ((const table *)p)->c->stages[l].a; }
+
 static int64_t exact_abar(const void *p, uint32_t l)
 {
     return ((const table *)p)->c->stages[l].abar;
 }
 
-static remat_status offer(const rm_chain_problem *p, const table *x, int64_t m,
-                          rm_chain_result *results)
+static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_result *results)
 {
     const rm_rotor_table view = {x->n, x, exact_split, exact_a, exact_abar};
-    rm_schedule steps = {0};
-    remat_status status = rm_rotor_trace(p->ctx, &view, m, &steps);
-    if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
-    RM_VEC_FREE(&p->ctx->heap, steps);
-    return status;
+    const function *whole = cell(x, 1, x->n);
+    /* That revolve fails, or what it finds, proves nothing of other schedules. */
+    const bool proves = x->save_all && rm_chain_is_plain(x->c);
+    const point *before = NULL;
+    for (uint32_t i = 0; i < p->n_budgets; i++) {
+        const int64_t m = p->budgets[i] - x->c->stages[0].a;
+        const point *here = at(whole->points, whole->n, m);
+        results[i].infeasible = !here && proves;
+        if (!here) continue;
+        if (here != before) TRY(rm_rotor_offer(p, &view, m, results));
+        before = here;
+        results[i].optimal = proves && rm_chain_never_grows(x->c);
+    }
+    if (!p->least || whole->n == 0) return REMAT_OK;
+    return rm_rotor_offer(p, &view, whole->points[0].m, results);
 }
 
 static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *results)
@@ -194,20 +220,7 @@ static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *re
         rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t / x->n),
                   REMAT_ABSENT, REMAT_ABSENT);
     }
-    const function *whole = cell(x, 1, x->n);
-    const bool plain = rm_chain_is_plain(x->c);
-    const point *before = NULL;
-    for (uint32_t i = 0; i < p->n_budgets; i++) {
-        const int64_t m = p->budgets[i] - x->c->stages[0].a;
-        const point *step = at(whole->points, whole->n, m);
-        results[i].infeasible =
-            !step && x->save_all && plain; /* that revolve fails proves nothing */
-        if (!step) continue;
-        if (step != before) TRY(offer(p, x, m, results));
-        before = step;
-        results[i].optimal = x->save_all && plain && rm_chain_never_grows(x->c);
-    }
-    return p->least && whole->n ? offer(p, x, whole->points[0].m, results) : REMAT_OK;
+    return answer(p, x, results);
 }
 
 remat_status rm_rotor_exact(const rm_chain_problem *p, bool save_all, rm_chain_result *results)

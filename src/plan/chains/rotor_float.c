@@ -1,10 +1,10 @@
 /* rotor_float.c: the best chain schedule of all, floating activations included (Rotor, Theorem 4.7,
  * repaired).
  *
- * C(s, t, l, m): the least time to get from delta^l to delta^(t-1) with a^(s-1) stored, s <= t <=
- * l, which may float (be replaced by a later activation) up to a^(t-1), and m memory besides
- * a^(s-1). As printed the theorem has no way to move the floating activation to a^(t-1) and then
- * save all, and misses schedules; this is the recurrence that equals brute force over Table 1
+ * C(s, t, l, m) is the least time to get from delta^l to delta^(t-1), s <= t <= l, with a^(s-1)
+ * stored and m memory besides it. a^(s-1) may float (be replaced by a later activation) up to
+ * a^(t-1). As printed the theorem has no way to move the floating activation to a^(t-1) and then
+ * save all, and misses schedules. This is the recurrence that equals brute force over Table 1
  * (delta = a, abar >= a):
  *
  *   s = t:  Fall^s, then C(s+1, s+1, l, m - abar^s), then B^s
@@ -12,28 +12,31 @@
  *   t < l:  a^(s'-1) is the next one kept, and carries on to t': over s < s' <= t', t < t' <= l:
  *           sum of tf^s .. tf^(s'-1) + C(s', t', l, m - a^(s'-1)) + C(s, t, t'-1, m)
  *
- * The last line splits, since s' does not meet t: with G(s, t', l, m) = min over s' of (forward
- * times + C(s', t', l, m - a^(s'-1))) it is min over t' of G(s, t', l, m) + C(s, t, t'-1, m). So
- * O(M L^4) time instead of the L^5 of the recurrence as it stands (and L^6 of Algorithm 1), O(M
- * L^3) memory. Slots as in rotor.c; exact with slots = 0: one slot per common divisor of all sizes.
- */
+ * The last line splits, since s' does not meet t. Let G(s, t', l, m) be the minimum over s' of
+ * forward times + C(s', t', l, m - a^(s'-1)). Then the line is the minimum over t' of
+ * G(s, t', l, m) + C(s, t, t'-1, m).
+ *
+ * Cost: O(M L^4) time instead of the L^5 of the recurrence as it stands and the L^6 of Algorithm 1;
+ * O(M L^3) memory. Slots are those of rotor.c. It is exact with slots = 0: then a slot is the
+ * common divisor of all sizes. */
 #include "plan/chains/rotor.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 
-enum { SUMS_A_WORK = 4 }; /* cells that are filled at a time */
+enum { SUMS_A_WORK = 4 }; /* sums of the table in one operation of the limits */
 
 typedef struct table {
-    uint32_t n, width;
-    int64_t unit, budget_bytes; /* a slot is unit bytes; 0: a (width - 1)-th of the budget */
-    uint32_t *a, *abar;         /* in slots, by stage 0 .. n */
-    double *before, *tb;        /* tf^1 + .. + tf^(l-1); by stage */
-    uint32_t *need_all;         /* by s * (n + 1) + l */
-    uint32_t *need_forward;     /* by cell_at(s, s', l): to run F^s .. F^(s'-1) with delta^l stored,
-                                   a^(s-1) kept */
-    uint32_t *need_float;       /* by s * (n + 1) + l: to run Fnone^s */
-    double *c;                  /* width of them by cell_at(s, t, l) */
+    uint32_t n, width;      /* width: slots + 1 */
+    int64_t unit;           /* bytes of a slot; 0: it is a (width - 1)-th of the budget */
+    int64_t budget_bytes;   /* the largest */
+    uint32_t *a, *abar;     /* in slots, by stage 0 .. n */
+    double *before, *tb;    /* tf^1 + .. + tf^(l-1); by stage */
+    uint32_t *need_all;     /* by rm_rotor_at(n, s, l): to run Fall^s and B^s */
+    uint32_t *need_float;   /* by rm_rotor_at(n, s, l): to run Fnone^s */
+    uint32_t *need_forward; /* by cell_at(s, j, l): to run F^s .. F^j, delta^l and a^(s-1) stored */
+    double *c;              /* width of them by cell_at(s, t, l) */
 } table;
 
 /* Cells of one l lie together, by t, then s: 1 <= s <= t <= l. */
@@ -47,16 +50,33 @@ static double *cell(const table *x, uint32_t s, uint32_t t, uint32_t l)
     return x->c + cell_at(s, t, l) * x->width;
 }
 
+/* A size is bytes * *numerator / *denominator slots. */
+static void slot_ratio(const table *x, rm_uint128 *numerator, rm_uint128 *denominator)
+{
+    const int64_t budget = x->budget_bytes > 0 ? x->budget_bytes : 1;
+    *numerator = x->unit ? 1 : x->width - 1;
+    *denominator = (rm_uint128)(x->unit ? x->unit : budget);
+}
+
+/* Rounded up. More than all slots is one more than all. */
 static uint32_t to_slots(const table *x, int64_t bytes)
 {
-    const rm_uint128 budget = (rm_uint128)(x->budget_bytes > 0 ? x->budget_bytes : 1),
-                     unit = (rm_uint128)x->unit;
-    const rm_uint128 slots = x->unit ? ((rm_uint128)bytes + unit - 1) / unit
-                                     : ((rm_uint128)bytes * (x->width - 1) + budget - 1) / budget;
+    rm_uint128 numerator, denominator;
+    slot_ratio(x, &numerator, &denominator);
+    const rm_uint128 slots = ((rm_uint128)bytes * numerator + denominator - 1) / denominator;
     return slots < x->width ? (uint32_t)slots : x->width;
 }
 
-/* acc[m] = min(acc[m], plus + p[m - shift] (+ q[m])) for m >= from. */
+/* Rounded down. More than all slots is all. */
+static uint32_t slots_within(const table *x, int64_t bytes)
+{
+    rm_uint128 numerator, denominator;
+    slot_ratio(x, &numerator, &denominator);
+    const rm_uint128 slots = (rm_uint128)bytes * numerator / denominator;
+    return slots < x->width ? (uint32_t)slots : x->width - 1;
+}
+
+/* acc[m] = min(acc[m], p[m - shift] + plus) for m >= from. */
 static inline void relax(double *restrict acc, const double *restrict p, uint32_t shift,
                          double plus, uint32_t from, uint32_t width)
 {
@@ -67,6 +87,7 @@ static inline void relax(double *restrict acc, const double *restrict p, uint32_
     }
 }
 
+/* acc[m] = min(acc[m], p[m] + q[m]). */
 static inline void relax_sum(double *restrict acc, const double *restrict p,
                              const double *restrict q, uint32_t width)
 {
@@ -76,7 +97,7 @@ static inline void relax_sum(double *restrict acc, const double *restrict p,
     }
 }
 
-/* All cells (s, t, l) for given s and l; g: G(s, t', l, .) by t'. */
+/* Fills all cells (s, t, l) for given s and l. g is room for G(s, t', l, .) by t'. */
 RM_MULTIVERSION static void fill_row(const table *x, uint32_t s, uint32_t l, double *g)
 {
     const uint32_t w = x->width;
@@ -92,14 +113,16 @@ RM_MULTIVERSION static void fill_row(const table *x, uint32_t s, uint32_t l, dou
         const double tf = x->before[s + 1] - x->before[s];
         for (uint32_t m = 0; m < w; m++) acc[m] = INFINITY;
         if (s == t) {
-            const uint32_t need = x->need_all[(size_t)s * (x->n + 1) + l];
-            if (s == l)
+            const uint32_t need = x->need_all[rm_rotor_at(x->n, s, l)];
+            if (s == l) {
                 for (uint32_t m = need; m < w; m++) acc[m] = tf + x->tb[s];
-            else relax(acc, cell(x, s + 1, s + 1, l), x->abar[s], tf + x->tb[s], need, w);
+            } else {
+                relax(acc, cell(x, s + 1, s + 1, l), x->abar[s], tf + x->tb[s], need, w);
+            }
         } else {
             const double *p = cell(x, s + 1, t, l);
-            const uint32_t need = x->need_float[(size_t)s * (x->n + 1) + l], up = x->a[s - 1],
-                           down = x->a[s];
+            const uint32_t need = x->need_float[rm_rotor_at(x->n, s, l)];
+            const uint32_t up = x->a[s - 1], down = x->a[s];
             for (uint32_t m = need; m < w; m++) {
                 const uint32_t to = m + up < down ? w : m + up - down;
                 const double v = to < w ? tf + p[to] : INFINITY;
@@ -111,27 +134,32 @@ RM_MULTIVERSION static void fill_row(const table *x, uint32_t s, uint32_t l, dou
     }
 }
 
+static int64_t common_divisor_of_sizes(const remat_chain *c)
+{
+    int64_t divisor = 0;
+    for (uint32_t l = 0; l <= c->n_stages + 1; l++) {
+        const remat_stage *s = &c->stages[l];
+        const int64_t sizes[] = {s->a, s->abar, s->delta, s->of, s->ob, s->keep};
+        for (size_t i = 0; i < RM_LEN(sizes); i++) divisor = rm_common_divisor(divisor, sizes[i]);
+    }
+    return divisor ? divisor : 1;
+}
+
 static remat_status choose_slots(const rm_chain_problem *p, table *x)
 {
-    const remat_chain *c = p->chain;
+    const int64_t most = p->ctx->options.max_slots;
+    int64_t slots = p->ctx->options.slots;
     x->budget_bytes = p->budgets[p->n_budgets - 1];
-    x->width = (uint32_t)p->ctx->options.slots + 1;
-    if (p->ctx->options.slots == 0) {
-        for (uint32_t l = 0; l <= x->n; l++) {
-            const remat_stage *s = &c->stages[l];
-            const int64_t sizes[] = {s->a, s->abar, s->delta, s->of, s->ob, s->keep};
-            for (size_t i = 0; i < RM_LEN(sizes); i++)
-                x->unit = rm_common_divisor(x->unit, sizes[i]);
-        }
-        if (x->unit == 0) x->unit = 1;
-        const int64_t slots = x->budget_bytes / x->unit;
-        if (slots > p->ctx->options.max_slots)
+    if (slots == 0) {
+        x->unit = common_divisor_of_sizes(p->chain);
+        slots = x->budget_bytes / x->unit;
+        if (slots > most)
             return rm_fail(p->ctx, REMAT_E_APPLIES,
                            "to be exact rotor-float needs %" PRId64 " slots of %" PRId64
                            ", more than --max-slots %" PRId64 ": use --slots 500",
-                           slots, x->unit, p->ctx->options.max_slots);
-        x->width = (uint32_t)slots + 1;
+                           slots, x->unit, most);
     }
+    x->width = (uint32_t)slots + 1;
     const double n = x->n, cells = n * (n + 1) * (n + 2) / 6;
     const double bytes = cells * ((double)x->width * sizeof *x->c + sizeof *x->need_forward) +
                          n * n * (2 * sizeof(int64_t) + 2 * sizeof *x->need_all);
@@ -143,11 +171,33 @@ static remat_status choose_slots(const rm_chain_problem *p, table *x)
     return REMAT_OK;
 }
 
+/* The thresholds, in slots. kept: keep^1 + .. + keep^l, by l. */
+static void fill_needs(table *x, const remat_chain *c, const rm_rotor_needs *needs,
+                       const int64_t *kept)
+{
+    const uint32_t n = x->n;
+    for (uint32_t l = 1; l <= n; l++)
+        for (uint32_t s = 1; s <= l; s++) {
+            const size_t at = rm_rotor_at(n, s, l);
+            int64_t widest = 0;
+            for (uint32_t j = s; j <= l; j++) {
+                const remat_stage *y = &c->stages[j];
+                const int64_t input = j > s ? c->stages[j - 1].a : 0;
+                const int64_t kept_now = l == n ? kept[j] : kept[l];
+                const int64_t run = c->stages[l].delta + y->of + y->a + input + kept_now;
+                if (run > widest) widest = run;
+                x->need_forward[cell_at(s, j, l)] = to_slots(x, widest);
+            }
+            x->need_all[at] = to_slots(x, needs->all[at]);
+            x->need_float[at] = x->need_forward[cell_at(s, s, l)];
+        }
+}
+
 static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
 {
     const size_t n = x->n, n_cells = n * (n + 1) * (n + 2) / 6;
     rm_rotor_needs needs;
-    int64_t *kept;
+    int64_t *kept; /* keep^1 + .. + keep^l */
     TRY(rm_rotor_needs_find(ctx, c, &needs));
     TRY(RM_SCRATCH(ctx, x->a, n + 1));
     TRY(RM_SCRATCH(ctx, x->abar, n + 1));
@@ -162,28 +212,17 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
         x->a[l] = to_slots(x, c->stages[l].a);
         x->abar[l] = to_slots(x, c->stages[l].abar);
         x->tb[l] = (double)c->stages[l].tb;
-        if (l)
-            x->before[l + 1] = x->before[l] + (double)c->stages[l].tf,
-                          kept[l] = kept[l - 1] + c->stages[l].keep;
+        if (l == 0) continue;
+        x->before[l + 1] = x->before[l] + (double)c->stages[l].tf;
+        kept[l] = kept[l - 1] + c->stages[l].keep;
     }
-    for (uint32_t l = 1; l <= n; l++)
-        for (uint32_t s = 1; s <= l; s++) {
-            int64_t widest = 0;
-            x->need_all[(size_t)s * (n + 1) + l] = to_slots(x, needs.all[rm_rotor_at(x->n, s, l)]);
-            for (uint32_t j = s; j <= l; j++) {
-                const int64_t run = c->stages[l].delta + c->stages[j].of + c->stages[j].a +
-                                    (j > s ? c->stages[j - 1].a : 0) + (l == n ? kept[j] : kept[l]);
-                if (run > widest) widest = run;
-                x->need_forward[cell_at(s, j, l)] = to_slots(x, widest);
-                if (j == s) x->need_float[(size_t)s * (n + 1) + l] = to_slots(x, widest);
-            }
-        }
+    fill_needs(x, c, &needs, kept);
     return REMAT_OK;
 }
 
 /* ---- reading it ---- */
 
-typedef struct state {
+typedef struct state { /* a cell to be read, or B^s */
     uint32_t s, t, l;
     int64_t m;
     bool only_backward;
@@ -194,7 +233,7 @@ static double value_at(const table *x, uint32_t s, uint32_t t, uint32_t l, int64
     return m < 0 || m >= x->width ? INFINITY : cell(x, s, t, l)[m];
 }
 
-/* The cheapest last line; *split is s', *carry is t'. */
+/* The cheapest case of the recurrence's last line. *split is s', *carry is t'. */
 static double best_split(const table *x, const state *f, uint32_t *split, uint32_t *carry)
 {
     double best = INFINITY;
@@ -204,33 +243,46 @@ static double best_split(const table *x, const state *f, uint32_t *split, uint32
             const double v = x->before[k] - x->before[f->s] +
                              value_at(x, k, next, f->l, f->m - x->a[k - 1]) +
                              value_at(x, f->s, f->t, next - 1, f->m);
-            if (v < best) best = v, *split = k, *carry = next;
+            if (v >= best) continue;
+            best = v;
+            *split = k;
+            *carry = next;
         }
     return best;
 }
 
+/* The cheapest of the other two lines. */
+static double first_step(const table *x, const state *f)
+{
+    const double tf = x->before[f->s + 1] - x->before[f->s];
+    const size_t at = rm_rotor_at(x->n, f->s, f->l);
+    if (f->s < f->t) {
+        if (f->m < x->need_float[at]) return INFINITY;
+        return tf + value_at(x, f->s + 1, f->t, f->l, f->m + x->a[f->s - 1] - (int64_t)x->a[f->s]);
+    }
+    if (f->m < x->need_all[at]) return INFINITY;
+    const double rest =
+        f->s == f->l ? 0 : value_at(x, f->s + 1, f->s + 1, f->l, f->m - x->abar[f->s]);
+    return tf + x->tb[f->s] + rest;
+}
+
+/* Appends the schedule of C(1, 1, n, m), which must be finite. */
 static remat_status trace(remat_ctx *ctx, const table *x, int64_t m, rm_schedule *out)
 {
     state *stack;
     size_t depth = 0;
-    TRY(RM_SCRATCH(ctx, stack, 4 * (size_t)x->n + 4));
+    const size_t room = 4 * (size_t)x->n + 4;
+    TRY(RM_SCRATCH(ctx, stack, room));
     stack[depth++] = (state){1, 1, x->n, m, false};
     while (depth) {
+        assert(depth < room); /* one state goes, two may come */
         const state f = stack[--depth];
         if (f.only_backward) {
             TRY(rm_chain_step(ctx, out, REMAT_B, f.s));
             continue;
         }
-        const double tf = x->before[f.s + 1] - x->before[f.s];
         uint32_t split = 0, carry = 0;
-        const double kept = best_split(x, &f, &split, &carry);
-        double other = INFINITY;
-        if (f.s == f.t && f.m >= x->need_all[(size_t)f.s * (x->n + 1) + f.l])
-            other = tf + x->tb[f.s] +
-                    (f.s == f.l ? 0 : value_at(x, f.s + 1, f.s + 1, f.l, f.m - x->abar[f.s]));
-        if (f.s < f.t && f.m >= x->need_float[(size_t)f.s * (x->n + 1) + f.l])
-            other = tf + value_at(x, f.s + 1, f.t, f.l, f.m + x->a[f.s - 1] - (int64_t)x->a[f.s]);
-        if (kept < other) {
+        if (best_split(x, &f, &split, &carry) < first_step(x, &f)) {
             for (uint32_t l = f.s; l < split; l++)
                 TRY(rm_chain_step(ctx, out, l == f.s ? REMAT_F_CK : REMAT_F_NONE, l));
             stack[depth++] = (state){f.s, f.t, carry - 1, f.m, false};
@@ -258,52 +310,65 @@ static bool times_are_exact(const remat_chain *c)
     return longest < 9007199254740992.0;
 }
 
+/* *done: the limits allowed all of the table. If not, rm_stopped says why. */
+static remat_status fill(remat_ctx *ctx, const table *x, bool *done)
+{
+    double *g;
+    *done = false;
+    TRY(RM_SCRATCH(ctx, g, ((size_t)x->n + 1) * x->width));
+    for (uint32_t l = 1; l <= x->n; l++) {
+        for (uint32_t s = l; s >= 1; s--) {
+            fill_row(x, s, l, g);
+            const int64_t sums = (int64_t)(l - s + 1) * (l - s + 2) * x->width;
+            const bool is_last = s == 1 && l == x->n;
+            if (rm_spend(ctx, sums / SUMS_A_WORK) && !is_last) return REMAT_OK;
+        }
+        rm_report(ctx, "rotor-float", (int)(1000 * (uint64_t)l / x->n), REMAT_ABSENT, REMAT_ABSENT);
+    }
+    *done = true;
+    return REMAT_OK;
+}
+
+static remat_status offer(const rm_chain_problem *p, const table *x, int64_t m,
+                          rm_chain_result *results)
+{
+    rm_schedule steps = {0};
+    remat_status status = trace(p->ctx, x, m, &steps);
+    if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
+    RM_VEC_FREE(&p->ctx->heap, steps);
+    return status;
+}
+
+static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_result *results)
+{
+    const bool proves = x->unit && rm_chain_is_plain(p->chain);
+    for (uint32_t i = 0; i < p->n_budgets; i++) {
+        const int64_t m = (int64_t)slots_within(x, p->budgets[i]) - x->a[0];
+        const bool found = value_at(x, 1, 1, x->n, m) < INFINITY;
+        results[i].infeasible = proves && !found;
+        results[i].optimal = proves && found && times_are_exact(p->chain);
+        if (found) TRY(offer(p, x, m, results));
+    }
+    if (!p->least) return REMAT_OK;
+    int64_t least = 0;
+    while (least < x->width && value_at(x, 1, 1, x->n, least) == INFINITY) least++;
+    return least < x->width ? offer(p, x, least, results) : REMAT_OK;
+}
+
 static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *results)
 {
-    remat_ctx *ctx = p->ctx;
-    const bool plain = rm_chain_is_plain(p->chain);
-    if (plain && rm_chain_never_grows(p->chain))
-        return rm_rotor.run_chain(p, results); /* nothing floats then (Rotor, section 4.3) */
-    TRY(rm_keep_all.run_chain(p, results));    /* which slots may round away where it just fits */
+    /* Nothing floats on such a chain (Rotor, section 4.3). */
+    if (rm_chain_is_plain(p->chain) && rm_chain_never_grows(p->chain))
+        return rm_rotor.run_chain(p, results);
+    /* Slots may round keep-all away where it just fits. */
+    TRY(rm_keep_all.run_chain(p, results));
     table x = {.n = p->chain->n_stages + 1};
-    double *g;
+    bool done;
     TRY(choose_slots(p, &x));
-    TRY(prepare(ctx, p->chain, &x));
-    TRY(RM_SCRATCH(ctx, g, ((size_t)x.n + 1) * x.width));
-    for (uint32_t l = 1; l <= x.n; l++) {
-        for (uint32_t s = l; s >= 1; s--) {
-            fill_row(&x, s, l, g);
-            const int64_t sums = (int64_t)(l - s + 1) * (l - s + 2) * x.width;
-            const bool is_last = s == 1 && l == x.n;
-            if (rm_spend(ctx, sums / SUMS_A_WORK) && !is_last)
-                return rm_chain_offer_least(p, results); /* no answer: rm_stopped says why */
-        }
-        rm_report(ctx, "rotor-float", (int)(1000 * (uint64_t)l / x.n), REMAT_ABSENT, REMAT_ABSENT);
-    }
-    rm_schedule steps = {0};
-    remat_status status = REMAT_OK;
-    for (uint32_t i = 0; i < p->n_budgets && status == REMAT_OK; i++) {
-        const rm_uint128 slots = x.unit ? (rm_uint128)(p->budgets[i] / x.unit)
-                                        : (rm_uint128)p->budgets[i] * (x.width - 1) /
-                                              (rm_uint128)(x.budget_bytes > 0 ? x.budget_bytes : 1);
-        const int64_t m = (int64_t)(slots < x.width ? slots : x.width - 1) - x.a[0];
-        const bool found = value_at(&x, 1, 1, x.n, m) < INFINITY;
-        results[i].infeasible = !found && x.unit && plain;
-        results[i].optimal = found && x.unit && plain && times_are_exact(p->chain);
-        if (!found) continue;
-        steps.n = 0;
-        status = trace(ctx, &x, m, &steps);
-        if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
-    }
-    int64_t least = 0;
-    while (p->least && least < x.width && value_at(&x, 1, 1, x.n, least) == INFINITY) least++;
-    if (status == REMAT_OK && p->least && least < x.width) {
-        steps.n = 0;
-        status = trace(ctx, &x, least, &steps);
-        if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
-    }
-    RM_VEC_FREE(&ctx->heap, steps);
-    return status == REMAT_OK ? rm_chain_offer_least(p, results) : status;
+    TRY(prepare(p->ctx, p->chain, &x));
+    TRY(fill(p->ctx, &x, &done));
+    if (done) TRY(answer(p, &x, results));
+    return rm_chain_offer_least(p, results);
 }
 
 static remat_status float_graph(const rm_problem *p, rm_incumbent *best)

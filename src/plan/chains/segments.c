@@ -1,15 +1,16 @@
-/* segments.c: checkpoint some activations of a chain, recompute the rest once: periodic, chen-sqrt,
- * chen-greedy. On graphs they work on the graph's chain (by_chain.c).
+/* segments.c: periodic, chen-sqrt and chen-greedy: checkpoint some activations of a chain,
+ * recompute the rest once. On graphs they work on the graph's chain (by_chain.c).
  *
- * Given checkpoints among a^1 .. a^L the schedule follows: forward with the checkpoints kept; then,
- * from the last segment to the first, forward again saving all, and backward. All but the last
- * segment run forward twice. The strategies differ in which checkpoint sets they try
- * (checkpoint_rules.c); the best by exact peak and cost is taken. One set costs O(L), and on a
- * graph an expansion. */
+ * Given checkpoints among a^1 .. a^L the schedule follows. It runs forward with the checkpoints
+ * kept. Then, from the last segment to the first, it runs forward again saving all, and backward.
+ * All but the last segment run forward twice.
+ *
+ * The strategies differ in which checkpoint sets they try (checkpoint_rules.c). The best by exact
+ * peak and cost is taken. A set costs O(L), and on a graph an expansion. */
 #include "plan/chains/checkpoint_rules.h"
 #include "plan/planner.h"
 
-enum { STEP_WORK = 8 }; /* to write and to measure a step */
+enum { STEP_WORK = 8 }; /* operations to write and to measure a step */
 
 typedef struct segments {
     const rm_chain_problem *p;
@@ -61,6 +62,7 @@ static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *result
         return run_chain(p, r, name, choose);                                                      \
     }                                                                                              \
     const rm_planner symbol = {{name, help}, RM_SECOND, run_##choose, chain_##choose}
+
 ROW(rm_periodic, "periodic", "checkpoints at equal distances along the forward pass",
     rm_checkpoint_periodic);
 ROW(rm_chen_sqrt, "chen-sqrt", "every sqrt(n)-th cut of the forward pass is a checkpoint",

@@ -3,10 +3,12 @@
  *
  * What other strategies find is brought into Checkmate's form first: which storages are kept
  * between which first runs, then the least recomputation for that (optimal_r.c). The best that fits
- * is the solver's start, and says which ops are too dear to run again at all. The solver's
- * solutions are offered as they come, so that a limit or Ctrl-C leaves the best of them; its lower
- * limit is the bound, with scope "checkmate": no schedule of its form is cheaper. (option
- * checkmate_plain: the program as printed, and no help.)
+ * is the solver's start. It also says which ops are too dear to run again at all.
+ *
+ * The solver's solutions are offered as they come, so that a limit or Ctrl-C leaves the best of
+ * them. Its lower limit is the bound, with scope "checkmate": no schedule of its form is cheaper.
+ *
+ * The option checkmate_plain solves the program as printed, without any of this help.
  *
  * Cost: that of the solver; before it, O(seeds * ops * edges). Work is the solver's
  * (backend_highs.c). */
@@ -22,15 +24,20 @@ typedef struct milp {
     rm_codes codes;
 } milp;
 
+static bool has_fitting(const milp *c)
+{
+    return c->best->any && rm_fits(c->p, c->best->peak_bytes);
+}
+
+/* What a lower limit on the objective says of costs. It is never above a plan that we have: the
+ * solver's numbers are rounded. */
 static int64_t bound_cost(const milp *c, double objective)
 {
     const int64_t cost = rm_checkmate_cost(&c->program, objective);
-    return c->best->any && rm_fits(c->p, c->best->peak_bytes) && cost > c->best->cost
-               ? c->best->cost
-               : cost;
+    return has_fitting(c) && cost > c->best->cost ? c->best->cost : cost;
 }
 
-/* fits: it is a schedule, and within the budget. */
+/* *fits: it is a schedule, and within the budget. */
 static remat_status offer_solution(milp *c, const double *values, bool *fits)
 {
     remat_ctx *ctx = c->p->ctx;
@@ -43,32 +50,34 @@ static remat_status offer_solution(milp *c, const double *values, bool *fits)
     TRY(rm_offer_codes(c->p, c->nm, &c->codes, c->best));
     *fits = rm_fits(c->p, c->best->offered_peak_bytes);
     if (c->program.any_order || c->program.splits > 1) return REMAT_OK;
-    return rm_offer_in_turns(c->p, c->nm, &c->codes, c->best); /* without runs that serve nobody */
+    /* The same without runs that serve nobody. */
+    return rm_offer_in_turns(c->p, c->nm, &c->codes, c->best);
 }
 
 static remat_status on_progress(void *user, const double *values, double bound)
 {
     milp *c = user;
     remat_ctx *ctx = c->p->ctx;
+    const rm_incumbent *best = c->best;
     bool is_fit;
     if (values) TRY(offer_solution(c, values, &is_fit));
-    const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
+    const bool fits = has_fitting(c);
+    const int64_t first = c->program.first_cost;
+    double done = 0; /* the part of the re-runs' cost that is proved */
     ctx->bound_cost = bound_cost(c, bound);
-    const double gap = fits && c->best->cost > c->program.first_cost
-                           ? (double)(ctx->bound_cost - c->program.first_cost) /
-                                 (double)(c->best->cost - c->program.first_cost)
-                           : 0;
-    rm_report(ctx, rm_checkmate_milp.entry.name, (int)(1000 * gap),
-              fits ? c->best->cost : REMAT_ABSENT, fits ? c->best->peak_bytes : REMAT_ABSENT);
+    if (fits && best->cost > first)
+        done = (double)(ctx->bound_cost - first) / (double)(best->cost - first);
+    rm_report(ctx, rm_checkmate_milp.entry.name, (int)(1000 * done),
+              fits ? best->cost : REMAT_ABSENT, fits ? best->peak_bytes : REMAT_ABSENT);
     return REMAT_OK;
 }
 
+/* to_the_end: the solver was not allowed a gap. */
 static remat_status conclude(milp *c, const rm_solved *solved, bool to_the_end)
 {
     bool is_fit = false;
     if (solved->any) TRY(offer_solution(c, solved->x, &is_fit));
-    const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
-    if (!fits) {
+    if (!has_fitting(c)) {
         if (solved->outcome == RM_SOLVE_INFEASIBLE)
             rm_warn(c->p->ctx, "proved: no schedule of Checkmate's form fits the budget");
         return REMAT_OK;
@@ -88,19 +97,19 @@ static remat_status solve(milp *c, const rm_backend *backend)
     rm_solved solved;
     TRY(rm_checkmate_build(ctx, &c->program));
     TRY(RM_SCRATCH(ctx, start, c->program.model.columns.n));
-    if (c->best->any && rm_fits(c->p, c->best->peak_bytes)) {
+    if (has_fitting(c)) {
         TRY(rm_codes_of_steps(ctx, c->nm, &c->best->steps, &c->codes));
         TRY(rm_checkmate_start(ctx, &c->program, &c->codes, start, &starts));
     }
-    const double scale = c->program.cost_scale, whole = 0.5 * (double)c->program.cost_unit * scale;
+    /* Costs are whole units, so a gap of half a unit is none. */
+    const double scale = c->program.cost_scale, half = 0.5 * (double)c->program.cost_unit * scale;
     const double allowed =
         (double)ctx->options.mip_gap * 1e-6 * (double)c->p->graph->total_cost * scale;
-    const rm_solve how = {
-        .gap = fmax(allowed, fmax(1e-6, whole)), /* costs are whole: half a unit is none */
-        .start = starts ? start : NULL,
-        .threads = ctx->options.threads,
-        .on_progress = on_progress,
-        .user = c};
+    const rm_solve how = {.gap = fmax(allowed, fmax(1e-6, half)),
+                          .start = starts ? start : NULL,
+                          .threads = ctx->options.threads,
+                          .on_progress = on_progress,
+                          .user = c};
     TRY(rm_solve_in_child(backend, ctx, &c->program.model, &how, &solved));
     return conclude(c, &solved, ctx->options.mip_gap == 0);
 }
@@ -116,16 +125,16 @@ static remat_status plan(void *user, const rm_problem *p, const rm_normal *nm,
     const bool plain = ctx->options.checkmate_plain;
     if (!plain) TRY(rm_checkmate_seed(c->p, c->nm, c->best));
     if (rm_is_over(ctx)) return REMAT_OK;
-    const bool fits = c->best->any && rm_fits(c->p, c->best->peak_bytes);
     const bool any_order = ctx->options.checkmate_order;
+    int64_t most_extra = INT64_MAX;
+    if (has_fitting(c) && !plain && !any_order)
+        most_extra = c->best->cost - c->p->graph->total_cost;
     c->program = (rm_checkmate){.nm = c->nm,
                                 .budget_bytes = c->p->budget_bytes,
                                 .splits = (uint32_t)ctx->options.checkmate_splits,
                                 .any_order = any_order,
                                 .plain = plain,
-                                .most_extra = fits && !plain && !any_order
-                                                  ? c->best->cost - c->p->graph->total_cost
-                                                  : INT64_MAX,
+                                .most_extra = most_extra,
                                 .model.most_terms = rm_checkmate_entries(ctx)};
     const remat_status status = solve(c, backend);
     rm_checkmate_free(ctx, &c->program);

@@ -3,16 +3,21 @@
  *
  * The program of checkmate_model.c is solved without integers at (1 - eps) of the budget, eps =
  * 0.1, then 0.2 and 0.3 if nothing fits. Its S is rounded in many ways: at 1/2, at thresholds all
- * over (0, 1), and RANDOM times at random, where S is the probability. For each, the least
- * recomputation (optimal_r.c); the cheapest that fits the true budget is kept. If none does, the
- * one of lowest peak loses, where memory is over the budget, the kept storage whose op costs least
- * per byte, for the gap in question, until it fits or nothing is left to lose. The last resort is
- * auto's search in the graph's order, from the rounding of lowest peak. Doubles only choose; what
- * fits is measured. Cost: three linear programs at most, and O(ops * edges) for each rounding and
- * each repair. */
+ * over (0, 1), and RANDOM times at random, where S is the probability. Each rounding gets the least
+ * recomputation (optimal_r.c). The cheapest that fits the true budget is kept.
+ *
+ * If none does, the one of lowest peak is repaired. Where memory is over the budget it loses the
+ * kept storage whose op costs least per byte, for the gap in question. That goes on until it fits
+ * or nothing is left to lose. The last resort is auto's search in the graph's order, from the
+ * rounding of lowest peak.
+ *
+ * Invariant: doubles only choose. What fits is measured. Cost: three linear programs at most, and
+ * O(ops * edges) for each rounding and each repair. */
 #include "base/random.h"
 #include "plan/checkmate/checkmate_model.h"
 #include "plan/checkmate/checkmate_start.h"
+
+#include <assert.h>
 
 enum { RANDOM = 100, THRESHOLDS = 31, REPAIRS_PER_OP = 8 };
 
@@ -21,16 +26,17 @@ typedef struct rounding {
     const rm_normal *nm;
     rm_incumbent *best;
     rm_checkmate program;
-    const double *values;
-    bool failed;    /* the solver, and it will again */
-    rm_bits kept;   /* the rounding at hand */
-    rm_bits lowest; /* that with the lowest peak so far */
-    int64_t lowest_peak;
+    const double *values; /* by column: the solution */
+    bool failed;          /* the solver did, and it will again */
+    rm_bits kept;         /* the rounding at hand: by turn, by storage */
+    rm_bits lowest;       /* that with the lowest peak so far */
+    int64_t lowest_peak;  /* INT64_MAX: none */
     rm_random random;
     rm_codes codes;
     rm_schedule steps;
 } rounding;
 
+/* Offers the rounding at hand, and remembers the one of lowest peak. */
 static remat_status judge(rounding *x)
 {
     TRY(rm_optimal_r(x->p->ctx, x->nm, &x->kept, &x->codes));
@@ -41,7 +47,7 @@ static remat_status judge(rounding *x)
     return REMAT_OK;
 }
 
-/* threshold 0: each at random, by its own value. */
+/* Threshold 0: each is kept at random, and its value is the probability. */
 static remat_status round_at(rounding *x, double threshold)
 {
     const rm_normal *nm = x->nm;
@@ -68,7 +74,8 @@ static remat_status round_all(rounding *x)
 
 /* ---- repair ---- */
 
-/* The turn in which the order's memory is highest, and whether that is within the budget. */
+/* The turn in which the order's memory is highest, and whether that is within the budget.
+ * REMAT_NONE: cost or memory passes 2^62. */
 static remat_status find_peak(rounding *x, uint32_t *turn, bool *fits)
 {
     remat_ctx *ctx = x->p->ctx;
@@ -83,8 +90,8 @@ static remat_status find_peak(rounding *x, uint32_t *turn, bool *fits)
     *fits = rm_fits(x->p, l.peak_bytes);
     uint32_t n_first = 0;
     for (uint32_t i = 0; i < l.peak_step && n_first + 1 < x->nm->n_ops; i++)
-        n_first +=
-            x->steps.items[i].kind == REMAT_RUN && x->steps.items[i].index == x->nm->op[n_first];
+        if (x->steps.items[i].kind == REMAT_RUN && x->steps.items[i].index == x->nm->op[n_first])
+            n_first++;
     *turn = n_first;
     return REMAT_OK;
 }
@@ -96,31 +103,45 @@ static bool is_touched(const rm_normal *nm, uint32_t op, uint32_t store)
     return nm->producer[store] == op;
 }
 
-/* The kept storage across `turn` that is cheapest to lose, for its size. */
-static uint32_t cheapest(const rounding *x, uint32_t turn)
+/* May the storage be lost across `turn`, and is there something to gain? */
+static bool can_lose(const rounding *x, uint32_t turn, uint32_t store)
 {
     const rm_normal *nm = x->nm;
+    return rm_bit(&x->kept, turn, store) && nm->bytes[store] > 0 &&
+           !nm->pinned[nm->producer[store]] && !is_touched(nm, turn, store);
+}
+
+/* Is a cheaper to lose than b, for its size? */
+static bool is_cheaper(const rm_normal *nm, uint32_t a, uint32_t b)
+{
+    return (double)nm->cost[nm->producer[a]] * (double)nm->bytes[b] <
+           (double)nm->cost[nm->producer[b]] * (double)nm->bytes[a];
+}
+
+/* The kept storage across `turn` that is cheapest to lose, for its size, or REMAT_NONE. */
+static uint32_t cheapest(const rounding *x, uint32_t turn)
+{
     uint32_t found = REMAT_NONE;
-    for (uint32_t s = 0; s < nm->n_stores; s++) {
-        const uint32_t maker = nm->producer[s];
-        if (!rm_bit(&x->kept, turn, s) || nm->bytes[s] == 0 || nm->pinned[maker] ||
-            is_touched(nm, turn, s))
-            continue;
-        if (found == REMAT_NONE || (double)nm->cost[maker] * (double)nm->bytes[found] <
-                                       (double)nm->cost[nm->producer[found]] * (double)nm->bytes[s])
-            found = s;
+    for (uint32_t s = 0; s < x->nm->n_stores; s++) {
+        if (!can_lose(x, turn, s)) continue;
+        if (found == REMAT_NONE || is_cheaper(x->nm, s, found)) found = s;
     }
     return found;
 }
 
+/* The whole gap goes in which `turn` lies: up to the next turn that touches the storage, and back
+ * to the one before. */
 static void lose(rounding *x, uint32_t turn, uint32_t store)
 {
-    for (uint32_t t = turn; t < x->nm->n_ops && rm_bit(&x->kept, t, store) &&
-                            (t == turn || !is_touched(x->nm, t - 1, store));
-         t++)
+    assert(can_lose(x, turn, store));
+    for (uint32_t t = turn; t < x->nm->n_ops && rm_bit(&x->kept, t, store); t++) {
+        if (t > turn && is_touched(x->nm, t - 1, store)) break;
         rm_bit_clear(&x->kept, t, store);
-    for (uint32_t t = turn; t-- > 0 && rm_bit(&x->kept, t, store) && !is_touched(x->nm, t, store);)
+    }
+    for (uint32_t t = turn; t-- > 0 && rm_bit(&x->kept, t, store);) {
+        if (is_touched(x->nm, t, store)) break;
         rm_bit_clear(&x->kept, t, store);
+    }
 }
 
 static remat_status repair(rounding *x)
@@ -148,12 +169,14 @@ static remat_status repair(rounding *x)
 static remat_status on_progress(void *user, const double *values, double bound)
 {
     const rounding *x = user;
-    (void)values, (void)bound;
+    (void)values;
+    (void)bound;
     rm_report(x->p->ctx, rm_checkmate_lp.entry.name, 0, REMAT_ABSENT, REMAT_ABSENT);
     return REMAT_OK;
 }
 
-static remat_status relax(rounding *x, const rm_backend *backend, int64_t budget_bytes)
+/* Solves the relaxed program for this budget, rounds its solution, and repairs where need be. */
+static remat_status solve_and_round(rounding *x, const rm_backend *backend, int64_t budget_bytes)
 {
     remat_ctx *ctx = x->p->ctx;
     rm_solved solved;
@@ -183,7 +206,8 @@ static remat_status round_programs(rounding *x, const rm_backend *backend, int64
         const rm_mark mark = rm_scratch_mark(ctx);
         const int64_t budget = x->p->budget_bytes / 100 * percent;
         x->lowest_peak = INT64_MAX;
-        const remat_status status = relax(x, backend, budget > need_bytes ? budget : need_bytes);
+        const remat_status status =
+            solve_and_round(x, backend, budget > need_bytes ? budget : need_bytes);
         rm_checkmate_free(ctx, &x->program);
         rm_scratch_release(ctx, mark);
         TRY(status);

@@ -1,18 +1,21 @@
 /* optimal_r.c: the least recomputation for a given choice of what is retained, turn by turn
- * (checkmate 5.1.1).
+ * (Checkmate, 5.1.1).
  *
- * From the last turn to the first, `wanted` holds the storages that later turns read out of memory.
- * A turn runs its own op, and from there down to op 0 every op that makes something wanted which is
- * not retained into this turn; what such an op reads is wanted too, and what it makes no longer is.
- * What is still wanted at the turn's beginning is retained, so it is wanted of the turn before. By
- * induction each turn runs the fewest ops that any choice below `retained` allows. A token is no
- * longer good once the op of its base runs: then its op runs too, found by going over the row
- * again.
+ * It goes from the last turn to the first. `wanted` holds the storages that later turns read out of
+ * memory. A turn runs its own op. From there down to op 0 it runs every op that makes something
+ * wanted which is not retained into this turn. What such an op reads is wanted too, and what it
+ * makes no longer is. What is still wanted at the turn's beginning is retained, so it is wanted of
+ * the turn before. By induction each turn runs the fewest ops that any choice below `retained`
+ * allows.
+ *
+ * A token is no longer good once the op of its base runs. Then its op runs too. That is found by
+ * going over the row again.
  *
  * Cost: O(edges) a turn, times the number of tokens that lose their base, which is nearly always
  * none. */
 #include "plan/checkmate/optimal_r.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct backing {
@@ -39,6 +42,20 @@ static bool has_to_run(const backing *x, uint32_t turn, uint32_t op)
     return false;
 }
 
+/* A new instance of `base` makes its wanted tokens stale. True: there was one. */
+static bool make_tokens_stale(backing *x, uint32_t base)
+{
+    const rm_normal *nm = x->nm;
+    bool any = false;
+    for (uint32_t j = nm->token_begin[base]; j < nm->token_begin[base + 1]; j++) {
+        const uint32_t token = nm->tokens[j];
+        if (!x->wanted[token] || nm->pinned[nm->producer[token]]) continue;
+        x->stale[token] = 1;
+        any = true;
+    }
+    return any;
+}
+
 /* True: a wanted token that was taken from memory has lost its base. */
 static bool run(backing *x, uint32_t turn, uint32_t op)
 {
@@ -46,14 +63,13 @@ static bool run(backing *x, uint32_t turn, uint32_t op)
     bool lost = false;
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) x->wanted[nm->out[k]] = 0;
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-        for (uint32_t j = nm->token_begin[nm->out[k]]; j < nm->token_begin[nm->out[k] + 1]; j++)
-            if (x->wanted[nm->tokens[j]] && !nm->pinned[nm->producer[nm->tokens[j]]])
-                x->stale[nm->tokens[j]] = lost = true;
+        lost |= make_tokens_stale(x, nm->out[k]);
     for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) x->wanted[nm->in[k]] = 1;
     rm_bit_set(&x->runs, turn, op);
     return lost;
 }
 
+/* False: a token went stale, and the row has to be filled again. */
 static bool fill_row(backing *x, uint32_t turn)
 {
     bool lost = false;
@@ -67,6 +83,7 @@ static bool fill_row(backing *x, uint32_t turn)
 static remat_status fill(remat_ctx *ctx, backing *x, bool *in_time)
 {
     const rm_normal *nm = x->nm;
+    *in_time = true;
     TRY(rm_bits_new(ctx, &x->runs, nm->n_ops, nm->n_ops));
     TRY(RM_SCRATCH(ctx, x->wanted, nm->n_stores));
     TRY(RM_SCRATCH(ctx, x->wanted_at_end, nm->n_stores));
@@ -75,9 +92,12 @@ static remat_status fill(remat_ctx *ctx, backing *x, bool *in_time)
     for (uint32_t turn = nm->n_ops; turn-- > 0;) {
         memcpy(x->wanted_at_end, x->wanted, nm->n_stores);
         memset(x->stale, 0, nm->n_stores);
-        do rm_spend(ctx, (nm->n_stores + nm->out_begin[turn + 1]) / RM_ENTRIES_A_WORK);
-        while (!fill_row(x, turn));
-        *in_time &= !rm_is_late_turn(ctx, turn);
+        bool is_done = false;
+        while (!is_done) {
+            rm_spend(ctx, (nm->n_stores + nm->out_begin[turn + 1]) / RM_ENTRIES_A_WORK);
+            is_done = fill_row(x, turn);
+        }
+        *in_time = !rm_is_late_turn(ctx, turn);
         if (!*in_time) break;
     }
     return REMAT_OK;
@@ -97,7 +117,7 @@ remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *re
     const rm_mark mark = rm_scratch_mark(ctx);
     backing x = {.nm = nm, .retained = retained};
     out->n = 0;
-    bool in_time = true;
+    bool in_time;
     remat_status status = fill(ctx, &x, &in_time);
     if (status == REMAT_OK && in_time) status = emit(ctx, &x, out);
     rm_scratch_release(ctx, mark);
@@ -109,21 +129,22 @@ remat_status rm_optimal_r(remat_ctx *ctx, const rm_normal *nm, const rm_bits *re
 static remat_status find_retained(remat_ctx *ctx, const rm_normal *nm, const rm_code *codes,
                                   size_t n, rm_bits *retained)
 {
-    uint32_t *turns,
-        *read_until; /* by step; by storage: the last turn that reads it out of memory, plus one */
+    uint32_t *turns;      /* by step */
+    uint32_t *read_until; /* by storage: one more than the last turn that reads it out of memory */
     uint32_t turn = 0;
     TRY(RM_SCRATCH(ctx, turns, n));
     TRY(RM_SCRATCH(ctx, read_until, nm->n_stores));
     for (size_t i = 0; i < n; i++) {
+        assert(codes[i] <= turn); /* first runs are in the graph's order */
         turns[i] = turn;
         if (codes[i] == turn) turn++;
     }
+    assert(turn == nm->n_ops);
     for (uint32_t s = 0; s < nm->n_stores; s++) read_until[s] = nm->is_output[s] ? nm->n_ops : 0;
     for (size_t i = n; i-- > 0;) {
         const rm_code op = codes[i];
-        const uint32_t at = turns[i] < nm->n_ops
-                                ? turns[i]
-                                : nm->n_ops - 1; /* what runs behind the last turn is part of it */
+        /* What runs behind the last turn is part of it. */
+        const uint32_t at = turns[i] < nm->n_ops ? turns[i] : nm->n_ops - 1;
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             for (uint32_t t = at + 1; t < read_until[nm->out[k]]; t++)
                 rm_bit_set(retained, t, nm->out[k]);

@@ -5,8 +5,8 @@
 #include "fusion/traffic.h"
 
 /* Replaces *graph, which must be the caller's own, by one that moves fewer bytes, where there is
- * one: the same ops, some of them repeated. Needs limits (rm_limits_begin); where they end the
- * search, what was gained so far is kept. */
+ * one. It has the same ops, some of them repeated. Needs limits (rm_limits_begin). Where they end
+ * the search, what was gained so far is kept. */
 remat_status rm_copy_into_kernels(remat_ctx *ctx, remat_graph **graph, remat_fusion *fusion);
 
 #endif

@@ -1,33 +1,36 @@
 /* mincut.c: fusion-aware min-cut checkpointing ("Transcending Runtime-Memory Tradeoffs in
- * Checkpointing by Being Fusion Aware"), with and without a budget, and the two strategies that the
- * paper compares it with: save inputs only, and save the inputs of every layer.
+ * Checkpointing by Being Fusion Aware"), with and without a budget. Also the two strategies that
+ * the paper compares it with: save inputs only, and save the inputs of every layer.
  *
  * Without a budget this is the paper: the storages whose writing and reading costs least
  * (saved_cut.c, recompute_rules.c), as a schedule (saved_steps.c). It minimises traffic between the
  * passes, not the additive cost that plans report.
  *
- * The paper has no budget. With one, saving costs bytes, running an op again costs L times its
- * cost, and every ban but those that keep results right becomes that price. For L from high to low
- * the cuts are nested and move away from the backward pass: the cheapest ops run again first, then
- * dearer ones. Each cut becomes schedules with shorter and shorter holds, all are simulated, and
- * the cheapest that fits is taken, or the lowest peak. A cut knows nothing of the memory that
- * running again takes, and where a whole network runs again that is as much as was saved; so the
- * sweep is repeated with the storages of 2, 4, 8, ... evenly spread cut points free, which makes
- * segments. Between the last L that fitted and the first that did not, a bisection looks for more.
+ * The paper has no budget. With one:
+ *   - Saving costs bytes. Running an op again costs L times its cost. Every ban but those that keep
+ *     results right becomes that price.
+ *   - For L from high to low the cuts are nested and move away from the backward pass: the cheapest
+ *     ops run again first, then dearer ones.
+ *   - Each cut becomes schedules with shorter and shorter holds. All are simulated. The cheapest
+ *     that fits is taken, or the lowest peak.
+ *   - A cut knows nothing of the memory that running again takes. Where a whole network runs again
+ *     that is as much as was saved. So the sweep is repeated with the storages of 2, 4, 8, ...
+ *     evenly spread cut points free, which makes segments.
+ *   - Between the last L that did not fit and the first that did, a bisection looks for more.
  *
  * Invariant: every saved set is tried once (by a hash of it: a collision costs a candidate, not
  * correctness). Work is steps simulated, values and reads seen, and arcs scanned. One cut is
  * O(flow), one schedule O(ops + edges) but for short holds. */
-#include <string.h>
-
 #include "graph/cuts.h"
 #include "plan/cut/recompute_rules.h"
-#include "plan/planner.h"
 #include "plan/cut/saved_steps.h"
+#include "plan/planner.h"
+
+#include <string.h>
 
 enum {
-    OCTAVES = 12,   /* L: 2^-12 to 2^12 times bytes / cost of all, */
-    UNIT_BITS = 32, /* in units of 2^-32 */
+    OCTAVES = 12,   /* L goes from 2^12 to 2^-12 times bytes / cost of all, then it is 0 */
+    UNIT_BITS = 32, /* levels are L in units of 2^-32 */
     BISECTIONS = 6, /* between two octaves */
     STEP_WORK = 4   /* operations to write and to measure a step */
 };
@@ -39,14 +42,14 @@ typedef struct sweep {
     rm_incumbent *best;
     rm_recompute_rules rules;
     rm_cut_space space;
-    uint8_t *saved;     /* by root value */
-    uint8_t *runs_once; /* by op: whatever it costs */
-    int64_t *price;     /* by root value: bytes that saving it takes */
-    int64_t *run_again; /* by op */
-    int64_t total_bytes, total_cost;
-    bool slanted;
+    uint8_t *saved;                  /* by root value */
+    uint8_t *runs_once;              /* by op: whatever it costs */
+    int64_t *price;                  /* by root value: bytes that saving it takes */
+    int64_t *run_again;              /* by op */
+    int64_t total_bytes, total_cost; /* of V_f */
+    bool slanted;                    /* price_runs */
     rm_schedule steps;
-    RM_VEC(uint64_t) seen;
+    RM_VEC(uint64_t) seen; /* hashes of the saved sets tried */
 } sweep;
 
 static remat_status begin(const rm_problem *p, rm_incumbent *best, sweep *s)
@@ -58,6 +61,7 @@ static remat_status begin(const rm_problem *p, rm_incumbent *best, sweep *s)
     return REMAT_OK;
 }
 
+/* Offers one schedule of the saved set at hand. *fits becomes true if it fits. */
 static remat_status try_hold(sweep *s, uint32_t hold, bool *fits)
 {
     s->steps.n = 0;
@@ -71,19 +75,22 @@ static remat_status try_hold(sweep *s, uint32_t hold, bool *fits)
 
 /* ---- without a budget ---- */
 
+/* The saved set of a problem becomes the one at hand. *found: the limits left time for that. */
 static remat_status cut(sweep *s, const rm_cut_problem *problem, bool *found)
 {
     rm_saved saved;
     const rm_mark mark = rm_scratch_mark(s->ctx);
     const remat_status status = rm_saved_cut(&s->space, problem, &saved);
     *found = status == REMAT_OK && saved.capacity != REMAT_ABSENT;
-    if (*found) memset(s->saved, 0, s->g->n_values);
-    for (uint32_t i = 0; *found && i < saved.n_values; i++) s->saved[saved.values[i]] = 1;
+    if (*found) {
+        memset(s->saved, 0, s->g->n_values);
+        for (uint32_t i = 0; i < saved.n_values; i++) s->saved[saved.values[i]] = 1;
+    }
     rm_scratch_release(s->ctx, mark);
     return status;
 }
 
-static remat_status plain(sweep *s, bool *found)
+static remat_status cut_plain(sweep *s, bool *found)
 {
     const rm_cut_problem problem = rm_cut_by_rules(&s->rules);
     return cut(s, &problem, found);
@@ -104,16 +111,16 @@ static remat_status price_bytes(sweep *s)
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             if (g->out_source[k] == REMAT_NONE) s->price[g->out[k]] = g->storage[g->out[k]];
     }
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        s->price[g->root[g->outputs[i]]] = 0; /* there to the end anyway */
+    /* Outputs are there to the end anyway. */
+    for (uint32_t i = 0; i < g->n_outputs; i++) s->price[g->root[g->outputs[i]]] = 0;
     for (uint32_t v = 0; v < g->n_values; v++) s->total_bytes += s->price[v];
     return REMAT_OK;
 }
 
-/* Prices of running again at L = level / 2^32; an op of the backward trace runs there for the first
- * time, which is free. A slant makes later ops dearer, up to twice, so that the layers of a
- * network, which are all alike, do not change sides all at once: the first ones do, as their
- * storages stay longest. */
+/* Prices of running again at L = level / 2^32. An op of the backward trace runs there for the first
+ * time, which is free. A slant makes later ops dearer, up to twice. Without it the layers of a
+ * network, which are all alike, would change sides all at once. With it the first ones do so
+ * first, as their storages stay longest. */
 static void price_runs(sweep *s, int64_t level)
 {
     for (uint32_t i = 0; i < s->rules.n_inside; i++) {
@@ -151,6 +158,7 @@ static remat_status try_saved(sweep *s, bool *fits)
     return REMAT_OK;
 }
 
+/* *fits: one of the schedules did. */
 static remat_status try_level(sweep *s, int64_t level, bool *fits)
 {
     bool found;
@@ -164,25 +172,32 @@ static remat_status try_level(sweep *s, int64_t level, bool *fits)
     return found ? try_saved(s, fits) : REMAT_OK;
 }
 
+/* 2^octave times bytes / cost of all, and 0 below the last octave. */
+static int64_t level_of(const sweep *s, int octave)
+{
+    if (s->total_cost == 0 || octave < -OCTAVES) return 0;
+    const rm_uint128 middle = ((rm_uint128)s->total_bytes << UNIT_BITS) / (rm_uint128)s->total_cost;
+    const rm_uint128 level = octave >= 0 ? middle << octave : middle >> -octave;
+    return level > (rm_uint128)RM_MAX_SUM ? RM_MAX_SUM : (int64_t)level;
+}
+
 /* One family of nested cuts: L from high to low, then between the highest that fitted and the one
  * above it. */
 static remat_status try_levels(sweep *s)
 {
-    const rm_uint128 middle =
-        s->total_cost ? ((rm_uint128)s->total_bytes << UNIT_BITS) / (rm_uint128)s->total_cost : 0;
-    int64_t fitting = -1, above = -1, previous = -1;
+    int64_t fitting = -1, above = -1, previous = -1; /* -1: none */
     bool fits;
     for (int octave = OCTAVES; octave >= -OCTAVES - 1 && !rm_is_over(s->ctx); octave--) {
-        rm_uint128 level = octave >= 0         ? middle << octave
-                           : octave < -OCTAVES ? 0
-                                               : middle >> -octave;
-        if (level > (rm_uint128)RM_MAX_SUM) level = (rm_uint128)RM_MAX_SUM;
-        TRY(try_level(s, (int64_t)level, &fits));
-        if (fits && fitting < 0) fitting = (int64_t)level, above = previous;
-        previous = (int64_t)level;
+        const int64_t level = level_of(s, octave);
+        TRY(try_level(s, level, &fits));
+        if (fits && fitting < 0) {
+            fitting = level;
+            above = previous;
+        }
+        previous = level;
     }
-    for (int i = 0; i < BISECTIONS && above - fitting > 1 && fitting >= 0 && !rm_is_over(s->ctx);
-         i++) {
+    if (fitting < 0) return REMAT_OK;
+    for (int i = 0; i < BISECTIONS && above - fitting > 1 && !rm_is_over(s->ctx); i++) {
         const int64_t half = fitting + (above - fitting) / 2;
         TRY(try_level(s, half, &fits));
         if (fits) fitting = half;
@@ -191,35 +206,36 @@ static remat_status try_levels(sweep *s)
     return REMAT_OK;
 }
 
-/* The storages of about n_segments evenly spread cut points cost nothing to save; `free` remembers
- * what they did cost. */
-static void swap_prices(sweep *s, const rm_cuts *cuts, uint32_t n_segments, int64_t *free)
+/* Swaps the prices of the storages of about n_segments evenly spread cut points with `other`. That
+ * is 0 at first, so they cost nothing to save. A second call brings the prices back. */
+static void swap_prices(sweep *s, const rm_cuts *cuts, uint32_t n_segments, int64_t *other)
 {
     for (uint64_t i = 0; i < cuts->n_cuts; i++) {
         if (i * n_segments / cuts->n_cuts == (i + 1) * n_segments / cuts->n_cuts) continue;
         const uint32_t v = cuts->cuts[i].storage;
         const int64_t price = s->price[v];
-        s->price[v] = free[v], free[v] = price;
+        s->price[v] = other[v];
+        other[v] = price;
     }
 }
 
 static remat_status try_families(sweep *s)
 {
     rm_cuts cuts;
-    int64_t *free;
+    int64_t *other_prices; /* by root value */
     bool found, fits = false;
-    TRY(plain(s, &found));
+    TRY(cut_plain(s, &found));
     if (found) TRY(try_saved(s, &fits));
     TRY(price_bytes(s));
     TRY(rm_cuts_find(s->ctx, s->g, &cuts));
-    TRY(RM_SCRATCH(s->ctx, free, s->g->n_values));
+    TRY(RM_SCRATCH(s->ctx, other_prices, s->g->n_values));
     for (uint32_t n = 1; !rm_is_over(s->ctx); n = n < cuts.n_cuts / 2 ? 2 * n : cuts.n_cuts) {
-        if (n > 1) swap_prices(s, &cuts, n, free);
+        if (n > 1) swap_prices(s, &cuts, n, other_prices);
         for (int slant = 0; slant < 2; slant++) {
             s->slanted = slant;
             TRY(try_levels(s));
         }
-        if (n > 1) swap_prices(s, &cuts, n, free);
+        if (n > 1) swap_prices(s, &cuts, n, other_prices);
         rm_report(s->ctx, rm_mincut.entry.name,
                   (int)(1000 * (uint64_t)n / (cuts.n_cuts ? cuts.n_cuts : 1)), s->best->cost,
                   s->best->peak_bytes);
@@ -239,7 +255,7 @@ static remat_status run_mincut(const rm_problem *p, rm_incumbent *best)
     if (p->budget_bytes != REMAT_BUDGET_NONE) {
         status = try_families(&s);
     } else {
-        status = plain(&s, &found);
+        status = cut_plain(&s, &found);
         if (status == REMAT_OK && found) status = try_hold(&s, RM_HOLD_ALL, &fits);
     }
     RM_VEC_FREE(&p->ctx->heap, s.steps);
@@ -247,7 +263,7 @@ static remat_status run_mincut(const rm_problem *p, rm_incumbent *best)
     return status == REMAT_E_APPLIES && best->any ? REMAT_OK : status;
 }
 
-/* A set that is given, not found. */
+/* The saved set is given, not found: the inputs, and with `layers` those of every layer. */
 static remat_status run_saved(const rm_problem *p, rm_incumbent *best, bool layers)
 {
     sweep s;
@@ -255,8 +271,10 @@ static remat_status run_saved(const rm_problem *p, rm_incumbent *best, bool laye
     bool fits = false;
     TRY(begin(p, best, &s));
     TRY(rm_cuts_find(p->ctx, p->graph, &cuts));
-    for (uint32_t i = 0; i < cuts.n_cuts && layers; i++) s.saved[cuts.cuts[i].storage] = 1;
-    for (uint32_t v = 0; v < p->graph->n_values && layers; v++) s.saved[v] |= cuts.global[v];
+    if (layers) {
+        for (uint32_t i = 0; i < cuts.n_cuts; i++) s.saved[cuts.cuts[i].storage] = 1;
+        for (uint32_t v = 0; v < p->graph->n_values; v++) s.saved[v] |= cuts.global[v];
+    }
     const remat_status status = try_hold(&s, RM_HOLD_ALL, &fits);
     RM_VEC_FREE(&p->ctx->heap, s.steps);
     return status;
@@ -266,6 +284,7 @@ static remat_status run_save_inputs(const rm_problem *p, rm_incumbent *best)
 {
     return run_saved(p, best, false);
 }
+
 static remat_status run_save_layers(const rm_problem *p, rm_incumbent *best)
 {
     return run_saved(p, best, true);

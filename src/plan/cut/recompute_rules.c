@@ -1,22 +1,30 @@
 /* recompute_rules.c: V_f, bans and prices of "Transcending Runtime-Memory Tradeoffs in
  * Checkpointing by Being Fusion Aware", sections 3.1 to 3.4.
  *
- * The tangents are made by the op remat.boundary or, in graphs traced with their loss, by the first
- * backward op that reads what the last forward op made. V_f is all that does not depend on the
- * tangents, so it has ops of the backward phase too (the white nodes of Fig. 2). Banned from
- * running again: pinned and random ops; compute-bound ops; ops not known to be fusible; reductions;
- * and fusible ops that an op outside V_f reads that cannot be fused with them (they would be
- * written in the backward pass anyway: Lemma 3.1). Views never are. Whoever reads a view of a
- * storage counts as a reader of the storage. A storage is materialised if it is an input or an
- * output of the forward pass, if its op is not fusible, or if an op of V_f that is not fusible
- * reads it.
+ * The tangents are made by the op remat.boundary. In graphs traced with their loss they are made by
+ * the first backward op that reads what the last forward op made. V_f is all that does not depend
+ * on the tangents. So it has ops of the backward phase, too (the white nodes of Fig. 2).
  *
- * Departures. Algorithm 2 forgets the outputs; the text of 3.3 has them. "All users" there means
- * users in V_f: those outside decide bans. A reduction is told by its number of elements where
- * shapes are known (a comparison's mask is smaller than its input, too, but is no reduction), else
- * by bytes; against its largest input. The re-weighting of 3.4 has no formula and voids
- * Theorem 3.6; ties are broken by taking the cut nearest the backward pass, and a weight by
- * distance is an option. O(ops + edges). */
+ * Banned from running again:
+ *   - pinned and random ops;
+ *   - compute-bound ops;
+ *   - ops not known to be fusible;
+ *   - reductions;
+ *   - fusible ops that are read by an op outside V_f which cannot be fused with them. They would be
+ *     written in the backward pass anyway (Lemma 3.1).
+ * Views never are. Whoever reads a view of a storage counts as a reader of the storage.
+ *
+ * A storage is materialised if it is an input or an output of the forward pass, if its op is not
+ * fusible, or if an op of V_f that is not fusible reads it.
+ *
+ * Departures:
+ *   - Algorithm 2 forgets the outputs. The text of 3.3 has them.
+ *   - "All users" there means users in V_f. Those outside decide bans.
+ *   - A reduction is told by its number of elements where shapes are known, else by bytes, against
+ *     its largest input. (A comparison's mask has fewer bytes than its input, but is no reduction.)
+ *   - The re-weighting of 3.4 has no formula and voids Theorem 3.6. Ties are broken by taking the
+ *     cut nearest the backward pass. A weight by distance is an option.
+ * Cost: O(ops + edges). */
 #include "plan/cut/recompute_rules.h"
 
 #include "fusion/op_class.h"
@@ -39,9 +47,10 @@ static remat_status find_boundary(finder *f)
     if (f->x.boundary == REMAT_NONE)
         return rm_fail(f->ctx, REMAT_E_APPLIES,
                        "the graph has no forward and backward phases and no remat.boundary");
-    return found ? REMAT_OK
-                 : rm_fail(f->ctx, REMAT_E_APPLIES,
-                           "no backward op reads what the last forward op makes");
+    if (!found)
+        return rm_fail(f->ctx, REMAT_E_APPLIES,
+                       "no backward op reads what the last forward op makes");
+    return REMAT_OK;
 }
 
 /* Everything that does not depend on the boundary. */
@@ -87,19 +96,20 @@ static int64_t largest(const remat_graph *g, const uint32_t *values, uint32_t n,
 bool rm_is_reduction(const remat_ctx *ctx, const remat_graph *g, uint32_t op)
 {
     const uint32_t *in = g->in + g->in_begin[op], *out = g->out + g->out_begin[op];
-    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op],
-                   n_out = g->out_begin[op + 1] - g->out_begin[op];
+    const uint32_t n_in = g->in_begin[op + 1] - g->in_begin[op];
+    const uint32_t n_out = g->out_begin[op + 1] - g->out_begin[op];
     bool by_elements = true;
     for (uint32_t i = 0; i < n_in; i++) by_elements = by_elements && has_shape(g, in[i]);
     for (uint32_t i = 0; i < n_out; i++) by_elements = by_elements && has_shape(g, out[i]);
+    const int64_t before = largest(g, in, n_in, by_elements);
+    const int64_t after = largest(g, out, n_out, by_elements);
     int64_t limit;
-    const int64_t before = largest(g, in, n_in, by_elements),
-                  after = largest(g, out, n_out, by_elements);
-    return before > 0 && !rm_mul_overflows(after, ctx->options.reduction_factor, &limit) &&
-           limit <= before;
+    if (rm_mul_overflows(after, ctx->options.reduction_factor, &limit)) return false;
+    return before > 0 && limit <= before;
 }
 
-static void find_bans(finder *f)
+/* Ops that are banned for what they are. */
+static void ban_by_class(finder *f)
 {
     static const uint8_t by_class[] = {[REMAT_CLASS_OTHER] = REMAT_BAN_OTHER,
                                        [REMAT_CLASS_COMPUTE] = REMAT_BAN_COMPUTE,
@@ -115,6 +125,12 @@ static void find_bans(finder *f)
             rm_is_reduction(f->ctx, g, op))
             *ban = REMAT_BAN_REDUCTION;
     }
+}
+
+/* Ops that are banned for who reads them. */
+static void ban_by_readers(finder *f)
+{
+    const remat_graph *g = f->g;
     for (uint32_t i = 0; i < f->x.n_outside; i++) {
         const uint32_t op = f->x.outside[i];
         if (rm_is_fusible_class(f->x.op_class[op])) continue;
@@ -128,7 +144,7 @@ static void find_bans(finder *f)
 
 /* ---- prices ---- */
 
-static void read_to_memory(finder *f, uint32_t op)
+static void materialise_inputs(finder *f, uint32_t op)
 {
     for (uint32_t k = f->g->in_begin[op]; k < f->g->in_begin[op + 1]; k++)
         f->x.materialised[f->g->root[f->g->in[k]]] = 1;
@@ -149,35 +165,33 @@ static void find_materialised(finder *f)
             f->x.materialised[g->root[g->outputs[i]]] = 1;
     }
     for (uint32_t i = 0; i < f->x.n_inside; i++)
-        if (!rm_is_fusible_class(f->x.op_class[f->x.inside[i]])) read_to_memory(f, f->x.inside[i]);
-    read_to_memory(f, f->x.boundary);
+        if (!rm_is_fusible_class(f->x.op_class[f->x.inside[i]]))
+            materialise_inputs(f, f->x.inside[i]);
+    materialise_inputs(f, f->x.boundary);
 }
 
-/* Distance to the outside in ops, at most MOST_REWEIGHTS; by root value. */
-static remat_status find_distances(finder *f, uint32_t **out)
+/* distance, by root value: ops to the outside, at most MOST_REWEIGHTS. Views count for none. */
+static void find_distances(const finder *f, uint32_t *distance)
 {
     const remat_graph *g = f->g;
-    TRY(RM_SCRATCH(f->ctx, *out, g->n_values));
-    for (uint32_t v = 0; v < g->n_values; v++) (*out)[v] = MOST_REWEIGHTS;
+    for (uint32_t v = 0; v < g->n_values; v++) distance[v] = MOST_REWEIGHTS;
     for (uint32_t op = g->n_ops; op-- > 0;) {
-        uint32_t nearest = MOST_REWEIGHTS;
+        uint32_t here = MOST_REWEIGHTS;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-            if ((*out)[g->root[g->out[k]]] < nearest) nearest = (*out)[g->root[g->out[k]]];
-        const uint32_t here = !f->x.in_forward[op]                                ? 0
-                              : nearest < MOST_REWEIGHTS && !rm_is_view_op(g, op) ? nearest + 1
-                                                                                  : nearest;
+            if (distance[g->root[g->out[k]]] < here) here = distance[g->root[g->out[k]]];
+        if (!f->x.in_forward[op]) here = 0;
+        else if (here < MOST_REWEIGHTS && !rm_is_view_op(g, op)) here++;
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-            if (here < (*out)[g->root[g->in[k]]]) (*out)[g->root[g->in[k]]] = here;
+            if (here < distance[g->root[g->in[k]]]) distance[g->root[g->in[k]]] = here;
     }
-    return REMAT_OK;
 }
 
 static int64_t reweighted(int64_t bytes, int64_t permille, uint32_t distance)
 {
     for (uint32_t i = 0; i < distance; i++) {
         const rm_uint128 more = (rm_uint128)bytes * (rm_uint128)(1000 + permille) / 1000;
-        if (more >= (rm_uint128)RM_MAX_SUM)
-            return RM_MAX_SUM; /* the flow says that this is too much */
+        /* The flow says that this is too much. */
+        if (more >= (rm_uint128)RM_MAX_SUM) return RM_MAX_SUM;
         bytes = (int64_t)more;
     }
     return bytes;
@@ -187,14 +201,15 @@ static remat_status find_prices(finder *f)
 {
     const remat_graph *g = f->g;
     const int64_t permille = f->ctx->options.reweight;
-    uint32_t *distance = NULL;
+    uint32_t *distance;
     for (uint32_t v = 0; v < g->n_values; v++)
         if (rm_owns_storage(g, v))
             f->x.price[v] = f->x.materialised[v] ? g->storage[v] : 2 * g->storage[v];
     f->x.weighed = f->x.price;
     if (permille == 0) return REMAT_OK;
-    TRY(find_distances(f, &distance));
+    TRY(RM_SCRATCH(f->ctx, distance, g->n_values));
     TRY(RM_SCRATCH(f->ctx, f->x.weighed, g->n_values));
+    find_distances(f, distance);
     for (uint32_t v = 0; v < g->n_values; v++)
         f->x.weighed[v] = reweighted(f->x.price[v], permille, distance[v]);
     return REMAT_OK;
@@ -213,7 +228,8 @@ remat_status rm_recompute_rules_find(remat_ctx *ctx, const remat_graph *g, rm_re
     TRY(RM_SCRATCH(ctx, f.x.price, g->n_values));
     for (uint32_t op = 0; op < g->n_ops; op++) f.x.op_class[op] = (uint8_t)rm_op_class(ctx, g, op);
     split(&f);
-    find_bans(&f);
+    ban_by_class(&f);
+    ban_by_readers(&f);
     find_materialised(&f);
     TRY(find_prices(&f));
     *out = f.x;

@@ -13,19 +13,20 @@ typedef struct rm_recompute_rules { /* arrays live in scratch */
     uint8_t *op_class;     /* by op: the class in effect */
     uint8_t *ban;          /* by op: remat_ban; none for ops outside */
     uint8_t *materialised; /* by root value: written to memory whatever is saved */
-    int64_t *price;   /* by root value: what saving it costs in traffic: its bytes if materialised,
-                         else twice that */
-    int64_t *weighed; /* the same, re-weighted by distance (option reweight); price itself without
-                         that */
+    /* By root value: the traffic of saving it: its bytes if materialised, else twice that. */
+    int64_t *price;
+    /* The same, re-weighted by distance (option reweight). Without that option, price itself. */
+    int64_t *weighed;
 } rm_recompute_rules;
 
 /* REMAT_E_APPLIES, with the reason, if the graph has no phases or its backward pass does not start
  * from the last forward op. */
 remat_status rm_recompute_rules_find(remat_ctx *ctx, const remat_graph *g, rm_recompute_rules *out);
-rm_cut_problem rm_cut_by_rules(const rm_recompute_rules *rules); /* the paper's own */
+/* The paper's own cut. */
+rm_cut_problem rm_cut_by_rules(const rm_recompute_rules *rules);
 
-/* Is what it makes so much smaller than what it reads (option reduction_factor) that it is better
- * kept? Not meant for views. */
+/* Is what the op makes so much smaller than what it reads (option reduction_factor) that it is
+ * better kept? Not meant for views. */
 bool rm_is_reduction(const remat_ctx *ctx, const remat_graph *g, uint32_t op);
 
 /* Bans that hold whatever it costs: running the op again would change what is computed. */

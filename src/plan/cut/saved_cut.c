@@ -1,30 +1,38 @@
 /* saved_cut.c: the network of Algorithms 1 and 2 of "Transcending Runtime-Memory Tradeoffs in
  * Checkpointing by Being Fusion Aware", and its minimum cut.
  *
- * The paper has nodes with an in-vertex and an out-vertex: in on the sink's side means "is run
- * again", out on the sink's side "is there for the outside". Here an op is an in-vertex and a
- * storage an out-vertex, because ops have several outputs and values share storages: op -> storage
- * it makes       the price of saving it: cut when the storage is wanted and the op is not run again
+ * The paper has nodes with an in-vertex and an out-vertex. The in-vertex on the sink's side means
+ * "is run again". The out-vertex on the sink's side means "is there for the outside". Here an op is
+ * an in-vertex and a storage an out-vertex, because ops have several outputs and values share
+ * storages:
+ *
+ *   op -> storage it makes       the price of saving it: cut when the storage is wanted and the op
+ *                                is not run again
  *   storage -> op that reads it  infinite: whoever is run again needs its inputs
  *   source -> op                 the price of running it again (nothing in the paper; the budgeted
- * sweep uses it) The network is built contracted: banned ops and the makers of inputs are the
- * source, storages that the outside reads are the sink. Views cost nothing and need no vertex:
- * whoever reads a view reads its storage, so one storage is paid for once. That is right as long as
- * a view can be had again from its storage alone; where its op reads other storages, makes some, or
- * is banned, the maker of its storage is taken as banned: the storage is then there as it was, and
- * the view with it. Invariant: between calls all marks of the space are clear. O(edges of the ops
- * given) and one maximum flow. */
+ *                                sweep uses it)
+ *
+ * The network is built contracted. Banned ops and the makers of inputs are the source. Storages
+ * that the outside reads are the sink.
+ *
+ * Views cost nothing and need no vertex. Whoever reads a view reads its storage, so one storage is
+ * paid for once. That is right as long as a view can be had again from its storage alone. It cannot
+ * where its op reads other storages, makes some, or is banned. Then the maker of its storage is
+ * taken as banned: the storage is there as it was, and the view with it.
+ *
+ * Invariant: between calls all marks of the space are clear. Cost: O(edges of the ops given) and
+ * one maximum flow. */
 #include "plan/cut/saved_cut.h"
 
 #include "algo/maxflow.h"
 
-enum { INSIDE = 1, OUTSIDE = 2, RUNS_ONCE = 4 }; /* bits of part */
-enum {
-    UNSEEN = 0,
-    SOURCE = 1,
-    SINK = 2,
-    FIRST_FREE = 3
-}; /* vertices; the flow network counts from 0 */
+#include <assert.h>
+
+/* Bits of rm_cut_space.part. */
+enum { INSIDE = 1, OUTSIDE = 2, RUNS_ONCE = 4 };
+
+/* Vertices. The flow network counts from 0, so ours are one more. */
+enum { UNSEEN = 0, SOURCE = 1, SINK = 2, FIRST_FREE = 3 };
 
 typedef struct network {
     const remat_graph *g;
@@ -33,7 +41,7 @@ typedef struct network {
     uint32_t *storages; /* roots that got a vertex, in order of discovery */
     uint32_t n_storages, n_vertices;
     rm_flow_edge *edges;
-    size_t n_edges;
+    size_t n_edges, most_edges;
 } network;
 
 static bool is_inside(const network *w, uint32_t op)
@@ -57,6 +65,7 @@ static void mark_parts(network *w)
     for (uint32_t i = 0; i < w->p->n_outside; i++) w->x->part[w->p->outside[i]] = OUTSIDE;
     for (uint32_t i = 0; i < w->p->n_inside; i++) {
         const uint32_t op = w->p->inside[i];
+        assert(w->p->banned[op] || !g->pinned[op]);
         w->x->part[op] = w->p->banned[op] ? INSIDE | RUNS_ONCE : INSIDE;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
             const uint32_t root = g->root[g->out[k]], maker = g->producer[root];
@@ -80,7 +89,8 @@ static void see_storage(network *w, uint32_t root)
     w->storages[w->n_storages++] = root;
 }
 
-/* Storages that the inside makes or reads; then those that the outside reads move to the sink. */
+/* Storages that the inside makes or reads get a vertex. Those that the outside reads become the
+ * sink. */
 static void find_storages(network *w)
 {
     const remat_graph *g = w->g;
@@ -104,6 +114,7 @@ static void find_storages(network *w)
 
 static void add_edge(network *w, uint32_t from, uint32_t to, int64_t capacity)
 {
+    assert(w->n_edges < w->most_edges);
     w->edges[w->n_edges++] = (rm_flow_edge){from - 1, to - 1, capacity};
 }
 
@@ -142,10 +153,11 @@ static remat_status make_room(network *w)
                       (g->out_begin[op + 1] - g->out_begin[op]);
     }
     TRY(RM_SCRATCH(w->x->ctx, w->storages, n_storages));
-    return RM_SCRATCH(w->x->ctx, w->edges, 2 * n_storages + w->p->n_inside);
+    w->most_edges = 2 * n_storages + w->p->n_inside;
+    return RM_SCRATCH(w->x->ctx, w->edges, w->most_edges);
 }
 
-/* Saved: on the sink's side, though its maker is not. */
+/* A storage is saved if it is on the sink's side and its maker is not. */
 static void collect(const network *w, const uint8_t *source_side, rm_saved *out)
 {
     for (uint32_t i = 0; i < w->n_storages; i++) {

@@ -1,44 +1,51 @@
-/* saved_steps.c: the two programs that a saved set determines (mincut, 3.2), as one schedule.
+/* saved_steps.c: the two programs that a saved set determines (min-cut paper, section 3.2), as one
+ * schedule.
  *
  * The forward pass runs as it stands. An op of V_f that was traced in the backward pass moves into
- * the forward pass if what it makes is saved, right behind what it reads, so that larger inputs can
- * go; pinned ops keep their order. The backward pass runs as it stands, too, and before each of its
- * ops whatever it asks for and is not saved runs again, by demand; ops of V_f that only the
- * backward pass asks for run there alone. A saved storage is there with all its views.
+ * the forward pass if what it makes is saved. It goes right behind what it reads, so that larger
+ * inputs can go. Pinned ops keep their order.
  *
- * Any set gives a valid schedule: a value that nobody runs again is read as it is. Pinned ops never
- * run again. Cost: O(ops + edges) for RM_HOLD_ALL; else that times the number of runs, which is
- * limited to MOST_RUNS a graph op. */
+ * The backward pass runs as it stands, too. Before each of its ops, whatever that op asks for and
+ * is not saved runs again, by demand. Ops of V_f that only the backward pass asks for run there
+ * alone. A saved storage is there with all its views.
+ *
+ * Invariant: any set gives a valid schedule. A value that nobody runs again is read as it is, and
+ * pinned ops never run again. Cost: O(ops + edges) for RM_HOLD_ALL. Else that times the number of
+ * runs, which is limited to MOST_RUNS a graph op. */
 #include "plan/cut/saved_steps.h"
 
 #include "base/csr.h"
 #include "graph/demand.h"
 
-enum { MOST_RUNS = 8 };
-enum { BACKWARD = 1, FORWARD = 2 };
+#include <assert.h>
+
+enum { MOST_RUNS = 8 };             /* a graph op, on average */
+enum { BACKWARD = 1, FORWARD = 2 }; /* bits of expander.wanted */
 
 typedef struct expander {
     remat_ctx *ctx;
     const remat_graph *g;
     const rm_recompute_rules *rules;
     const uint8_t *saved;
-    uint8_t *again;     /* by op of V_f: the backward pass runs it, when it asks for it */
-    uint8_t *early;     /* by op: the forward pass runs it; a few are both */
-    uint8_t *wanted;    /* by value: which passes ask for it (BACKWARD, FORWARD) */
-    uint32_t *order;    /* ops by place of their first run */
-    uint32_t *asked;    /* by op: 1 + the backward op that asked last; 0: none has */
-    uint32_t now, hold; /* backward ops so far */
+    uint8_t *again;  /* by op of V_f: the backward pass runs it, when it asks for it */
+    uint8_t *early;  /* by op: the forward pass runs it; a few are both */
+    uint8_t *wanted; /* by value: which passes ask for it (BACKWARD, FORWARD) */
+    uint32_t *order; /* ops by place of their first run */
+    uint32_t *asked; /* by op: `now` when it was asked for last; 0: never */
+    uint32_t now;    /* backward ops so far */
+    uint32_t hold;
     rm_demand demand;
     rm_schedule *out;
 } expander;
 
+/* Was it traced in the backward pass? */
 static bool is_late(const expander *x, uint32_t op)
-{ /* traced in the backward pass */
+{
     return x->g->phase[op] == REMAT_BACKWARD || op > x->rules->boundary;
 }
 
-/* Reads of this value by the backward pass mean that its op runs again: it is of V_f, and its
- * storage is not saved. */
+/* Does a read of this value by the backward pass mean that its op runs again? It does if the op is
+ * of V_f and the storage is not saved. */
 static bool comes_again(const expander *x, uint32_t value)
 {
     const uint32_t maker = x->g->producer[value];
@@ -52,10 +59,11 @@ static void find_demand(expander *x)
     const remat_graph *g = x->g;
     for (uint32_t op = g->n_ops; op-- > 0;) {
         const bool inside = x->rules->in_forward[op];
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1] && inside; k++) {
-            x->again[op] |= (x->wanted[g->out[k]] & BACKWARD) != 0;
-            x->early[op] |= (x->wanted[g->out[k]] & FORWARD) != 0;
-        }
+        uint8_t wanted = 0;
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            wanted |= x->wanted[g->out[k]];
+        x->again[op] = inside && (wanted & BACKWARD);
+        x->early[op] = inside && (wanted & FORWARD);
         if (op == x->rules->boundary || (inside && (!is_late(x, op) || !x->again[op])))
             x->early[op] = 1;
         const bool backward = !x->early[op] || x->again[op];
@@ -67,8 +75,8 @@ static void find_demand(expander *x)
     }
 }
 
-/* Where an op moves that the forward pass has to run: behind what it reads; never to where its
- * readers could come first, so not past its own place. */
+/* Where an op moves that the forward pass has to run: behind what it reads. It never moves past its
+ * own place, where its readers could come first. */
 static uint32_t place(const expander *x, const uint32_t *places, uint32_t op, uint32_t last_pinned)
 {
     const remat_graph *g = x->g;
@@ -99,10 +107,11 @@ static remat_status order_first_runs(expander *x)
     return REMAT_OK;
 }
 
+/* Nobody has asked for it yet, or the last who did was more than `hold` backward ops ago. */
 static bool is_due(const expander *x, uint32_t op)
 {
-    return x->again[op] &&
-           (x->asked[op] == 0 || (x->asked[op] != x->now && x->now - x->asked[op] > x->hold));
+    if (!x->again[op]) return false;
+    return x->asked[op] == 0 || x->now - x->asked[op] > x->hold;
 }
 
 static uint32_t due_maker(void *user, uint32_t value)
@@ -126,15 +135,16 @@ static remat_status expand(expander *x)
     const remat_graph *g = x->g;
     for (uint32_t i = 0; i < g->n_ops; i++) {
         const uint32_t op = x->order[i];
-        if (x->early[op]) TRY(rm_schedule_run(x->ctx, x->out, op));
-        if (!x->early[op] &&
-            !x->again[op]) { /* those that come again wait until they are asked for */
+        if (x->early[op]) {
+            TRY(rm_schedule_run(x->ctx, x->out, op));
+        } else if (!x->again[op]) { /* those that come again wait until they are asked for */
             x->now++;
             TRY(rm_demand_run(&x->demand, op));
         }
-        if (x->out->n / MOST_RUNS <= g->n_ops) continue;
-        x->out->n = 0;
-        return REMAT_OK;
+        if (x->out->n / MOST_RUNS > g->n_ops) {
+            x->out->n = 0;
+            return REMAT_OK;
+        }
     }
     return REMAT_OK;
 }
@@ -142,6 +152,7 @@ static remat_status expand(expander *x)
 remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recompute_rules *rules,
                             const uint8_t *saved, uint32_t hold, rm_schedule *out)
 {
+    assert(out->n == 0);
     const rm_mark mark = rm_scratch_mark(ctx);
     expander x = {.ctx = ctx, .g = g, .rules = rules, .saved = saved, .hold = hold, .out = out};
     x.demand = (rm_demand){
@@ -160,6 +171,18 @@ remat_status rm_saved_steps(remat_ctx *ctx, const remat_graph *g, const rm_recom
 
 /* ---- and back ---- */
 
+/* Marks the storages that V_f makes or reads. */
+static void mark_inside(const remat_graph *g, const rm_recompute_rules *rules, uint8_t *counts)
+{
+    for (uint32_t i = 0; i < rules->n_inside; i++) {
+        const uint32_t op = rules->inside[i];
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            counts[g->root[g->in[k]]] = 1;
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+            counts[g->root[g->out[k]]] = 1;
+    }
+}
+
 static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g,
                                    const rm_recompute_rules *rules, const remat_step *steps,
                                    size_t n_steps, int64_t *out)
@@ -169,13 +192,7 @@ static remat_status crossing_price(remat_ctx *ctx, const remat_graph *g,
     bool crossed = false;
     TRY(RM_SCRATCH(ctx, counts, g->n_values));
     TRY(RM_SCRATCH(ctx, crossing, g->n_values));
-    for (uint32_t i = 0; i < rules->n_inside; i++) {
-        const uint32_t op = rules->inside[i];
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-            counts[g->root[g->in[k]]] = 1;
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-            counts[g->root[g->out[k]]] = 1;
-    }
+    mark_inside(g, rules, counts);
     *out = 0;
     for (size_t t = 0; t < n_steps; t++) {
         if (steps[t].kind == REMAT_FETCH) crossing[steps[t].index] = !crossed;
