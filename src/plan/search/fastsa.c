@@ -92,9 +92,9 @@ typedef struct setting {
     moves allowed;
     /* The plans that even and odd walkers start from, without grouping; NULL: keep-all. */
     const rm_schedule *from[2];
-    rm_quota quota;                  /* of a walker */
-    int64_t work_before;             /* of the context */
-    _Atomic int64_t *work;           /* of all walkers; nothing else here changes while they run */
+    rm_quota quota;        /* of a walker */
+    int64_t work_before;   /* of the context, before this leg */
+    _Atomic int64_t *work; /* of all walkers in this leg; all that changes while they run */
     float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
 } setting;
 
@@ -317,10 +317,16 @@ static void anneal(walker *c)
 
 static void anneal_one(void *user, uint32_t i) { anneal(&((walker *)user)[i]); }
 
-static void anneal_all(walker *walkers, uint32_t n_walkers, uint32_t n_threads)
+/* The context counts the work of the walkers from here on, besides what others do in between. */
+static void anneal_all(setting *set, walker *walkers, uint32_t n_walkers)
 {
+    remat_ctx *ctx = set->p->ctx;
+    const uint32_t n_threads = (uint32_t)ctx->options.threads;
     for (uint32_t i = 0; i < n_walkers; i++) walkers[i].reports = i % n_threads == 0;
+    set->work_before = ctx->limits.work;
+    *set->work = 0;
     rm_threads_run(n_threads, n_walkers, anneal_one, walkers);
+    ctx->limits.work = set->work_before + *set->work;
 }
 
 /* As a share of the objective. */
@@ -415,7 +421,7 @@ static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_
         grouped[n_grouped].until_met = true;
         status = begin_leg(ctx, &grouped[n_grouped++], &set->groups, &codes, FIRST_LEG);
     }
-    if (status == REMAT_OK) anneal_all(grouped, n_grouped, (uint32_t)ctx->options.threads);
+    if (status == REMAT_OK) anneal_all(set, grouped, n_grouped);
     for (uint32_t i = 0; i < n_grouped; i++) {
         walker *c = &grouped[i];
         if (!c->search.q.ranges) continue; /* too large: its ops begin from keep-all */
@@ -445,7 +451,7 @@ static remat_status anneal_ops(setting *set, walker *walkers, uint32_t n, rm_cod
     remat_status status = REMAT_OK;
     for (uint32_t i = 0; i < n && status == REMAT_OK; i++)
         status = begin_leg(ctx, &walkers[i], &set->nm, &starts[i], 1);
-    if (status == REMAT_OK) anneal_all(walkers, n, (uint32_t)ctx->options.threads);
+    if (status == REMAT_OK) anneal_all(set, walkers, n);
     for (uint32_t i = 0; i < n; i++) {
         if (status == REMAT_OK) status = offer_best(set, &walkers[i], &starts[i], best);
         end_leg(&ctx->heap, &walkers[i]);
@@ -488,7 +494,6 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
     _Atomic int64_t work = 0;
     set.quota = rm_quota_part(&whole, 1.0 / n, at_once / n);
     set.work = &work;
-    set.work_before = ctx->limits.work;
     walker walkers[MAX_WALKERS];
     rm_codes starts[MAX_WALKERS] = {0};
     for (uint32_t i = 0; i < n; i++)
@@ -497,7 +502,6 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
                               .warm = i / 2 % 2 == 1 && !set.from[0],
                               .search.random = {(uint64_t)ctx->options.seed * MAX_WALKERS + i}};
     const remat_status status = anneal_walkers(&set, walkers, n, starts, best);
-    ctx->limits.work = set.work_before + work;
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
     rm_is_over(ctx); /* a limit that is reached is noted */
     return status;

@@ -18,10 +18,10 @@
 
 enum {
     PASSES = 8,
-    SPREAD = 4,       /* slots a step */
-    LOOK = 256,       /* slots between looks at the clock */
-    AGAIN = 4,        /* this part of a limit of work may be used once more */
-    WORK_A_STEP = 128 /* operations that are always allowed, for each step: about a pass */
+    SPREAD = 4,      /* slots a step */
+    LOOK = 256,      /* slots between looks at the clock */
+    AGAIN = 4,       /* this part of a limit of work may be used once more */
+    WORK_A_STEP = 64 /* operations that are always allowed, for each step: about a pass */
 };
 
 typedef struct polisher {
