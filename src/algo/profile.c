@@ -97,6 +97,7 @@ ALWAYS_INLINE void find_crest(rm_profile *p)
 void rm_profile_sketch(rm_profile *p, const rm_range *ranges, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        assert(ranges[i].first <= ranges[i].last && ranges[i].last < p->n_blocks * BLOCK);
         p->at[ranges[i].first] += ranges[i].delta;
         if (ranges[i].last + 1 < p->n_blocks * BLOCK) p->at[ranges[i].last + 1] -= ranges[i].delta;
     }

@@ -294,6 +294,7 @@ void rm_seq_settle(rm_seq *q)
 static void record(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
 {
     count(q, from, to, code);
+    assert(q->n_edits < q->max_edits);
     q->edits[q->n_edits++] = (rm_edit){from, to, code, 0};
 }
 
@@ -608,8 +609,7 @@ static void lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
 }
 
 /* The ranges of a step behind all others: the lives of its outputs begin, those of its inputs go
- * on.
- */
+ * on. */
 static void load_step(rm_seq *q, uint32_t slot, rm_code code)
 {
     const rm_normal *nm = q->nm;

@@ -91,8 +91,7 @@ uint32_t rm_seq_ceiling(const rm_seq *q, uint32_t slot);
 /* The first slot that reads something that the step makes; `slot` itself if nobody does. */
 uint32_t rm_seq_next_read(const rm_seq *q, uint32_t slot);
 /* The last slot that makes something that the run in `slot` reads; `slot` itself if it reads
- * nothing.
- */
+ * nothing. */
 uint32_t rm_seq_last_made(const rm_seq *q, uint32_t slot);
 /* Is an instance in memory at the slot, which does not touch it? to: the next read of it, or
  * n_slots for the end. */

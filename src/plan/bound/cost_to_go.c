@@ -41,8 +41,7 @@ static rm_uint128 worth(const rm_order_bound *b, int64_t bytes, int64_t price)
 }
 
 /* What the gap's bytes are worth at the price, but no more than its weight, which is all that
- * counts.
- */
+ * counts. */
 static int64_t worth_of(const rm_order_bound *b, const rm_normal *nm, uint32_t gap, int64_t price)
 {
     const rm_uint128 x = worth(b, nm->bytes[b->gaps[gap].store], price);

@@ -48,8 +48,7 @@ typedef struct solver {
     rm_gaps gs;
     int64_t budget_bytes, total_cost, unit, scale;
     int64_t work, spent; /* operations: left for flows; done in all */
-    /* By position: how many rows come before it. Only positions that may be short of room are rows.
-     */
+    /* By position: how many rows come before it. Only positions that may lack room are rows. */
     uint32_t *row;
     uint32_t n_rows;
     int64_t *room; /* by row */

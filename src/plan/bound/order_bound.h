@@ -51,8 +51,7 @@ typedef struct rm_order_bound { /* arrays live in scratch */
     int64_t *kept;
     int64_t *need;     /* by position: bytes in memory at that first run, whatever else is kept */
     uint32_t tightest; /* the position where need is largest; REMAT_NONE without ops */
-    /* Does need fit the budget everywhere? If not, there is no kept, no weight and no certificate.
-     */
+    /* Does need fit the budget everywhere? If not, kept, weight and certificate are not there. */
     bool feasible;
     unsigned rules;             /* those that the certificate makes use of */
     rm_certificate certificate; /* scale 0: prices prove nothing beyond the first runs */

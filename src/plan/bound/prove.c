@@ -55,8 +55,7 @@ typedef struct prover {
     const rm_proof_goal *asked;
     uint32_t n_words, stride; /* of a set; of a state */
     uint8_t *is_free_view;    /* by op: a free view, which has no place in the order */
-    /* By op: for a free view that nobody reads, the bit that says that it has run; else REMAT_NONE.
-     */
+    /* By op: for a free view that nobody reads, the bit that says that it ran; else REMAT_NONE. */
     uint32_t *flag;
     uint32_t n_bits;            /* of a set: storages, then flags */
     rm_bits may_rerun;          /* by op: set of turns */
@@ -287,6 +286,7 @@ static remat_status drop(prover *p, int64_t excess)
         } else if (i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p)) {
             rm_drop_bit(p->part, p->candidates[i]);
             excess -= p->nm->bytes[p->candidates[i]];
+            assert(depth < p->n_candidates);
             p->dropped[depth++] = i;
             deeper = is_hopeful(p);
         }
@@ -459,8 +459,8 @@ static bool is_useful_to(const prover *p, const uint64_t *useful, uint32_t reade
     return false;
 }
 
-/* The storages that may still serve at t: graph outputs, and what is useful to one of its readers.
- */
+/* The storages that may still serve at t: graph outputs, and what is useful to one of its
+ * readers. */
 static void find_useful(prover *p, uint32_t t)
 {
     const rm_normal *nm = p->nm;

@@ -22,6 +22,7 @@
  * Cost: work is what the sequences count (sim/sequence.h). Memory: O(slots). */
 #include "plan/search/anneal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,7 @@ static remat_status run_round(annealing *a, walker *walkers, const task *tasks, 
     }
     for (uint32_t i = 0; i < n_tasks; i++) {
         walker *w = &walkers[i % WALKERS];
+        assert(w->n_tasks < MAX_STARTS);
         w->tasks[w->n_tasks++] = tasks[i];
     }
     a->work_before = ctx->limits.work;

@@ -14,6 +14,8 @@
  * Cost: O(ops of the move) edits. */
 #include "plan/search/moves.h"
 
+#include <assert.h>
+
 enum {
     MOST_OPS = 128, /* that one move recomputes */
     MOST_CARRIED = 32,
@@ -54,7 +56,8 @@ static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t 
     const uint32_t first = slot_before(q, from, to);
     if (!insert(q, first, nm->producer[store])) return 0;
     const uint32_t chance = (uint32_t)rm_random_next(&s->random);
-    const uint32_t most = 1 + (1u << rm_random_below(&s->random, 8)); /* at most MOST_OPS + 1 */
+    const uint32_t most = 1 + (1u << rm_random_below(&s->random, 8));
+    assert(most <= MOST_OPS + 1);
     stack[n_stack++] = first;
     while (n_stack && n_edits < most) {
         const uint32_t slot = stack[--n_stack], op = q->at[slot];
@@ -204,7 +207,8 @@ uint32_t rm_move_carry(rm_search *s)
     q->work += WORK_A_TRY + (int64_t)rm_code_events(nm, q->at[from]);
     const uint32_t to = new_place(s, from);
     if (!slide(q, from, to)) return 0;
-    const uint32_t most = 1 + (1u << rm_random_below(&s->random, 6)); /* at most MOST_CARRIED + 1 */
+    const uint32_t most = 1 + (1u << rm_random_below(&s->random, 6));
+    assert(most <= MOST_CARRIED + 1);
     if (to > from) stack[n_stack++] = to;
     while (n_stack && n_edits < most) {
         const uint32_t slot = stack[--n_stack];

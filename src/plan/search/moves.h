@@ -4,8 +4,7 @@
 
 #include "plan/search/search.h"
 
-/* Each makes the edits of one move and says how many. 0: it was refused, and nothing has changed.
- */
+/* Each makes the edits of one move and says how many. 0: refused, and nothing has changed. */
 
 /* Makes a value again that spans a slot where memory, without residents, is over the limit; any
  * slot if it is nowhere over it. */

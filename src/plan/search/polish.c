@@ -21,7 +21,7 @@ enum {
     SPREAD = 4,      /* slots a step */
     LOOK = 256,      /* slots between looks at the clock */
     AGAIN = 4,       /* this part of a limit of work may be used once more */
-    WORK_A_STEP = 64 /* operations that are always allowed, for each step: about a pass */
+    WORK_A_STEP = 64 /* operations that are always allowed, for each step */
 };
 
 typedef struct polisher {
@@ -32,7 +32,7 @@ typedef struct polisher {
 } polisher;
 
 /* Polishing ends a round of a search, which may have used up its limit of work. So it may take what
- * is left, or else a part of the limit again. */
+ * is left, or else a part of the limit again, and always a little for each step. */
 static int64_t most_work(const remat_ctx *ctx, size_t n_steps)
 {
     const int64_t left = rm_work_left(ctx), always = WORK_A_STEP * (int64_t)n_steps;

@@ -47,6 +47,7 @@ static void write_down(rm_search *s)
         if (e->from != RM_EMPTY) s->journal[s->n_journal++] = (rm_change){e->from, RM_EMPTY};
         if (e->to != RM_EMPTY) s->journal[s->n_journal++] = (rm_change){e->to, e->code};
     }
+    assert(s->n_journal <= s->room);
 }
 
 /* The state at hand is the best. */
@@ -133,6 +134,7 @@ void rm_search_load(rm_search *s, const rm_code *codes, size_t n)
 
 void rm_search_respace(rm_search *s)
 {
+    assert(s->q.n_edits == 0);
     rm_search_save(s);
     const size_t n = rm_seq_codes(&s->q, s->spare);
     if (rm_seq_load(&s->q, s->spare, n)) give_up_journal(s);

@@ -54,8 +54,8 @@ static inline uint32_t rm_search_full_slot(rm_search *s)
 }
 /* An empty slot in [first, end), or RM_EMPTY: a few tries. */
 uint32_t rm_search_empty_slot(rm_search *s, uint32_t first, uint32_t end);
-/* A move: a random step slides to a random slot between its inputs and its readers. False: refused.
- */
+/* A move: a random step slides to a random slot between its inputs and its readers. False: it was
+ * refused. */
 bool rm_search_slide(rm_search *s);
 
 #endif

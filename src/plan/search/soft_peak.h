@@ -1,5 +1,4 @@
-/* soft_peak.h: a smooth replacement for the peak of a sequence: log-add-exp of memory over steps.
- */
+/* soft_peak.h: a smooth replacement for the peak of a sequence: log-add-exp of its memory. */
 #ifndef RM_SOFT_PEAK_H
 #define RM_SOFT_PEAK_H
 
