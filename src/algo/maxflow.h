@@ -11,8 +11,8 @@ typedef struct rm_flow_edge {
     int64_t capacity; /* >= 0, or RM_FLOW_INFINITE */
 } rm_flow_edge;
 
-typedef struct rm_flow_network { /* edges may be parallel; loops, edges into the source and out of
-                                    the sink carry nothing */
+/* Edges may be parallel. Loops, edges into the source and edges out of the sink carry nothing. */
+typedef struct rm_flow_network {
     uint32_t n_vertices, source, sink; /* source != sink */
     const rm_flow_edge *edges;
     size_t n_edges;
@@ -24,10 +24,11 @@ typedef enum rm_flow_side {
     RM_EARLIEST_CUT /* nearest the source: the source's side is what the source still reaches */
 } rm_flow_side;
 
-/* `source_side` (by vertex) becomes 1 or 0. *value is RM_FLOW_INFINITE if every cut holds an
- * infinite edge, and REMAT_ABSENT if the limits of the context (rm_limits_begin; work is arcs
- * scanned) ended it early: source_side says nothing then. REMAT_E_INPUT: finite capacities sum to
- * 2^62 or more. */
+/* `source_side` becomes 1 or 0, by vertex. Two values are special:
+ * - RM_FLOW_INFINITE: every cut has an infinite edge.
+ * - REMAT_ABSENT: the limits of the context ended it early (base/limits.h). `source_side` says
+ *   nothing then. Work is counted in arcs scanned.
+ * REMAT_E_INPUT: the finite capacities sum to 2^62 or more, or there are 2^31 edges or more. */
 remat_status rm_maxflow(remat_ctx *ctx, const rm_flow_network *network, rm_flow_side side,
                         int64_t *value, uint8_t *source_side);
 

@@ -7,16 +7,16 @@
 
 typedef struct rm_interval { /* covers rows first .. last */
     uint32_t first, last;
-    int64_t size;   /* most that can be taken, > 0 */
-    int64_t profit; /* per unit taken, >= 0; times rows + 1 at most 2^60, since prices are sums of
-                       profits */
+    int64_t size; /* the most that can be taken, > 0 */
+    /* Per unit taken, >= 0. Prices are sums of profits: profit * (rows + 1) is at most 2^60. */
+    int64_t profit;
 } rm_interval;
 
 typedef struct rm_path_flow { /* arrays live in scratch */
     uint32_t n_rows, n_intervals;
     const int64_t *room; /* by row, >= 0 */
-    const rm_interval
-        *intervals; /* sizes and rows must stay as they are; profits may change between solves */
+    /* Sizes and rows must stay as they are. Profits may change between solves. */
+    const rm_interval *intervals;
     int64_t *taken; /* by interval: 0 .. size */
     int64_t *price; /* by row, >= 0: the dual solution */
     int64_t work;   /* operations that are left: solves count it down, and stop when it is spent */
@@ -25,8 +25,8 @@ typedef struct rm_path_flow { /* arrays live in scratch */
     struct rm_tree *tree;
 } rm_path_flow;
 
-/* maximise sum of profit * taken. rm_path_flow_new starts from a greedy packing by the profits
- * there are; the second solve and later ones start from the solution before. */
+/* Maximises the sum of profit * taken. rm_path_flow_new packs greedily, by the profits there are.
+ * Each solve starts from the solution before it. */
 remat_status rm_path_flow_new(remat_ctx *ctx, uint32_t n_rows, const int64_t *room,
                               uint32_t n_intervals, const rm_interval *intervals,
                               rm_path_flow *out);

@@ -1,15 +1,20 @@
-/* profile.c: memory over time for local search: a few range adds per move, the maximum after each
- * move.
+/* profile.c: memory over time, for local search.
  *
- * Two levels: blocks of 64 positions. An add touches the positions of the two blocks at its ends,
- * and one number per block between them; the maximum is a scan over one number per block. Both are
- * straight loops over arrays, which vectorise: for 20,000 positions that is tens of nanoseconds,
- * less than the log n dependent loads of a segment tree. rm_profile_look answers for a move that
- * will most likely be refused, without writing anything.
+ * Problem: a move adds to a few ranges of positions. After each move the maximum is wanted. Most
+ * moves are refused, so the maximum is also wanted without doing the move (rm_profile_look).
  *
- * Invariants: value(i) = at[i] + lift[block of i]; high[b] = max of value over b; max, crest =
- * maximum of high and a block that has it. The lift of a block is folded into its positions
- * whenever they are written, so that lifts cannot drift. */
+ * Method: two levels, with blocks of 64 positions. An add touches the positions of the two blocks
+ * at its ends, and one number per block between them. The maximum is a scan over one number per
+ * block. Both are straight loops over arrays, which vectorise. For 20,000 positions that is tens of
+ * nanoseconds, less than the log n dependent loads of a segment tree.
+ *
+ * Invariants:
+ * - value(i) = at[i] + lift[block of i].
+ * - high[b] = the maximum of value over block b.
+ * - max = the maximum of high, and high[crest] = max.
+ * - A block's lift is folded into its positions whenever they are written, so lifts cannot drift.
+ *
+ * Cost: O(64 + blocks) an add, a look or a maximum. */
 #include "algo/profile.h"
 
 #include <assert.h>
@@ -17,9 +22,8 @@
 
 enum { BLOCK = RM_PROFILE_BLOCK };
 
-#define ALWAYS_INLINE                                                                              \
-    static inline __attribute__((always_inline)) /* so that each version of a caller has its own   \
-                                                  */
+/* Inlined, so that each version of a caller (RM_MULTIVERSION) is compiled with its own copy. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 remat_status rm_profile_new(remat_ctx *ctx, uint32_t n_positions, rm_profile *out)
 {
@@ -89,10 +93,11 @@ ALWAYS_INLINE void find_crest(rm_profile *p)
     p->crest = crest;
 }
 
-/* While sketched, `at` holds differences. */
+/* Until it is finished, `at` holds differences between neighbours. */
 void rm_profile_sketch(rm_profile *p, const rm_range *ranges, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        assert(ranges[i].first <= ranges[i].last && ranges[i].last < p->n_blocks * BLOCK);
         p->at[ranges[i].first] += ranges[i].delta;
         if (ranges[i].last + 1 < p->n_blocks * BLOCK) p->at[ranges[i].last + 1] -= ranges[i].delta;
     }
@@ -124,10 +129,14 @@ bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n)
 /* Where the crest cannot have sunk, only blocks that were added to can be above it. */
 ALWAYS_INLINE void lift_crest(rm_profile *p, const rm_range *ranges, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        for (uint32_t b = ranges[i].first / BLOCK;
-             b <= ranges[i].last / BLOCK && ranges[i].delta > 0; b++)
-            if (p->high[b] > p->max) p->max = p->high[b], p->crest = b;
+    for (size_t i = 0; i < n; i++) {
+        if (ranges[i].delta < 0) continue;
+        for (uint32_t b = ranges[i].first / BLOCK; b <= ranges[i].last / BLOCK; b++) {
+            if (p->high[b] <= p->max) continue;
+            p->max = p->high[b];
+            p->crest = b;
+        }
+    }
 }
 
 RM_MULTIVERSION void rm_profile_add(rm_profile *p, const rm_range *ranges, size_t n)
@@ -144,14 +153,15 @@ RM_MULTIVERSION void rm_profile_undo(rm_profile *p, const rm_range *ranges, size
     find_crest(p);
 }
 
-/* By how much x passes the limit; at most `most`. */
+/* By how much x passes the limit, but no more than `most`. */
 ALWAYS_INLINE int64_t over(int64_t x, int64_t limit, int64_t most)
 {
     const int64_t much = x > limit ? x - limit : 0;
     return much < most ? much : most;
 }
 
-/* What one block may add to a sum over all of them, so that none overflows: no less than 2^38. */
+/* What one block may add to a sum over all blocks, so that the sum does not overflow. It is at
+ * least 2^38. */
 ALWAYS_INLINE int64_t most_over(const rm_profile *p) { return INT64_MAX / p->n_blocks; }
 
 RM_MULTIVERSION int64_t rm_profile_excess(const rm_profile *p, int64_t limit)
@@ -183,69 +193,82 @@ ALWAYS_INLINE int64_t max_between(const rm_profile *p, uint32_t first, uint32_t 
     return x > high ? x : high;
 }
 
-typedef struct turn { /* where the sum of the ranges changes */
+typedef struct corner { /* where the sum of the ranges changes */
     uint32_t at;
     int64_t delta;
-} turn;
+} corner;
 
-static size_t sort_turns(const rm_range *ranges, size_t n, turn *turns)
+/* The corners by position, at most one at each. Returns how many there are. */
+static size_t sort_corners(const rm_range *ranges, size_t n, corner *corners)
 {
+    assert(n <= RM_PROFILE_LOOK);
     size_t k = 0;
     for (size_t i = 0; i < 2 * n; i++) {
         const rm_range *r = &ranges[i / 2];
-        const turn x = i % 2 ? (turn){r->last + 1, -r->delta} : (turn){r->first, r->delta};
+        const corner x = i % 2 ? (corner){r->last + 1, -r->delta} : (corner){r->first, r->delta};
         size_t j = k;
-        while (j && turns[j - 1].at > x.at) j--;
-        if (j && turns[j - 1].at == x.at) {
-            turns[j - 1].delta += x.delta;
+        while (j && corners[j - 1].at > x.at) j--;
+        if (j && corners[j - 1].at == x.at) {
+            corners[j - 1].delta += x.delta;
             continue;
         }
-        memmove(turns + j + 1, turns + j, (k - j) * sizeof *turns);
-        turns[j] = x;
+        memmove(corners + j + 1, corners + j, (k - j) * sizeof *corners);
+        corners[j] = x;
         k++;
     }
     return k;
 }
 
-/* Between turns the sum is constant. Where it is not positive, the maximum can only matter if the
- * crest itself sinks. */
+/* Between corners the sum is constant. A piece where it is not positive stays below the old
+ * maximum. Such pieces matter only if the crest itself may sink. */
 RM_MULTIVERSION int64_t rm_profile_look(const rm_profile *p, const rm_range *ranges, size_t n)
 {
-    turn turns[2 * RM_PROFILE_LOOK];
-    const size_t k = sort_turns(ranges, n, turns);
+    corner corners[2 * RM_PROFILE_LOOK];
+    const size_t k = sort_corners(ranges, n, corners);
     const bool all = rm_profile_may_sink(p, ranges, n);
     int64_t high = all ? INT64_MIN : p->max, delta = 0;
     uint32_t first = 0;
     for (size_t i = 0; i <= k; i++) {
-        const uint32_t end = i < k ? turns[i].at : p->n_blocks * BLOCK;
+        const uint32_t end = i < k ? corners[i].at : p->n_blocks * BLOCK;
         if (end > first && (all || delta > 0)) {
             const int64_t x = max_between(p, first, end - 1) + delta;
             high = x > high ? x : high;
         }
-        if (i < k) delta += turns[i].delta;
+        if (i < k) delta += corners[i].delta;
         first = end;
     }
     return high;
 }
 
-/* Whole blocks between turns grow by one number; a block with turns in it takes the highest of its
- * pieces. */
+/* How the excess changes if all of the blocks first .. end - 1 grow by delta. */
+ALWAYS_INLINE int64_t change_of_blocks(const rm_profile *p, uint32_t first, uint32_t end,
+                                       int64_t delta, int64_t limit, int64_t most)
+{
+    int64_t change = 0;
+    for (uint32_t b = first; b < end && delta; b++)
+        change += over(p->high[b] + delta, limit, most) - over(p->high[b], limit, most);
+    return change;
+}
+
+/* A whole block between corners grows by one number. A block with corners in it is as high as the
+ * highest of its pieces. */
 RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges,
                                                size_t n, int64_t limit)
 {
-    turn turns[2 * RM_PROFILE_LOOK];
-    const size_t k = sort_turns(ranges, n, turns);
+    corner corners[2 * RM_PROFILE_LOOK];
+    const size_t k = sort_corners(ranges, n, corners);
     const int64_t most = most_over(p);
-    int64_t change = 0, delta = 0, high = INT64_MIN; /* of the pieces of the block at hand */
+    int64_t change = 0, delta = 0;
+    int64_t high = INT64_MIN; /* of the pieces of the block at hand */
     if (k == 0) return 0;
-    uint32_t first = turns[0].at / BLOCK * BLOCK;
+    uint32_t first = corners[0].at / BLOCK * BLOCK;
     for (size_t i = 0; i <= k; i++) {
-        const uint32_t end = i < k ? turns[i].at : (turns[k - 1].at + BLOCK - 1) / BLOCK * BLOCK;
+        const uint32_t end =
+            i < k ? corners[i].at : (corners[k - 1].at + BLOCK - 1) / BLOCK * BLOCK;
         while (first < end) {
             const uint32_t b = first / BLOCK, c = end / BLOCK;
             if (first % BLOCK == 0 && c > b) {
-                for (uint32_t j = b; j < c && delta; j++)
-                    change += over(p->high[j] + delta, limit, most) - over(p->high[j], limit, most);
+                change += change_of_blocks(p, b, c, delta, limit, most);
                 first = c * BLOCK;
                 continue;
             }
@@ -257,7 +280,7 @@ RM_MULTIVERSION int64_t rm_profile_look_excess(const rm_profile *p, const rm_ran
             change += over(high, limit, most) - over(p->high[b], limit, most);
             high = INT64_MIN;
         }
-        if (i < k) delta += turns[i].delta;
+        if (i < k) delta += corners[i].delta;
     }
     return change;
 }

@@ -1,5 +1,5 @@
-/* profile.h: a number per position: range add, the maximum, and the maximum as it would be after
- * some range adds. */
+/* profile.h: a number for each position. Numbers are added to ranges of positions. The maximum is
+ * known at any time, and also what it would be after some more adds. */
 #ifndef RM_PROFILE_H
 #define RM_PROFILE_H
 
@@ -21,29 +21,34 @@ typedef struct rm_profile {
     uint32_t crest; /* a block that reaches it */
 } rm_profile;
 
-remat_status rm_profile_new(remat_ctx *ctx, uint32_t n_positions,
-                            rm_profile *out); /* all zero; rounded up to whole blocks */
+/* All zero. The positions are rounded up to whole blocks. */
+remat_status rm_profile_new(remat_ctx *ctx, uint32_t n_positions, rm_profile *out);
 void rm_profile_free(const remat_alloc *heap, rm_profile *p);
 void rm_profile_clear(rm_profile *p);
-/* Adds to a profile under construction; rm_profile_finish then makes it whole. O(1) each, and
- * O(positions). */
+
+/* For many adds to a cleared profile: sketch them all, then finish. A sketched range takes O(1),
+ * and finishing O(positions). In between nothing else can be asked. */
 void rm_profile_sketch(rm_profile *p, const rm_range *ranges, size_t n);
 void rm_profile_finish(rm_profile *p);
+
 void rm_profile_add(rm_profile *p, const rm_range *ranges, size_t n);
 /* rm_profile_undo takes back what rm_profile_add did with the same ranges. */
 void rm_profile_undo(rm_profile *p, const rm_range *ranges, size_t n);
 /* Could adding the ranges lower the maximum? If not, it stays or grows. */
 bool rm_profile_may_sink(const rm_profile *p, const rm_range *ranges, size_t n);
-/* The maximum after adding them, which is not done. At most RM_PROFILE_LOOK ranges. */
-enum { RM_PROFILE_LOOK = 24 };
+
+/* The maximum as it would be with the ranges: they are not added. */
+enum { RM_PROFILE_LOOK = 24 }; /* the most ranges of such a question */
 int64_t rm_profile_look(const rm_profile *p, const rm_range *ranges, size_t n);
-/* By how much blocks pass the limit, each by at most INT64_MAX / n_blocks, summed over blocks; and
- * how that would change with the ranges, again at most RM_PROFILE_LOOK. Values and limit are within
- * 2^62 of 0. */
+
+/* By how much blocks pass the limit, summed over blocks. A block counts for at most INT64_MAX /
+ * n_blocks. Values and limit are within 2^62 of 0. */
 int64_t rm_profile_excess(const rm_profile *p, int64_t limit);
+/* How that would change with the ranges, of which there are at most RM_PROFILE_LOOK. */
 int64_t rm_profile_look_excess(const rm_profile *p, const rm_range *ranges, size_t n,
                                int64_t limit);
-void rm_profile_check(const rm_profile *p); /* asserts what holds of it */
+
 int64_t rm_profile_at(const rm_profile *p, uint32_t position);
+void rm_profile_check(const rm_profile *p); /* asserts what holds of it */
 
 #endif

@@ -1,6 +1,8 @@
-/* codes.c: lists of codes from schedules and from nothing, their order of first runs, and whether
- * they are valid. Each is one walk: O(steps + reads). */
+/* codes.c: lists of codes: keep-all, those of a schedule, whether a list is valid, and its order of
+ * first runs. Each function is one walk: O(steps + reads). */
 #include "sim/codes.h"
+
+#include <assert.h>
 
 remat_status rm_codes_keep_all(remat_ctx *ctx, const rm_normal *nm, rm_codes *out)
 {
@@ -37,12 +39,14 @@ remat_status rm_codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_sch
     return status;
 }
 
-/* made: by storage, 1 + the step that made its newest instance; 0: none. */
+/* Is the storage a token, and was its base made again since? made: by storage, 1 + the step that
+ * made its newest instance; 0: none. */
 static bool is_stale(const rm_normal *nm, const size_t *made, uint32_t store)
 {
     return nm->base[store] != REMAT_NONE && made[store] < made[nm->base[store]];
 }
 
+/* What is wrong with the next step, a run of `op`; NULL: nothing. */
 static const char *run_fault(const rm_normal *nm, const size_t *made, const uint32_t *runs,
                              uint32_t last_pinned, uint32_t op)
 {
@@ -50,15 +54,14 @@ static const char *run_fault(const rm_normal *nm, const size_t *made, const uint
         if (!made[nm->in[k]]) return "runs before its input is there";
         if (is_stale(nm, made, nm->in[k])) return "reads a view of what has been made again since";
     }
-    return nm->pinned[op] && (runs[op] || op < last_pinned)
-               ? "is pinned and runs twice, or out of order"
-               : NULL;
+    if (nm->pinned[op] && (runs[op] || op < last_pinned))
+        return "is pinned and runs twice, or out of order";
+    return NULL;
 }
 
-remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
-                            uint32_t *op, const char **fault)
+static remat_status find_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
+                               uint32_t *op, const char **fault)
 {
-    const rm_mark mark = rm_scratch_mark(ctx);
     size_t *made;
     uint32_t *runs, last_pinned = 0;
     *fault = NULL;
@@ -72,13 +75,26 @@ remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes 
         for (uint32_t k = nm->out_begin[*op]; k < nm->out_begin[*op + 1]; k++)
             made[nm->out[k]] = i + 1;
     }
-    for (uint32_t i = 0; i < nm->n_ops && !*fault; i++)
-        if (!runs[i]) *op = i, *fault = "never runs";
-    for (uint32_t s = 0; s < nm->n_stores && !*fault; s++)
-        if (nm->is_output[s] && is_stale(nm, made, s))
-            *op = nm->producer[s], *fault = "is a view of what has been made again since";
-    rm_scratch_release(ctx, mark);
+    for (uint32_t i = 0; i < nm->n_ops && !*fault; i++) {
+        if (runs[i]) continue;
+        *op = i;
+        *fault = "never runs";
+    }
+    for (uint32_t s = 0; s < nm->n_stores && !*fault; s++) {
+        if (!nm->is_output[s] || !is_stale(nm, made, s)) continue;
+        *op = nm->producer[s];
+        *fault = "is a view of what has been made again since";
+    }
     return REMAT_OK;
+}
+
+remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
+                            uint32_t *op, const char **fault)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = find_fault(ctx, nm, codes, op, fault);
+    rm_scratch_release(ctx, mark);
+    return status;
 }
 
 remat_status rm_codes_first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
@@ -94,6 +110,7 @@ remat_status rm_codes_first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_c
         ran[codes->items[i]] = 1;
         (*out)[n++] = codes->items[i];
     }
+    assert(n == nm->n_ops);
     rm_scratch_release(ctx, mark);
     return REMAT_OK;
 }

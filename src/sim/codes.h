@@ -7,16 +7,16 @@
 
 #define RM_EMPTY UINT32_MAX /* no code, no slot */
 
-remat_status rm_codes_keep_all(remat_ctx *ctx, const rm_normal *nm,
-                               rm_codes *out); /* every op once, in order */
-/* Of a schedule over the graph itself: views and offloads fall away. */
+/* Each replaces what is in `out`. */
+remat_status rm_codes_keep_all(remat_ctx *ctx, const rm_normal *nm, rm_codes *out);
+/* Of a schedule over the graph itself. Views and offloads are left out. */
 remat_status rm_codes_of_steps(remat_ctx *ctx, const rm_normal *nm, const rm_schedule *steps,
                                rm_codes *out);
-/* NULL if the codes, ops of nm, are a valid order; else what is wrong with the first op at fault.
- */
+/* The codes are ops of nm, without fetches. fault: NULL if they are a valid order, else what is
+ * wrong with the first op at fault, which is then in `op`. */
 remat_status rm_codes_fault(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
                             uint32_t *op, const char **fault);
-/* By position: op. In scratch. */
+/* out: by position, the op; in scratch. Every op runs. */
 remat_status rm_codes_first_runs(remat_ctx *ctx, const rm_normal *nm, const rm_codes *codes,
                                  uint32_t **out);
 

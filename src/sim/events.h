@@ -1,5 +1,7 @@
-/* events.h: the events of a storage in a sequence: how they are written, found and told apart. For
- * sequence.c and sequence_query.c. */
+/* events.h: the events of a storage in a sequence: how they are written, found and told apart. Only
+ * the files of sequence.h include it.
+ *
+ * An event is 2 * slot + kind. A slot has at most one event of a storage. */
 #ifndef RM_EVENTS_H
 #define RM_EVENTS_H
 
@@ -10,8 +12,8 @@ enum { RM_EVENT_READ = 0, RM_EVENT_MAKE = 1, RM_SHORT_LIST = 16 };
 static inline uint32_t rm_event_slot(uint32_t event) { return event >> 1; }
 static inline bool rm_event_is_make(uint32_t event) { return event & 1; }
 
-/* The first event at or behind the slot. Short lists are counted through: no branch to mispredict.
- */
+/* The index of the first event at or behind the slot. A short list is counted through: there is no
+ * branch to mispredict. */
 static inline uint32_t rm_event_find(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t *list = q->pool + q->events[store].begin, key = 2 * slot;
@@ -36,7 +38,7 @@ static inline bool rm_event_is_read(const rm_seq *q, uint32_t store, uint32_t i)
     return i < q->events[store].n && !rm_event_is_make(rm_event_at(q, store, i));
 }
 
-/* Of the event before the i-th. */
+/* The slot of the event before the i-th: i > 0. */
 static inline uint32_t rm_event_slot_before(const rm_seq *q, uint32_t store, uint32_t i)
 {
     return rm_event_slot(rm_event_at(q, store, i - 1));

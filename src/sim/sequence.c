@@ -1,36 +1,47 @@
-/* sequence.c: the sequence that annealers edit.
+/* sequence.c: the sequence that searches edit.
  *
- * Each storage has one sorted list of events: the slots that make it and the slots that read it.
- * Between two makes all events are reads, so an instance lives from its make to the event before
- * the next make. A graph output has one more read behind the last slot. So one insertion or removal
- * changes the life of one instance per storage that the op touches, by one range between
- * neighbouring events (e before, f behind, at slot t):
+ * Problem: the exact peak and cost of a sequence after every insertion, removal or slide of a step.
  *
- *     a read at t     f is a read: nothing changes. Otherwise the life that ended at e now ends at
- * t:    (e, t] + bytes a make at t     f is a read: the life through e..f is cut, e to just before
- * t is free:             (e, t) - bytes otherwise a new instance nobody reads: [t, t] + bytes
+ * Method: each storage has one sorted list of events: the slots that make it and the slots that
+ * read it. Between two makes all events are reads. So an instance lives from its make to the event
+ * before the next make. A graph output has one more read behind the last slot. One insertion
+ * therefore changes the life of one instance per storage that the op touches. It changes it by one
+ * range of slots. Let t be the slot of the step, e the event before it and f the event behind it:
  *
- * and a removal is the same with the signs turned. The ranges are collected; the memory profile
- * either looks at them (the peak with the move) or takes them in (the move is kept). Lists are
- * edited when the next edit of the same move, or keeping it, needs it: a move of one edit that is
- * refused writes nothing.
+ *     event at t   f             what happens                            memory
+ *     a read       is a read     nothing changes
+ *     a read       is no read    the life that ended at e ends at t      (e, t] + bytes
+ *     a make       is a read     the life from e to f is cut before t    (e, t) - bytes
+ *     a make       is no read    an instance that nobody reads           [t, t] + bytes
  *
- * Validity: the first event of every list is a make by the op itself (a fetch needs something
- * offloaded before), every op runs, pinned ops run once and in order, and no token is read after
- * its base was made again. O(events of a storage) per list edit (a memmove of a few words), O(slots
- * / 64) for the peak. */
+ * A removal is the same with the signs turned. The ranges are collected. The memory profile either
+ * looks at them (for the peak with the move) or takes them in (when the move is kept). Lists are
+ * edited late: when the next edit of the same move needs it, or when the move is kept. So a move of
+ * one edit that is refused writes nothing.
+ *
+ * Invariants (sequence_check.c has them as code):
+ * - The first event of every list is a make by the op itself. A fetch comes after a run.
+ * - Every op runs. Pinned ops run once and in the graph's order.
+ * - No token is read after its base was made again.
+ *
+ * Cost: O(events of a storage) for an edit of its list, which moves a few words. O(slots / 64) for
+ * the peak. */
 #include "sim/sequence.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "sim/events.h"
 
-/* What is counted as work: finding an event, weighing it and, if the move is kept, writing it; the
- * two blocks at the ends of a range. */
-enum { WORK_A_EVENT = 8, WORK_A_RANGE = 16, BLOCKS_A_WORK = 8 };
+enum {
+    WORK_A_EVENT = 8, /* operations to find an event, weigh it and, if the move is kept, write it */
+    WORK_A_RANGE = 16, /* operations for the two blocks at the ends of a range */
+    BLOCKS_A_WORK = 8  /* blocks of memory that are scanned in one operation */
+};
 
 /* ---- lists ---- */
 
+/* Room for one more event. False: there is none. */
 static bool make_room(rm_seq *q, uint32_t store)
 {
     rm_events *e = &q->events[store];
@@ -65,7 +76,7 @@ static void take(rm_seq *q, uint32_t store, uint32_t i)
     for (uint32_t k = i; k < e->n; k++) list[k] = list[k + 1];
 }
 
-/* The i-th event becomes the one before what is now the j-th. */
+/* The i-th event goes to before what is now the j-th, and becomes `event`. */
 static void shift(rm_seq *q, uint32_t store, uint32_t i, uint32_t j, uint32_t event)
 {
     uint32_t *list = q->pool + q->events[store].begin;
@@ -83,6 +94,7 @@ static void add_range(rm_seq *q, uint32_t first, uint32_t last, int64_t delta)
 
 /* ---- what is allowed ---- */
 
+/* The slot of the last make before `slot`, or RM_EMPTY. */
 static uint32_t last_make_before(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t *list = q->pool + q->events[store].begin;
@@ -98,7 +110,8 @@ static bool is_fresh(const rm_seq *q, uint32_t store, uint32_t made, uint32_t sl
     return base_made != RM_EMPTY && base_made <= made; /* equal: one op made both */
 }
 
-/* A make of a base spoils its tokens until they are made again; `op` makes its own again itself. */
+/* A make of a base at `slot` spoils its tokens until they are made again. So none of them may be
+ * read next, except those that `op`, which makes the base, makes again itself. */
 static bool spares_tokens(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t op)
 {
     const rm_normal *nm = q->nm;
@@ -109,6 +122,7 @@ static bool spares_tokens(const rm_seq *q, uint32_t store, uint32_t slot, uint32
     return true;
 }
 
+/* Are the pinned ops before and after this one on their sides of the slot? */
 static bool may_stand(const rm_seq *q, uint32_t op, uint32_t slot)
 {
     const uint32_t before = q->pin_before[op], after = q->pin_after[op];
@@ -118,12 +132,14 @@ static bool may_stand(const rm_seq *q, uint32_t op, uint32_t slot)
 
 /* ---- one event: is it allowed, and what does it mean for memory? ---- */
 
+/* A read at `slot`, before the i-th event. */
 static void extend_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
     if (!rm_event_is_read(q, store, i))
         add_range(q, rm_event_slot_before(q, store, i) + 1, slot, q->nm->bytes[store]);
 }
 
+/* A make at `slot`, before the i-th event. */
 static void begin_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
     if (!rm_event_is_read(q, store, i)) add_range(q, slot, slot, q->nm->bytes[store]);
@@ -153,12 +169,11 @@ static void drop_read(rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t i = rm_event_find(q, store, slot);
     if (!rm_event_is_read(q, store, i + 1))
-        add_range(q, rm_event_slot(q->pool[q->events[store].begin + i - 1]) + 1, slot,
-                  -q->nm->bytes[store]);
+        add_range(q, rm_event_slot_before(q, store, i) + 1, slot, -q->nm->bytes[store]);
 }
 
-/* Do the readers of the make at `slot`, its list's i-th event, find another, and do fetches still
- * follow a run? */
+/* May the make at `slot`, its list's i-th event, go? Its readers must find another instance, and
+ * fetches must still follow a run. */
 static bool may_drop_make(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
     const uint32_t *list = q->pool + q->events[store].begin;
@@ -183,17 +198,19 @@ static bool drop_make(rm_seq *q, uint32_t store, uint32_t slot)
 
 /* ---- edits: first what they mean, the lists later ---- */
 
+/* The first fetch of a storage brings an offload with it, and the last takes it along. */
 static void count_fetch(rm_seq *q, uint32_t store, bool insert)
 {
-    const int before = q->fetches[store] > 0;
+    const int64_t transfer = q->transfer[store];
+    const bool was_offloaded = q->fetches[store] > 0;
     q->fetches[store] += insert ? 1 : UINT32_MAX;
-    const int after = q->fetches[store] > 0;
-    q->cost +=
-        (insert ? q->transfer[store] : -q->transfer[store]) + (after - before) * q->transfer[store];
-    q->host_bytes += (after - before) * q->nm->bytes[store];
+    q->cost += insert ? transfer : -transfer;
+    const int offloads = (q->fetches[store] > 0) - was_offloaded;
+    q->cost += offloads * transfer;
+    q->host_bytes += offloads * q->nm->bytes[store];
 }
 
-/* All that an edit changes but lists, slots and memory. */
+/* What an edit changes besides lists, slots and memory. */
 static void count(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
 {
     const rm_normal *nm = q->nm;
@@ -216,8 +233,8 @@ static void edit_event(rm_seq *q, uint32_t store, uint32_t from, uint32_t to, bo
     else shift(q, store, rm_event_find(q, store, from), rm_event_find(q, store, to), 2 * to + make);
 }
 
-/* The steps as a set, for random choice: taking one out moves the last one into the hole, and
- * putting it back undoes just that. */
+/* The steps as a set, for random choice. Taking a step out moves the last one into its place.
+ * Putting it back in at the same rank undoes just that. */
 static void put_into_set(rm_seq *q, uint32_t slot, uint32_t rank)
 {
     const uint32_t end = q->n_set++;
@@ -238,7 +255,8 @@ static uint32_t take_from_set(rm_seq *q, uint32_t slot)
     return rank;
 }
 
-/* Slots and lists. `rank` is for a step put in; a step taken out returns its own. */
+/* Does an edit in slots and lists. `rank` is where a step that is put in goes in the set. Returns
+ * the rank of the step. */
 static uint32_t edit_lists(rm_seq *q, uint32_t from, uint32_t to, rm_code code, uint32_t rank)
 {
     const rm_normal *nm = q->nm;
@@ -264,7 +282,7 @@ static uint32_t edit_lists(rm_seq *q, uint32_t from, uint32_t to, rm_code code, 
     return rank;
 }
 
-/* Most moves have one edit and are refused: their lists are never touched. */
+/* Most moves have one edit and are refused. Their lists are never touched. */
 void rm_seq_settle(rm_seq *q)
 {
     while (q->n_settled < q->n_edits) {
@@ -276,6 +294,7 @@ void rm_seq_settle(rm_seq *q)
 static void record(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
 {
     count(q, from, to, code);
+    assert(q->n_edits < q->max_edits);
     q->edits[q->n_edits++] = (rm_edit){from, to, code, 0};
 }
 
@@ -288,6 +307,7 @@ static void take_back(rm_seq *q)
     q->n_settled--;
 }
 
+/* Is there room for an edit of so many events? */
 static bool begin_edit(rm_seq *q, size_t events)
 {
     q->work += WORK_A_EVENT * (int64_t)events;
@@ -301,10 +321,11 @@ static bool begin_edit(rm_seq *q, size_t events)
 static bool can_be_fetched(const rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t value = q->nm->value[store];
-    return q->transfer && q->nm->g->root[value] == value && rm_event_find(q, store, slot) > 0 &&
-           q->cost <= RM_MAX_SUM - 2 * (q->transfer[store] < RM_MAX_SUM / 2 ? q->transfer[store]
-                                                                            : RM_MAX_SUM / 2) &&
-           (q->fetches[store] || q->host_bytes + q->nm->bytes[store] <= q->host_limit);
+    if (!q->transfer || q->nm->g->root[value] != value) return false;
+    if (rm_event_find(q, store, slot) == 0) return false; /* not made yet */
+    const int64_t transfer = q->transfer[store];
+    if (transfer > RM_MAX_SUM / 2 || q->cost > RM_MAX_SUM - 2 * transfer) return false;
+    return q->fetches[store] || q->host_bytes + q->nm->bytes[store] <= q->host_limit;
 }
 
 static bool weigh_insert(rm_seq *q, uint32_t slot, rm_code code)
@@ -338,8 +359,12 @@ bool rm_seq_insert(rm_seq *q, uint32_t slot, rm_code code)
 {
     if (!rm_is_fetch(q->nm, code) && q->nm->pinned[code]) return false;
     if (!begin_edit(q, rm_code_events(q->nm, code))) return false;
+    assert(q->at[slot] == RM_EMPTY);
     const size_t n_ranges = q->n_ranges;
-    if (!weigh_insert(q, slot, code)) return q->n_ranges = n_ranges, false;
+    if (!weigh_insert(q, slot, code)) {
+        q->n_ranges = n_ranges;
+        return false;
+    }
     record(q, RM_EMPTY, slot, code);
     return true;
 }
@@ -348,10 +373,14 @@ bool rm_seq_remove(rm_seq *q, uint32_t slot)
 {
     if (!begin_edit(q, 0)) return false;
     const rm_code code = q->at[slot];
+    assert(code != RM_EMPTY);
     if (!rm_is_fetch(q->nm, code) && q->runs[code] == 1) return false;
     if (!begin_edit(q, rm_code_events(q->nm, code))) return false;
     const size_t n_ranges = q->n_ranges;
-    if (!weigh_remove(q, slot, code)) return q->n_ranges = n_ranges, false;
+    if (!weigh_remove(q, slot, code)) {
+        q->n_ranges = n_ranges;
+        return false;
+    }
     record(q, slot, RM_EMPTY, code);
     return true;
 }
@@ -365,7 +394,7 @@ static void shift_range(rm_seq *q, uint32_t from, uint32_t to, int64_t bytes)
     else add_range(q, to + 1, from, -bytes);
 }
 
-/* The read at `from`, the i-th event of its list, moves to `to`, before the j-th. */
+/* The read at `from`, the i-th event of its list, moves to `to`, before the j-th event. */
 static bool slide_read(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
 {
     const uint32_t i = rm_event_find(q, store, from), j = rm_event_find(q, store, to);
@@ -417,7 +446,7 @@ static bool has_token(const rm_seq *q, rm_code op)
     return false;
 }
 
-/* With tokens, and for fetches: in two edits. */
+/* Steps with tokens and fetches slide in two edits: an insertion, then a removal. */
 static bool slide_slowly(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
 {
     const size_t n_ranges = q->n_ranges;
@@ -452,18 +481,22 @@ bool rm_seq_slide(rm_seq *q, uint32_t from, uint32_t to)
     const rm_normal *nm = q->nm;
     if (!begin_edit(q, 0)) return false;
     const rm_code code = q->at[from];
+    assert(code != RM_EMPTY && q->at[to] == RM_EMPTY);
     const size_t n_ranges = q->n_ranges;
     if (!begin_edit(q, 2 * rm_code_events(nm, code) + 2)) return false;
     if (!rm_is_fetch(nm, code) && nm->pinned[code] && !may_stand(q, code, to)) return false;
     if (rm_is_fetch(nm, code) || has_token(q, code)) return slide_slowly(q, from, to, code);
-    if (!weigh_slide(q, from, to, code)) return q->n_ranges = n_ranges, false;
+    if (!weigh_slide(q, from, to, code)) {
+        q->n_ranges = n_ranges;
+        return false;
+    }
     record(q, from, to, code);
     return true;
 }
 
 /* ---- moves ---- */
 
-/* Of ranges that are looked at or taken in. */
+/* The work of looking at the ranges from the given one on, or of taking them in. */
 static void count_ranges(rm_seq *q, size_t from)
 {
     for (size_t i = from; i < q->n_ranges; i++)
@@ -550,7 +583,7 @@ static bool can_load(const rm_seq *q, const rm_code *codes, size_t n)
     return events <= q->pool_size;
 }
 
-/* Lists of the right length, with a little room each. */
+/* Empty lists, with room for their events and a few more. */
 static void lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
 {
     const rm_normal *nm = q->nm;
@@ -575,7 +608,8 @@ static void lay_out_lists(rm_seq *q, const rm_code *codes, size_t n)
     q->work += WORK_A_EVENT * (int64_t)q->pool_used + q->n_slots / BLOCKS_A_WORK;
 }
 
-/* Memory of a step behind all others: its outputs' lives begin, its inputs' go on. */
+/* The ranges of a step behind all others: the lives of its outputs begin, those of its inputs go
+ * on. */
 static void load_step(rm_seq *q, uint32_t slot, rm_code code)
 {
     const rm_normal *nm = q->nm;
@@ -587,18 +621,17 @@ static void load_step(rm_seq *q, uint32_t slot, rm_code code)
         extend_life(q, nm->in[k], slot, rm_event_find(q, nm->in[k], slot));
     for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) {
         const uint32_t s = nm->out[k], i = rm_event_find(q, s, slot);
-        if (nm->is_output[s] && i == 0)
-            add_range(q, slot, q->n_slots - 1, nm->bytes[s]); /* to the end */
+        const bool lasts = nm->is_output[s] && i == 0; /* its only other event is the end */
+        if (lasts) add_range(q, slot, q->n_slots - 1, nm->bytes[s]);
         else begin_life(q, s, slot, i);
     }
     add_range(q, slot, slot, nm->workspace[code]);
 }
 
-bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
+/* No steps and no move: only the last reads of graph outputs. */
+static void clear(rm_seq *q)
 {
     const rm_normal *nm = q->nm;
-    if (!can_load(q, codes, n)) return false;
-    lay_out_lists(q, codes, n);
     for (uint32_t slot = 0; slot < q->n_slots; slot++) q->at[slot] = RM_EMPTY;
     memset(q->runs, 0, nm->n_ops * sizeof *q->runs);
     memset(q->fetches, 0, nm->n_stores * sizeof *q->fetches);
@@ -609,6 +642,13 @@ bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
     q->crowded = false;
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (nm->is_output[s]) put(q, s, 0, 2 * q->n_slots + RM_EVENT_READ);
+}
+
+bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
+{
+    if (!can_load(q, codes, n)) return false;
+    lay_out_lists(q, codes, n);
+    clear(q);
     for (size_t i = 0; i < n; i++) {
         const uint32_t slot = (uint32_t)((i + 1) * q->n_slots / (n + 1));
         load_step(q, slot, codes[i]);
@@ -643,7 +683,7 @@ static void link_pins(rm_seq *q)
     }
 }
 
-/* One block for all arrays: called once without it, to add up the bytes. */
+/* Lays all arrays out in one block. Returns its size. Called without a block it only adds up. */
 static size_t place(rm_seq *q, char *block)
 {
     const size_t n_ops = q->nm->n_ops, n_stores = q->nm->n_stores;

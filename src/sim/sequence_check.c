@@ -1,8 +1,9 @@
 /* sequence_check.c: the invariants of a sequence, as code.
  *
- * Everything is derived again from the row of slots: which storage each step reads and makes, who
- * runs how often, what is in memory when, what it costs. The lists, counts and the profile must
- * agree. O(slots + events): for tests after every move, and for debug builds. */
+ * Everything is derived again from the row of slots: what each step reads and makes, how often each
+ * op runs, what is in memory when, and what it costs. The lists, the counts and the profile must
+ * agree with that. O(slots + events * storages of a step): for tests after every move, and for
+ * debug builds. */
 #include "sim/sequence.h"
 
 #include <assert.h>
@@ -10,8 +11,18 @@
 
 #include "sim/events.h"
 
-/* A storage's list: ascending, the first event a make, and each event in a slot whose step touches
- * the storage so. */
+/* Does the code make the storage, or else read it? */
+static bool touches(const rm_normal *nm, rm_code code, uint32_t store, bool makes)
+{
+    if (rm_is_fetch(nm, code)) return makes && code - nm->n_ops == store;
+    const uint32_t *list = makes ? nm->out : nm->in, *begin = makes ? nm->out_begin : nm->in_begin;
+    for (uint32_t k = begin[code]; k < begin[code + 1]; k++)
+        if (list[k] == store) return true;
+    return false;
+}
+
+/* A storage's list is ascending. Its first event is a make. Each event is in a slot whose step
+ * touches the storage in that way. A graph output's last event is the read behind all slots. */
 static void check_list(const rm_seq *q, uint32_t store)
 {
     const rm_normal *nm = q->nm;
@@ -25,33 +36,27 @@ static void check_list(const rm_seq *q, uint32_t store)
             assert(nm->is_output[store] && !rm_event_is_make(event));
             continue;
         }
-        const rm_code code = q->at[slot];
-        assert(slot < q->n_slots && code != RM_EMPTY);
-        const uint32_t *list = rm_event_is_make(event) ? nm->out : nm->in,
-                       *begin = rm_event_is_make(event) ? nm->out_begin : nm->in_begin;
-        bool touches = rm_is_fetch(nm, code) && code - nm->n_ops == store;
-        for (uint32_t k = rm_is_fetch(nm, code) ? 0 : begin[code];
-             !rm_is_fetch(nm, code) && k < begin[code + 1]; k++)
-            touches |= list[k] == store;
-        assert(touches);
+        assert(slot < q->n_slots && q->at[slot] != RM_EMPTY);
+        assert(touches(nm, q->at[slot], store, rm_event_is_make(event)));
     }
     if (nm->is_output[store])
         assert(e->n && rm_event_slot(rm_event_at(q, store, e->n - 1)) == q->n_slots);
 }
 
-/* The newest instance of a token is not older than that of what it stands on, wherever it is read:
- * between a make of the base and the next make of the token there is no read of the token. */
+/* Wherever a token is read, its newest instance is not older than that of its base. So between a
+ * make of the base and the next make of the token, the token is not read. */
 static void check_token(const rm_seq *q, uint32_t token)
 {
     const uint32_t base = q->nm->base[token];
     for (uint32_t i = 0; i < q->events[token].n; i++) {
         if (!rm_event_is_read(q, token, i)) continue;
-        uint32_t made = i, base_made;
+        uint32_t made = i;
         while (!rm_event_is_make(rm_event_at(q, token, made))) made--;
-        base_made = rm_event_find(q, base, rm_event_slot(rm_event_at(q, token, i)));
-        do assert(base_made > 0);
-        while (!rm_event_is_make(rm_event_at(q, base, --base_made)));
-        assert(rm_event_slot(rm_event_at(q, base, base_made)) <=
+        uint32_t behind_base = rm_event_find(q, base, rm_event_slot(rm_event_at(q, token, i)));
+        while (behind_base > 0 && !rm_event_is_make(rm_event_at(q, base, behind_base - 1)))
+            behind_base--;
+        assert(behind_base > 0);
+        assert(rm_event_slot_before(q, base, behind_base) <=
                rm_event_slot(rm_event_at(q, token, made)));
     }
 }
@@ -93,7 +98,8 @@ static counts count_steps(const rm_seq *q)
     return c;
 }
 
-/* Lives of a storage's instances, each from its make to its last read, as differences. */
+/* An instance lives from its make to its last read. change: by slot, memory there less that of the
+ * slot before. */
 static void add_lives(const rm_seq *q, uint32_t store, int64_t *change)
 {
     for (uint32_t i = 0; i < q->events[store].n;) {
@@ -106,7 +112,7 @@ static void add_lives(const rm_seq *q, uint32_t store, int64_t *change)
     }
 }
 
-/* Lack of memory for the check is no fault of the sequence. */
+/* Lack of memory for the check itself is no fault of the sequence. */
 static void check_memory(const rm_seq *q)
 {
     const rm_normal *nm = q->nm;

@@ -211,7 +211,16 @@ static void soft_peak(void **state)
     rm_scratch_release(ctx, mark);
 }
 
-/* Every op twice in a row: the second runs are for nothing, and go. */
+/* Every op twice in a row. */
+static void run_twice(remat_ctx *ctx, const rm_normal *nm, rm_codes *codes)
+{
+    for (uint32_t op = 0; op < nm->n_ops; op++) {
+        OK(ctx, RM_PUSH(ctx, *codes, op));
+        if (!nm->pinned[op]) OK(ctx, RM_PUSH(ctx, *codes, op));
+    }
+}
+
+/* The second runs are for nothing, and go. */
 static void polish_removes_what_can_go(void **state)
 {
     remat_ctx *ctx = *state;
@@ -220,14 +229,50 @@ static void polish_removes_what_can_go(void **state)
     rm_normal nm;
     rm_codes codes = {0};
     OK(ctx, rm_normal_of(ctx, graph, &nm));
-    for (uint32_t op = 0; op < nm.n_ops; op++) {
-        OK(ctx, RM_PUSH(ctx, codes, op));
-        if (!nm.pinned[op]) OK(ctx, RM_PUSH(ctx, codes, op));
-    }
+    run_twice(ctx, &nm, &codes);
     OK(ctx, rm_polish(ctx, &nm, NULL, INT64_MAX, &codes));
     assert_int_equal(codes.n, nm.n_ops);
     for (uint32_t op = 0; op < nm.n_ops; op++) assert_int_equal(codes.items[op], op);
     RM_VEC_FREE(&ctx->heap, codes);
+    remat_graph_free(graph);
+    rm_scratch_release(ctx, mark);
+}
+
+/* The work of polishing it under a limit of work; n_steps: how many are left. */
+static int64_t work_of_polish(remat_ctx *ctx, const rm_normal *nm, int64_t most_work,
+                              size_t *n_steps)
+{
+    rm_codes codes = {0};
+    uint32_t op;
+    const char *fault;
+    rm_limits_begin(ctx, most_work);
+    run_twice(ctx, nm, &codes);
+    OK(ctx, rm_polish(ctx, nm, NULL, INT64_MAX, &codes));
+    OK(ctx, rm_codes_fault(ctx, nm, &codes, &op, &fault));
+    assert_null(fault);
+    *n_steps = codes.n;
+    RM_VEC_FREE(&ctx->heap, codes);
+    const int64_t work = ctx->limits.work;
+    rm_limits_end(ctx);
+    return work;
+}
+
+/* What is left of the limit, or a quarter of it again, or a little for each step. */
+static void polish_has_a_limit(void **state)
+{
+    remat_ctx *ctx = *state;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_graph *graph = folded(ctx, "densenet121");
+    rm_normal nm;
+    size_t n_steps;
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    const int64_t whole = work_of_polish(ctx, &nm, RM_NO_LIMIT, &n_steps);
+    assert_int_equal(n_steps, nm.n_ops);
+    assert_int_equal(work_of_polish(ctx, &nm, whole + 1, &n_steps), whole);
+    assert_int_equal(n_steps, nm.n_ops);
+    const int64_t little = work_of_polish(ctx, &nm, 1, &n_steps);
+    assert_true(little < whole);
+    assert_true(n_steps > nm.n_ops && n_steps < 2 * (size_t)nm.n_ops);
     remat_graph_free(graph);
     rm_scratch_release(ctx, mark);
 }
@@ -301,6 +346,7 @@ int main(void)
                                        WITH_CONTEXT(grouping_alone),
                                        WITH_CONTEXT(soft_peak),
                                        WITH_CONTEXT(polish_removes_what_can_go),
+                                       WITH_CONTEXT(polish_has_a_limit),
                                        WITH_CONTEXT(same_plan_with_any_threads),
                                        WITH_CONTEXT(edges)};
     return cmocka_run_group_tests(tests, NULL, NULL);

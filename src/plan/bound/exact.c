@@ -1,21 +1,25 @@
-/* exact.c: auto's plan, and then the proof that none with its order of first runs is cheaper, or
- * the one that is.
+/* exact.c: the cheapest plan with the order of first runs of auto's plan, and the proof of it.
  *
- * The search of prove.c goes over all plans in the order in which auto's plan runs its ops for the
- * first time; where auto found nothing that fits, in the graph's own order. A cheaper plan takes
- * the place of auto's; it has the same order, so the proof holds for it.
+ * Method: auto makes a plan. Then prove.c searches all plans with the same order of first runs. If
+ * auto found nothing that fits, the order is the graph's own. A cheaper plan takes the place of
+ * auto's. It has the same order, so the proof holds for it.
  *
- * auto runs as long as the size of the graph asks for, and a short proof follows. If that does not
- * end, a long run of auto comes before the long proof: the better the plan, the fewer states are
- * left to look at. */
+ * First auto runs as long as the size of the graph asks for, and a short proof follows. If that
+ * does not end, a long run of auto comes before the long proof: the better the plan, the fewer
+ * states are left to look at.
+ *
+ * Cost: that of auto and prove.c, within the limits. */
 #include "plan/bound/prove.h"
 #include "plan/planner.h"
 #include "sim/codes.h"
 
-enum { AN_OP = RM_SECOND / 750, SHORT_PROOF = RM_SECOND / 8 };
+enum {
+    WORK_AN_OP = RM_SECOND / 750, /* of the first run of auto */
+    SHORT_PROOF = RM_SECOND / 8   /* work of the first proof */
+};
 static const double auto_share = 0.25; /* of what is left, each time */
 
-/* auto has nothing to do where there is a plan that fits, so it starts without one. */
+/* auto would have nothing to do if it were given a plan that fits. So it starts without one. */
 static remat_status run_auto(const rm_problem *p, int64_t most_work, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -35,6 +39,7 @@ static bool is_proved(const rm_problem *p, const rm_incumbent *best)
            (best->proved == best->cost || best->cost == p->graph->total_cost);
 }
 
+/* full: the search stopped for lack of memory. */
 static remat_status prove(const rm_problem *p, const rm_normal *nm, rm_codes *codes,
                           rm_incumbent *best, bool *full)
 {
@@ -46,8 +51,11 @@ static remat_status prove(const rm_problem *p, const rm_normal *nm, rm_codes *co
         TRY(rm_codes_of_steps(ctx, nm, &best->steps, codes));
         TRY(rm_codes_first_runs(ctx, nm, codes, &order));
     }
-    const rm_proof_goal goal = {p->budget_bytes, order, fits ? best->cost : RM_MAX_SUM,
-                                best->peak_bytes, rm_exact.entry.name};
+    const rm_proof_goal goal = {.budget_bytes = p->budget_bytes,
+                                .order = order,
+                                .below = fits ? best->cost : RM_MAX_SUM,
+                                .peak_bytes = best->peak_bytes,
+                                .strategy = rm_exact.entry.name};
     TRY(rm_prove(ctx, nm, &goal, codes, &proved));
     if (codes->n) TRY(rm_offer_codes(p, nm, codes, best));
     if (rm_fits(p, best->peak_bytes)) best->proved = proved.bound;
@@ -55,7 +63,7 @@ static remat_status prove(const rm_problem *p, const rm_normal *nm, rm_codes *co
     return REMAT_OK;
 }
 
-/* auto, and then a proof of at most so much work. */
+/* auto, and then a proof, each with at most so much work. */
 static remat_status run_both(const rm_problem *p, int64_t auto_work, int64_t proof_work,
                              rm_incumbent *best, bool *full)
 {
@@ -76,10 +84,10 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     if (p->budget_bytes < 0) return rm_auto.run(p, best);
     bool full = false;
-    TRY(run_both(p, AN_OP * (int64_t)p->graph->n_ops, SHORT_PROOF, best, &full));
+    TRY(run_both(p, WORK_AN_OP * (int64_t)p->graph->n_ops, SHORT_PROOF, best, &full));
     if (rm_is_over(p->ctx) || is_proved(p, best)) return REMAT_OK;
     TRY(run_both(p, RM_NO_LIMIT, RM_NO_LIMIT, best, &full));
-    if (full) rm_note_stop(p->ctx, REMAT_WORK); /* more memory would have gone on */
+    if (full) rm_note_stop(p->ctx, REMAT_WORK); /* with more memory it would have gone on */
     return REMAT_OK;
 }
 

@@ -1,9 +1,9 @@
 /* gaps.c: the gaps of an order of first runs, and the room they have.
  *
- * One walk over the order: a storage that is touched again after other ops ran has a gap since the
- * last touch; a graph output has one to the end. A gap between neighbours costs no room and is left
- * out. What a pinned op made has one instance only, so its gaps must be kept: they count as need.
- * O(edges). */
+ * Method: one walk over the order. A storage that is touched again after other ops ran has a gap
+ * since the last touch. A graph output has one to the end. A gap between neighbours takes no room
+ * and is left out. What a pinned op made has one instance only, so its gaps must be kept: they
+ * count as need. O(edges). */
 #include "plan/bound/gaps.h"
 
 #include "base/csr.h"
@@ -15,7 +15,7 @@ typedef struct walk {
     RM_VEC(rm_gap) found; /* by `to` */
 } walk;
 
-/* load and need hold differences between neighbours until the end. */
+/* load and need hold differences between neighbours until sum_up. */
 static remat_status add_gap(walk *w, uint32_t store, uint32_t from, uint32_t to)
 {
     rm_gaps *gs = w->gs;
@@ -39,6 +39,18 @@ static remat_status touch(walk *w, uint32_t t, uint32_t store)
     return REMAT_OK;
 }
 
+static void sum_up(rm_gaps *gs)
+{
+    const rm_normal *nm = gs->nm;
+    int64_t need = nm->resident_bytes, load = 0;
+    for (uint32_t t = 0; t < nm->n_ops; t++) {
+        need += gs->need[t];
+        load += gs->load[t];
+        gs->need[t] = need + nm->workspace[gs->order[t]];
+        gs->load[t] = load;
+    }
+}
+
 static remat_status walk_order(walk *w)
 {
     rm_gaps *gs = w->gs;
@@ -53,11 +65,7 @@ static remat_status walk_order(walk *w)
     }
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (nm->is_output[s]) TRY(add_gap(w, s, gs->last_touch[s], nm->n_ops));
-    int64_t need = nm->resident_bytes, load = 0;
-    for (uint32_t t = 0; t < nm->n_ops; t++) {
-        gs->need[t] = (need += gs->need[t]) + nm->workspace[gs->order[t]];
-        gs->load[t] = load += gs->load[t];
-    }
+    sum_up(gs);
     return REMAT_OK;
 }
 

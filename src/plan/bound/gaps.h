@@ -1,5 +1,5 @@
-/* gaps.h: how an order of first runs cuts storages' lives into gaps, and which storages stand in
- * for others. Parts of order_bound.c. */
+/* gaps.h: parts of order_bound.c: how an order of first runs cuts the lives of storages into gaps,
+ * and which storages stand in for others. */
 #ifndef RM_GAPS_H
 #define RM_GAPS_H
 
@@ -11,10 +11,12 @@ typedef struct rm_gaps { /* arrays live in scratch */
     uint32_t *position;   /* by op */
     uint32_t *last_touch; /* by storage: the position that touches it last */
     uint32_t n_gaps;
-    rm_gap *gaps;        /* by store, then from; those of pinned ops only if plans may fetch */
+    /* By store, then from. What pinned ops made has gaps only if plans may fetch. */
+    rm_gap *gaps;
     uint32_t *gap_begin; /* by storage */
-    int64_t *need; /* by position: resident + touched + workspace + what pinned ops made and is used
-                      later */
+    /* By position: bytes of resident values, of what the op touches, of its workspace, and of what
+     * pinned ops made and is used later. */
+    int64_t *need;
     int64_t *load; /* by position: bytes of all gaps that cover it */
 } rm_gaps;
 
@@ -28,8 +30,10 @@ typedef struct rm_stand_ins { /* CSR both ways; arrays live in scratch */
     uint8_t *rules;                       /* by storage: those that let it stand in */
 } rm_stand_ins;
 
-/* The heirs of a storage together are no larger than it. `worth`, by storage: whom to prefer, the
- * highest first; 0: never an heir. price_before, by position: sum of the prices before it. */
+/* The heirs of a storage together are no larger than it.
+ * rules: REMAT_BOUND_SINGLE | ...; 0: nothing stands in.
+ * worth, by storage: the heirs of highest worth are preferred; 0: never an heir.
+ * price_before, by position: the sum of the prices before it. */
 remat_status rm_stand_ins_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules,
                                const int64_t *worth, const int64_t *price_before,
                                rm_stand_ins *out);

@@ -1,32 +1,35 @@
 /* order_bound.c: the linear program behind the bound, and the certificate it leaves. docs/bound.md
  * has the theorem.
  *
- * Problem: for given weights w_g (what losing gap g costs), min sum w_g (1 - x_g) with 0 <= x <= 1
- * and, at each position, the bytes of the kept gaps within the room. In bytes taken, y = M x, that
- * is packing intervals on a line: algo/path_flow.c. Any non-negative prices of the rows prove a
- * bound; those of the optimum prove the most for these weights.
+ * Problem: given weights w_g (what losing gap g costs), find 0 <= x <= 1 that minimises the sum of
+ * w_g (1 - x_g). At each position the bytes of the kept gaps must stay within the room. In bytes
+ * taken, y = M x, this is packing intervals on a line: algo/path_flow.c. Any non-negative prices of
+ * the rows prove a bound. Those of the optimum prove the most for these weights.
  *
- * Weights: one re-run of an op may be charged by all gaps that need it, together for at most its
- * cost. At first an op's cost is shared in proportion to bytes. Once there are prices, a gap has no
- * use for more than its bytes are worth at them: ops give to gaps that still want some (exactly as
- * verify_bound.c does), what is left is shared in proportion, and the program is solved again, from
- * the solution before. Each of ROUNDS proves a bound of its own; the best is kept. After a pass
- * without stand-ins there are PASSES with heirs chosen by what the prices say.
+ * Weights: all gaps that need a re-run of an op may charge it, together for at most its cost.
+ * 1. At first an op's cost is shared in proportion to bytes.
+ * 2. Once there are prices, a gap has no use for more than its bytes are worth at them. So ops give
+ *    to gaps that still want some, exactly as verify_bound.c does. What is left is shared in
+ *    proportion to bytes.
+ * 3. The program is solved again, from the solution before. Go to 2.
+ * Each of ROUNDS proves a bound of its own, and the best is kept. A first pass has no stand-ins.
+ * PASSES more have heirs that are chosen by what the prices say.
  *
- * Integers throughout: weights are in cost units / `unit`, prices in cost units / `scale`, both
- * powers of two.
+ * Invariants: all numbers are integers. Weights are in cost units / `unit`, prices in cost units /
+ * `scale`. Both are powers of two.
  *
- * Cost: O(gaps + charges) and one flow a round, which may take half of what is left of MOST_WORK,
- * about a second: graphs that nobody trains get a weaker bound. Charges are at most MOST_CHARGES
- * times ops + gaps, or the rules are not used. */
+ * Cost: O(gaps + charges) and one flow a round. A flow may take half of what is left of MOST_WORK,
+ * which is about a second in all: graphs that nobody trains get a weaker bound. Charges are at most
+ * MOST_CHARGES times ops, gaps and edges, or the rules are not used. */
 #include "plan/bound/order_bound.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "algo/path_flow.h"
 #include "base/csr.h"
 #include "plan/bound/gaps.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     MOST_CHARGES = 8,     /* times ops, gaps and edges, or no rules are used */
@@ -45,8 +48,8 @@ typedef struct solver {
     rm_gaps gs;
     int64_t budget_bytes, total_cost, unit, scale;
     int64_t work, spent; /* operations: left for flows; done in all */
-    uint32_t *row; /* by position: how many rows come before it; only positions that may be short of
-                      room are rows */
+    /* By position: how many rows come before it. Only positions that may lack room are rows. */
+    uint32_t *row;
     uint32_t n_rows;
     int64_t *room; /* by row */
     uint32_t *row_position;
@@ -94,57 +97,75 @@ static remat_status find_rows(solver *s)
 
 /* ---- given the heirs: who is charged by whom ---- */
 
-static remat_status find_charges(solver *s, uint32_t gap, uint32_t *usable, uint32_t *seen,
-                                 uint64_t *work)
+typedef struct charging {
+    uint32_t *usable; /* by storage: 1 + the last gap that it stands in for */
+    uint32_t *seen;   /* by op: 1 + the last gap that charges it */
+    uint64_t work;
+} charging;
+
+/* A stand-in must be out of use before the gap ends. The gap starts once all of them are. */
+static void find_stand_ins(solver *s, uint32_t gap, charging *c)
+{
+    const rm_gap *x = &s->gs.gaps[gap];
+    const rm_stand_ins *h = &s->heirs;
+    for (uint32_t k = h->stand_in_begin[x->store]; k < h->stand_in_begin[x->store + 1]; k++) {
+        const uint32_t last = s->gs.last_touch[h->stand_ins[k]];
+        if (last >= x->to) continue;
+        c->usable[h->stand_ins[k]] = gap + 1;
+        if (last > s->start[gap]) s->start[gap] = last;
+    }
+}
+
+static remat_status add_charge(solver *s, uint32_t gap, uint32_t op, charging *c)
+{
+    if (c->seen[op] == gap + 1) return REMAT_OK;
+    c->seen[op] = gap + 1;
+    return RM_PUSH(s->ctx, s->charges, op);
+}
+
+/* The ops that run again without the gap: its own, and those that make its stand-ins, as far as
+ * they are reached from it through stand-ins. */
+static remat_status find_charges(solver *s, uint32_t gap, charging *c)
 {
     const rm_normal *nm = s->nm;
     const rm_gap *x = &s->gs.gaps[gap];
-    const uint32_t stamp = gap + 1, own = nm->producer[x->store];
+    const uint32_t own = nm->producer[x->store];
+    const uint32_t n_stand_ins =
+        s->heirs.stand_in_begin[x->store + 1] - s->heirs.stand_in_begin[x->store];
     s->start[gap] = x->from;
     if (nm->pinned[own]) return REMAT_OK; /* plans may fetch, and nothing else brings it back */
     const size_t first = s->charges.n;
-    seen[own] = stamp;
-    TRY(RM_PUSH(s->ctx, s->charges, own));
-    const uint32_t begin = s->heirs.stand_in_begin[x->store],
-                   end = s->heirs.stand_in_begin[x->store + 1];
-    for (uint32_t k = begin; k < end; k++) {
-        const uint32_t last = s->gs.last_touch[s->heirs.stand_ins[k]];
-        if (last >= x->to) continue;
-        usable[s->heirs.stand_ins[k]] = stamp;
-        if (last > s->start[gap]) s->start[gap] = last;
-    }
-    for (size_t next = first; next < s->charges.n && begin < end; next++) {
+    TRY(add_charge(s, gap, own, c));
+    if (n_stand_ins == 0) return REMAT_OK;
+    c->work += n_stand_ins;
+    find_stand_ins(s, gap, c);
+    for (size_t next = first; next < s->charges.n; next++) {
         const uint32_t op = s->charges.items[next];
-        *work += 1 + nm->in_begin[op + 1] - nm->in_begin[op];
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
-            const uint32_t r = nm->in[k];
-            if (usable[r] != stamp || seen[nm->producer[r]] == stamp) continue;
-            seen[nm->producer[r]] = stamp;
-            TRY(RM_PUSH(s->ctx, s->charges, nm->producer[r]));
-        }
+        c->work += 1 + nm->in_begin[op + 1] - nm->in_begin[op];
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            if (c->usable[nm->in[k]] == gap + 1)
+                TRY(add_charge(s, gap, nm->producer[nm->in[k]], c));
     }
-    *work += end - begin;
     return REMAT_OK;
 }
 
 static remat_status charge_gaps(solver *s, bool *too_many)
 {
-    uint32_t *usable, *seen;
-    uint64_t work = 0;
-    TRY(RM_SCRATCH(s->ctx, usable, s->nm->n_stores));
-    TRY(RM_SCRATCH(s->ctx, seen, s->nm->n_ops));
+    charging c = {.work = 0};
+    TRY(RM_SCRATCH(s->ctx, c.usable, s->nm->n_stores));
+    TRY(RM_SCRATCH(s->ctx, c.seen, s->nm->n_ops));
     s->charges.n = 0;
     const uint64_t most =
         MOST_CHARGES * ((uint64_t)s->nm->in_begin[s->nm->n_ops] + s->nm->n_ops + s->gs.n_gaps);
-    for (uint32_t i = 0; i < s->gs.n_gaps && work <= most; i++) {
-        TRY(find_charges(s, i, usable, seen, &work));
+    for (uint32_t i = 0; i < s->gs.n_gaps && c.work <= most; i++) {
+        TRY(find_charges(s, i, &c));
         s->charge_begin[i + 1] = (uint32_t)s->charges.n;
     }
-    *too_many = work > most;
+    *too_many = c.work > most;
     return REMAT_OK;
 }
 
-/* The gaps that charge an op, by ascending key. */
+/* By op: the gaps that charge it, by ascending key. */
 static remat_status list_by_op(const solver *s, const uint32_t *key, rm_csr *out)
 {
     const uint32_t n_gaps = s->gs.n_gaps, n = s->nm->n_ops;
@@ -183,7 +204,8 @@ static remat_status find_intervals(solver *s)
     return REMAT_OK;
 }
 
-/* `worth` by storage: see gaps.h. */
+/* Chooses heirs, and lists what follows from them: charges and intervals. Without any rules if
+ * there would be too many charges. worth, by storage: see gaps.h. */
 static remat_status take_heirs(solver *s, unsigned rules, const int64_t *worth)
 {
     bool too_many = false;
@@ -211,21 +233,29 @@ static int64_t limited(rm_uint128 x)
     return x < (rm_uint128)MOST_WEIGHT ? (int64_t)x : MOST_WEIGHT;
 }
 
-/* Shares what ops have (`amount` by op, in cost units / unit) among the gaps that charge them, by
- * bytes. */
+/* The most bytes of gaps that charge the op at one time. */
+static int64_t most_charging(const solver *s, uint32_t op)
+{
+    const rm_normal *nm = s->nm;
+    int64_t active = 0, most = 0;
+    for (uint32_t i = s->op_begin[op], ended = i; i < s->op_begin[op + 1]; i++) {
+        const uint32_t gap = s->by_start[i];
+        for (; s->gs.gaps[s->by_end[ended]].to <= s->start[gap]; ended++)
+            active -= nm->bytes[s->gs.gaps[s->by_end[ended]].store];
+        active += nm->bytes[s->gs.gaps[gap].store];
+        if (active > most) most = active;
+    }
+    return most;
+}
+
+/* Shares what ops have among the gaps that charge them, by bytes. amount: by op, in cost units /
+ * unit. */
 static void share_by_bytes(solver *s, const int64_t *amount)
 {
     const rm_normal *nm = s->nm;
     for (uint32_t op = 0; op < nm->n_ops; op++) {
         if (s->op_begin[op] == s->op_begin[op + 1] || amount[op] == 0) continue;
-        int64_t active = 0, most = 0;
-        for (uint32_t i = s->op_begin[op], ended = i; i < s->op_begin[op + 1]; i++) {
-            const uint32_t gap = s->by_start[i];
-            for (; s->gs.gaps[s->by_end[ended]].to <= s->start[gap]; ended++)
-                active -= nm->bytes[s->gs.gaps[s->by_end[ended]].store];
-            active += nm->bytes[s->gs.gaps[gap].store];
-            if (active > most) most = active;
-        }
+        const int64_t most = most_charging(s, op);
         for (uint32_t i = s->op_begin[op]; i < s->op_begin[op + 1]; i++) {
             const uint32_t gap = s->by_start[i];
             const rm_uint128 bytes = (rm_uint128)nm->bytes[s->gs.gaps[gap].store];
@@ -260,7 +290,30 @@ static rm_uint128 asked_by(const solver *s, uint32_t gap)
     return asked;
 }
 
-/* Goes through the ops from the last to the first, as verify_bound.c does; returns what the prices
+/* The op gives what it has to the gaps that charge it, at any time no more than its cost. Returns
+ * the sum of what it gives. */
+static rm_uint128 give_from(solver *s, uint32_t op)
+{
+    const rm_uint128 most = (rm_uint128)s->nm->cost[op] * (rm_uint128)s->scale;
+    rm_uint128 sum = 0, active = 0, peak = 0;
+    for (uint32_t i = s->op_begin[op], ended = i; i < s->op_begin[op + 1]; i++) {
+        const uint32_t gap = s->by_start[i];
+        for (; s->gs.gaps[s->by_end[ended]].to <= s->start[gap]; ended++)
+            active -= s->given[s->by_end[ended]];
+        const rm_uint128 room = most - active;
+        s->given[gap] = s->left[gap] < room ? s->left[gap] : room;
+        s->left[gap] -= s->given[gap];
+        active += s->given[gap];
+        sum += s->given[gap];
+        if (active > peak) peak = active;
+        if (s->written) s->written[i] = (rm_charge){gap, limited(to_unit(s, s->given[gap]))};
+    }
+    assert(peak <= most);
+    s->rest[op] = limited(to_unit(s, most - peak));
+    return sum;
+}
+
+/* Goes through the ops from the last to the first, as verify_bound.c does. Returns what the prices
  * prove, in cost units / scale. */
 static rm_uint128 give(solver *s)
 {
@@ -270,24 +323,7 @@ static rm_uint128 give(solver *s)
         s->left[i] = asked_by(s, i);
         if (nm->pinned[nm->producer[s->gs.gaps[i].store]]) proved += s->left[i];
     }
-    for (uint32_t t = nm->n_ops; t-- > 0;) {
-        const uint32_t op = s->gs.order[t];
-        const rm_uint128 most = (rm_uint128)nm->cost[op] * (rm_uint128)s->scale;
-        rm_uint128 active = 0, peak = 0;
-        for (uint32_t i = s->op_begin[op], ended = i; i < s->op_begin[op + 1]; i++) {
-            const uint32_t gap = s->by_start[i];
-            for (; s->gs.gaps[s->by_end[ended]].to <= s->start[gap]; ended++)
-                active -= s->given[s->by_end[ended]];
-            const rm_uint128 room = most - active;
-            s->given[gap] = s->left[gap] < room ? s->left[gap] : room;
-            s->left[gap] -= s->given[gap];
-            active += s->given[gap];
-            proved += s->given[gap];
-            if (active > peak) peak = active;
-            if (s->written) s->written[i] = (rm_charge){gap, limited(to_unit(s, s->given[gap]))};
-        }
-        s->rest[op] = limited(to_unit(s, most - peak));
-    }
+    for (uint32_t t = nm->n_ops; t-- > 0;) proved += give_from(s, s->gs.order[t]);
     for (uint32_t row = 0; row < s->n_rows; row++) {
         const rm_uint128 worth = (rm_uint128)s->flow.price[row] * (rm_uint128)s->room[row];
         proved = proved > worth ? proved - worth : 0;
@@ -308,7 +344,7 @@ static void weigh_again(solver *s)
 
 /* ---- scales ---- */
 
-/* All that is ever summed up, at most a cost a charge, stays below 2^128. */
+/* The largest scale at which no sum reaches 2^128. A sum has at most one cost for each charge. */
 static int64_t most_scale(const solver *s)
 {
     int64_t most = s->total_cost, scale = INT64_C(1) << 58;
@@ -318,24 +354,30 @@ static int64_t most_scale(const solver *s)
     return scale;
 }
 
-/* So that the profit per byte of the largest gaps, weight * scale / unit / bytes, is about 2^34:
- * others may have 64 times that. */
+/* A gap's weight per byte, weight / unit / bytes, in units of 2^-26. */
+static int64_t fine_profit(const solver *s, uint32_t interval)
+{
+    const rm_uint128 weight = (rm_uint128)s->weight[s->interval_gap[interval]];
+    const rm_uint128 unit = (rm_uint128)s->unit, size = (rm_uint128)s->intervals[interval].size;
+    return limited((weight << 60) / unit / size >> 34);
+}
+
+/* The highest profit per byte of the large gaps, weight * scale / unit / bytes, shall be about
+ * 2^34. Then small gaps may have 64 times that. */
 static void choose_scale(solver *s)
 {
+    const rm_uint128 enough = (rm_uint128)1 << (34 + 26);
+    const int64_t most = most_scale(s);
     int64_t largest = 1, profit = 0;
     for (uint32_t k = 0; k < s->n_intervals; k++)
         if (s->intervals[k].size > largest) largest = s->intervals[k].size;
     for (uint32_t k = 0; k < s->n_intervals; k++) {
         if (s->intervals[k].size < largest / 256) continue;
-        const int64_t p = limited(((rm_uint128)s->weight[s->interval_gap[k]] << 60) /
-                                      (rm_uint128)s->unit / (rm_uint128)s->intervals[k].size >>
-                                  34);
-        if (p > profit) profit = p; /* in units of 2^-26 */
+        const int64_t fine = fine_profit(s, k);
+        if (fine > profit) profit = fine;
     }
     s->scale = 1;
-    while (s->scale < most_scale(s) && (rm_uint128)profit * (rm_uint128)s->scale < (rm_uint128)1
-                                                                                       << (34 + 26))
-        s->scale *= 2;
+    while (s->scale < most && (rm_uint128)profit * (rm_uint128)s->scale < enough) s->scale *= 2;
 }
 
 static void set_profits(solver *s)
@@ -362,7 +404,7 @@ static void keep_if_best(solver *s, rm_uint128 proved)
     memcpy(out->weight, s->weight, s->gs.n_gaps * sizeof *out->weight);
 }
 
-/* False: too much to sum up, which prices of an optimum never are. */
+/* False: the sum is too large, which that of an optimum's prices never is. */
 static bool sum_prices(solver *s, const int64_t *price)
 {
     for (uint32_t t = 0, row = 0; t < s->nm->n_ops; t++) {
@@ -373,8 +415,8 @@ static bool sum_prices(solver *s, const int64_t *price)
     return true;
 }
 
-/* No further rounds; those that there were stand. Small graphs get all of them, so that there is a
- * plan however little time. */
+/* If it is late there are no further rounds, and those that there were stand. Small graphs get all
+ * rounds, so that there is a plan however little time. */
 static bool is_late(const solver *s) { return s->spent > ALWAYS && rm_is_late(s->ctx); }
 
 static void spend(solver *s, int64_t operations)
@@ -416,7 +458,8 @@ static remat_status solve_rounds(solver *s, unsigned rules, const int64_t *worth
     return REMAT_OK;
 }
 
-/* What a storage's gaps are worth at the prices; 1 if they span rows that have none. */
+/* worth, by storage: what its gaps are worth at the prices. A gap over rows without a price is
+ * worth 1. */
 static void find_worth(const solver *s, int64_t *worth)
 {
     memset(worth, 0, s->nm->n_stores * sizeof *worth);
@@ -456,7 +499,7 @@ static int by_value(const void *left, const void *right)
     return (a->heir > b->heir) - (a->heir < b->heir);
 }
 
-/* Heirs none of whose gaps has a price prove nothing, and are left out. */
+/* An heir whose gaps have no price proves nothing, and is left out. */
 static remat_status write_heirs(solver *s, rm_certificate *x)
 {
     const rm_normal *nm = s->nm;
@@ -497,17 +540,19 @@ static remat_status write_certificate(solver *s)
     return write_heirs(s, x);
 }
 
-/* The charges that the certificate's prices call for, and what ops have left by bytes. */
+/* The charges that the certificate's prices call for. What ops have left is shared by bytes. */
 static remat_status write_charges(solver *s)
 {
     bool too_many = false;
     rm_order_bound *out = s->out;
-    if (s->best) s->heirs = s->best_heirs; /* and price_before is the certificate's */
-    else {
+    if (s->best) {
+        s->heirs = s->best_heirs; /* and price_before is the certificate's */
+    } else {
         memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
         TRY(rm_stand_ins_find(s->ctx, &s->gs, 0, NULL, s->price_before, &s->heirs));
     }
     TRY(charge_gaps(s, &too_many));
+    assert(!too_many); /* heirs with too many charges were not taken */
     TRY(list_charges(s));
     TRY(RM_SCRATCH(s->ctx, s->written, s->charges.n));
     if (s->scale == 0) s->scale = 1;
@@ -537,11 +582,17 @@ static remat_status allocate(solver *s)
     TRY(RM_SCRATCH(s->ctx, s->out->weight, n_gaps));
     TRY(RM_SCRATCH(s->ctx, s->out->kept, n_gaps));
     for (uint32_t i = 0; i < n_gaps; i++) s->out->kept[i] = s->nm->bytes[s->gs.gaps[i].store];
-    s->total_cost = 1;
-    for (uint32_t op = 0; op < n; op++) s->total_cost += s->nm->cost[op];
-    for (s->unit = 1; s->unit < 1 << 24 && s->total_cost < MOST_WEIGHT / 2 / s->unit;) s->unit *= 2;
-    s->out->unit = s->unit;
     return REMAT_OK;
+}
+
+/* As fine as weights allow, but no finer than 2^24. */
+static void choose_unit(solver *s)
+{
+    s->total_cost = 1;
+    for (uint32_t op = 0; op < s->nm->n_ops; op++) s->total_cost += s->nm->cost[op];
+    s->unit = 1;
+    while (s->unit < 1 << 24 && s->total_cost < MOST_WEIGHT / 2 / s->unit) s->unit *= 2;
+    s->out->unit = s->unit;
 }
 
 static remat_status own_order(remat_ctx *ctx, const rm_normal *nm, const uint32_t **order)
@@ -551,6 +602,16 @@ static remat_status own_order(remat_ctx *ctx, const rm_normal *nm, const uint32_
     for (uint32_t op = 0; op < nm->n_ops; op++) own[op] = op;
     *order = own;
     return REMAT_OK;
+}
+
+/* Does every first run fit the budget, if nothing is kept for later? */
+static void check_need(const solver *s)
+{
+    rm_order_bound *out = s->out;
+    for (uint32_t t = 0; t < s->nm->n_ops; t++)
+        if (out->tightest == REMAT_NONE || out->need[t] > out->need[out->tightest])
+            out->tightest = t;
+    out->feasible = out->tightest == REMAT_NONE || out->need[out->tightest] <= s->budget_bytes;
 }
 
 remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
@@ -570,13 +631,11 @@ remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t bu
                             .gaps = s.gs.gaps,
                             .need = s.gs.need,
                             .tightest = REMAT_NONE};
-    for (uint32_t t = 0; t < nm->n_ops; t++)
-        if (out->tightest == REMAT_NONE || out->need[t] > out->need[out->tightest])
-            out->tightest = t;
-    out->feasible = out->tightest == REMAT_NONE || out->need[out->tightest] <= s.budget_bytes;
+    check_need(&s);
     if (!out->feasible) return REMAT_OK;
     TRY(find_rows(&s));
     TRY(allocate(&s));
+    choose_unit(&s);
     spend(&s, WORK_A_GAP * (int64_t)(nm->in_begin[nm->n_ops] + nm->n_ops + s.gs.n_gaps));
     remat_status status = s.n_rows && !is_late(&s) ? solve_all(&s) : REMAT_OK;
     if (status == REMAT_OK) status = write_certificate(&s);

@@ -1,19 +1,20 @@
 /* order_bound.h: a proved lower limit on the cost of every plan within a budget that runs its ops
  * for the first time in a given order.
  *
- * A *gap* is the time between two consecutive first runs that touch a storage. The linear program
- * decides which gaps are kept and which are paid for; its dual prices are the certificate, its
- * primal solution seeds searches. docs/bound.md has the proofs. */
+ * A *gap* is the time between two consecutive first runs that touch a storage. A linear program
+ * decides which gaps are kept and which are paid for. Its dual prices are the certificate. Searches
+ * start from its primal solution. docs/bound.md has the proofs. */
 #ifndef RM_ORDER_BOUND_H
 #define RM_ORDER_BOUND_H
 
 #include "graph/certificate.h"
 #include "graph/normal.h"
 
-/* bits of the option bound_rules: which storages may stand in for their heirs:
- * REMAT_BOUND_SINGLE those that one op reads, REMAT_BOUND_FAN_OUT those with several heirs,
- * REMAT_BOUND_REGION those that several ops read on the way to one heir, REMAT_BOUND_SIDE those too
- * small for all their heirs, where some are left out. */
+/* Bits of the option bound_rules. They say which storages may stand in for their heirs:
+ * - REMAT_BOUND_SINGLE: those that one op reads.
+ * - REMAT_BOUND_FAN_OUT: those with several heirs.
+ * - REMAT_BOUND_REGION: those that several ops read on the way to one heir.
+ * - REMAT_BOUND_SIDE: those too small for all their heirs, so that some heirs are left out. */
 enum {
     RM_BOUND_RULES =
         REMAT_BOUND_SINGLE | REMAT_BOUND_FAN_OUT | REMAT_BOUND_REGION | REMAT_BOUND_SIDE
@@ -21,45 +22,47 @@ enum {
 
 typedef struct rm_gap {
     uint32_t store;
-    uint32_t from,
-        to; /* positions in the order: first runs that touch it; to = n_ops: kept to the end */
+    /* Positions of the first runs that touch it. to = n_ops: it is kept to the end. */
+    uint32_t from, to;
 } rm_gap;
 
 typedef struct rm_order_bound_options {
-    unsigned rules;          /* REMAT_BOUND_SINGLE | ... */
-    const int64_t *transfer; /* by storage: cost of one fetch, if plans may fetch; then no rule
-                                applies. NULL: they may not */
-    bool charges;            /* say what each gap charges each op */
+    unsigned rules; /* REMAT_BOUND_SINGLE | ... */
+    /* By storage: the cost of one fetch, if plans may fetch. Then no rule applies. NULL: they may
+     * not. */
+    const int64_t *transfer;
+    bool charges; /* say what each gap charges each op */
 } rm_order_bound_options;
 
-typedef struct rm_charge { /* docs/bound.md (4): what a lost gap is paid by a re-run of an op, in
-                              cost units / unit */
+/* What a re-run of an op pays to a lost gap: docs/bound.md (4). */
+typedef struct rm_charge {
     uint32_t gap;
-    int64_t amount;
+    int64_t amount; /* in cost units / unit */
 } rm_charge;
 
 typedef struct rm_order_bound { /* arrays live in scratch */
     const uint32_t *order;      /* by position: op */
     uint32_t n_gaps;
-    rm_gap *gaps;    /* by store, then from */
-    int64_t unit;    /* of weights */
-    int64_t *weight; /* by gap: what losing it costs, in cost units / unit, as far as the bound
-                        counts it */
-    int64_t *
-        kept; /* by gap: bytes of nm->bytes[store] that the program keeps, or a stand-in for them */
+    rm_gap *gaps; /* by store, then from */
+    int64_t unit; /* of weights */
+    /* By gap: what losing it costs, as far as the bound counts it; in cost units / unit. */
+    int64_t *weight;
+    /* By gap: how many bytes of nm->bytes[store] the program keeps, or keeps a stand-in for. */
+    int64_t *kept;
     int64_t *need;     /* by position: bytes in memory at that first run, whatever else is kept */
     uint32_t tightest; /* the position where need is largest; REMAT_NONE without ops */
-    bool feasible;     /* need fits the budget everywhere; if not, there is no kept, no weight, no
-                          certificate */
-    unsigned rules;    /* those that the certificate makes use of */
+    /* Does need fit the budget everywhere? If not, kept, weight and certificate are not there. */
+    bool feasible;
+    unsigned rules;             /* those that the certificate makes use of */
     rm_certificate certificate; /* scale 0: prices prove nothing beyond the first runs */
-    /* if options.charges, for the certificate's stand-ins: */
+
+    /* If options.charges, for the certificate's stand-ins: */
     uint32_t *start;        /* by gap: after `from` where a stand-in is touched later */
     uint32_t *charge_begin; /* by op */
-    rm_charge *charges; /* by op, by start of their gaps; all that satisfy (4) and have no more than
-                           the op's cost */
-    int64_t *price_before; /* by position, one more than there are: sum of the certificate's prices
-                              before it */
+    /* By op, then by start of their gaps. They satisfy (4), and none is more than the op's cost. */
+    rm_charge *charges;
+    /* By position, and one for the end: the sum of the certificate's prices before it. */
+    int64_t *price_before;
 } rm_order_bound;
 
 /* `order`: the normal graph's ops by first run; NULL: the graph's own. A budget below 0 is no

@@ -1,7 +1,10 @@
-/* order_bound_check.c: what holds of a solved bound (order_bound.h), as code: the gaps are those of
- * the order, what is kept fits the room, and the charges satisfy condition (4) of docs/bound.md.
- * That the certificate proves what it says is not checked here but by verify/verify_bound.c.
- * O(gaps + positions + charges^2 of an op): for tests and debug builds. */
+/* order_bound_check.c: what holds of a solved bound (order_bound.h), as code:
+ * - the gaps of a storage follow each other in the order;
+ * - what is kept fits the room;
+ * - the charges satisfy condition (4) of docs/bound.md.
+ * That the certificate proves what it says is checked by verify/verify_bound.c, not here.
+ *
+ * Cost: O(gaps * positions with a price + charges^2 of an op): for tests and debug builds. */
 #include "plan/bound/order_bound.h"
 
 #include <assert.h>
@@ -18,7 +21,7 @@ static void check_gaps(const rm_order_bound *b, const rm_normal *nm)
     }
 }
 
-/* A gap takes room from where it starts, which is where its last stand-in is out of use. */
+/* A gap takes room from where it starts: where the last of its stand-ins is out of use. */
 static void check_room(const rm_order_bound *b, const rm_normal *nm, int64_t budget_bytes)
 {
     for (uint32_t t = 0; t < nm->n_ops; t++) {

@@ -1,31 +1,38 @@
 /* prove.c: best-first search over the states of half-done plans.
  *
- * Problem: the order of first runs is fixed; what runs again, when, and what leaves memory when, is
- * free. A state is the number of first runs done and the set of storages in memory. A step runs the
- * next op for the first time or another one again; its inputs are there, and inputs, outputs,
- * workspace and all else that stays fit the budget.
+ * Problem: the order of first runs is fixed. What runs again and when, and what leaves memory and
+ * when, is free. A state is the number of first runs done and the set of storages in memory. A step
+ * runs the next op for the first time, or another op again. Its inputs must be in memory. Inputs,
+ * outputs, workspace and all else that stays must fit the budget.
  *
- * Method: A*. The cost so far plus what cost_to_go.c says is left is a lower limit on every plan
- * through a state; states go in ascending order of it, so the first plan that is complete is the
- * cheapest, and the least of the open states is a bound at any time. States that cannot lead to a
- * plan cheaper than the one we have are dropped. Nothing leaves memory before it must: a state that
- * holds more is never worse. Where a step does not fit, every smallest set of storages that makes
- * it fit is tried. What can serve nobody any more is not part of a state.
+ * Method: A* (Hart, Nilsson, Raphael).
+ * - The cost so far, plus what cost_to_go.c says is left, is a lower limit on every plan through a
+ *   state. States are taken in ascending order of it. So the first plan that is complete is the
+ *   cheapest, and the least of the open states is a bound at any time.
+ * - States that cannot lead to a plan cheaper than the one we have are dropped.
+ * - Nothing leaves memory before it must: a state that holds more is never worse. Where a step does
+ *   not fit, every smallest set of storages that makes it fit is tried.
+ * - A storage that can serve nobody any more is not part of a state.
  *
- * Cost: exponential; the number of states is limited by the option memory_bytes. Work is what
- * questions to cost_to_go.c cost, and what is looked through to ask them. Deterministic. */
+ * Invariants:
+ * - A state has one place in the table, whatever led to it, and its least cost so far.
+ * - The bounds of the open states never fall below p->bound, which never falls.
+ *
+ * Cost: exponential. The option memory_bytes limits the number of states. Work is what questions to
+ * cost_to_go.c cost, and what is looked through to ask them. Deterministic. */
 #include "plan/bound/prove.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/heap.h"
 #include "plan/bound/cost_to_go.h"
 #include "plan/bound/gaps.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     CHUNK = 1 << 10, /* states that are allocated at a time */
-    HEAD = 3,        /* words of a state before its set */
+    HEAD = 3,        /* words of a state before its set: see prover */
     LOOK = 1 << 18   /* operations between looks at the limits */
 };
 #define NO_STATE UINT32_MAX
@@ -35,20 +42,22 @@ typedef struct open_state {
     uint32_t t, state;
 } open_state;
 
-/* A state in memory: cost so far; parent << 32 | op that led here; done << 32 | t; the set. */
+/* The words of a state: its cost so far; parent << 32 | the op that led here; done << 32 | t; and
+ * then the words of its set. */
 typedef struct prover {
     remat_ctx *ctx;
     const rm_normal *nm;
     rm_cost_to_go to_go;
-    int64_t budget_bytes, total_cost,
-        step; /* total: every op once; re-runs cost multiples of step */
-    int64_t below;
+    int64_t budget_bytes;
+    int64_t total_cost; /* of every op once */
+    int64_t step;       /* re-runs cost multiples of it */
+    int64_t below;      /* plans that cost this much or more are not looked for */
     const rm_proof_goal *asked;
     uint32_t n_words, stride; /* of a set; of a state */
     uint8_t *is_free_view;    /* by op: a free view, which has no place in the order */
-    uint32_t *flag;  /* by op: the bit that says that it has run, for free views that nobody reads;
-                        else REMAT_NONE */
-    uint32_t n_bits; /* of a set: storages, then flags */
+    /* By op: for a free view that nobody reads, the bit that says that it ran; else REMAT_NONE. */
+    uint32_t *flag;
+    uint32_t n_bits;            /* of a set: storages, then flags */
     rm_bits may_rerun;          /* by op: set of turns */
     uint32_t *last_rerun;       /* by op: the last of them, or 0 */
     uint64_t *useful;           /* by t: set of storages that may still serve */
@@ -113,6 +122,7 @@ static uint32_t hash_of(const prover *p, uint32_t t, const uint64_t *set)
     return (uint32_t)(h ^ h >> 29);
 }
 
+/* Where the table has the state, or would have it. */
 static uint32_t *find_place(const prover *p, uint32_t t, const uint64_t *set)
 {
     uint32_t at = hash_of(p, t, set) & (p->table_size - 1);
@@ -127,7 +137,10 @@ static remat_status grow_table(prover *p)
 {
     const uint32_t old_size = p->table_size;
     uint32_t *old = p->table;
-    if (old_size > UINT32_MAX / 4) return p->full = true, REMAT_OK;
+    if (old_size > UINT32_MAX / 4) {
+        p->full = true;
+        return REMAT_OK;
+    }
     uint32_t *grown = rm_alloc(p->ctx, 2 * (size_t)old_size * sizeof *grown);
     if (!grown) return REMAT_E_MEMORY;
     p->table = grown;
@@ -139,17 +152,25 @@ static remat_status grow_table(prover *p)
     return REMAT_OK;
 }
 
+static size_t chunk_bytes(const prover *p) { return (size_t)CHUNK * p->stride * sizeof(uint64_t); }
+
+/* Room for CHUNK more states. The list grows first, so a chunk is never without an owner. */
+static remat_status add_chunk(prover *p)
+{
+    TRY(RM_RESERVE(p->ctx, p->chunks, 1));
+    uint64_t *chunk = rm_alloc(p->ctx, chunk_bytes(p));
+    if (!chunk) return REMAT_E_MEMORY;
+    p->chunks.items[p->chunks.n++] = chunk;
+    p->bytes += (int64_t)chunk_bytes(p);
+    p->full |= p->bytes + (int64_t)(p->open.room * sizeof *p->open.items) > p->most_bytes;
+    return REMAT_OK;
+}
+
+/* `place` is that of the state in the table, and empty. It moves if the table grows. */
 static remat_status new_state(prover *p, uint32_t *place, uint32_t t, const uint64_t *set)
 {
-    if (p->n_states % CHUNK == 0) {
-        const size_t size = (size_t)CHUNK * p->stride * sizeof(uint64_t);
-        TRY(RM_RESERVE(p->ctx, p->chunks, 1));
-        uint64_t *chunk = rm_alloc(p->ctx, size);
-        if (!chunk) return REMAT_E_MEMORY;
-        p->chunks.items[p->chunks.n++] = chunk;
-        p->bytes += (int64_t)size;
-        p->full |= p->bytes + (int64_t)(p->open.room * sizeof *p->open.items) > p->most_bytes;
-    }
+    assert(*place == 0);
+    if (p->n_states % CHUNK == 0) TRY(add_chunk(p));
     uint64_t *x = state_at(p, p->n_states);
     x[2] = t;
     memcpy(x + HEAD, set, p->n_words * sizeof *set);
@@ -159,7 +180,8 @@ static remat_status new_state(prover *p, uint32_t *place, uint32_t t, const uint
 
 /* ---- steps ---- */
 
-/* Costs are whole, and re-runs cost multiples of `step`. rest: in cost units / unit. */
+/* The least cost of a plan that costs at least cost + rest: costs are whole, and re-runs cost
+ * multiples of `step`. rest: in cost units / unit. */
 static int64_t round_up(const prover *p, int64_t cost, int64_t rest)
 {
     const int64_t unit = p->to_go.bound.unit, whole = cost + rest / unit + (rest % unit > 0);
@@ -209,6 +231,7 @@ static bool is_hopeful(prover *p)
     return bound_of(p, p->to_t, p->child, p->from_cost + p->nm->cost[p->op]) < p->below;
 }
 
+/* The step is taken, with `part` in memory besides its outputs. */
 static remat_status arrive(prover *p)
 {
     const uint32_t t = p->to_t;
@@ -219,8 +242,10 @@ static remat_status arrive(prover *p)
     int64_t bound = bound_of(p, t, p->child, cost);
     if (bound < p->bound) bound = p->bound;
     if (bound >= p->below) return REMAT_OK;
-    if (!*place) TRY(new_state(p, place, t, p->child));
-    place = find_place(p, t, p->child);
+    if (!*place) {
+        TRY(new_state(p, place, t, p->child));
+        place = find_place(p, t, p->child);
+    }
     uint64_t *x = state_at(p, *place - 1);
     x[0] = (uint64_t)cost;
     x[1] = (uint64_t)p->from_state << 32 | p->op;
@@ -248,8 +273,9 @@ static bool is_time(prover *p)
     return p->stopped;
 }
 
-/* Every smallest set of candidates that frees `excess` bytes: they go largest first, so the last
- * one is the least of its set. Depth first, with a stack of our own: sets may be large. */
+/* Tries every smallest set of candidates that frees `excess` bytes. Candidates are sorted by size,
+ * the largest first, so the last one of a set is its least. Depth first, with a stack of our own:
+ * sets may be large. */
 static remat_status drop(prover *p, int64_t excess)
 {
     uint32_t depth = 0, i = 0;
@@ -260,6 +286,7 @@ static remat_status drop(prover *p, int64_t excess)
         } else if (i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p)) {
             rm_drop_bit(p->part, p->candidates[i]);
             excess -= p->nm->bytes[p->candidates[i]];
+            assert(depth < p->n_candidates);
             p->dropped[depth++] = i;
             deeper = is_hopeful(p);
         }
@@ -273,18 +300,11 @@ static remat_status drop(prover *p, int64_t excess)
     }
 }
 
-static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t bytes_there)
+/* The storages in memory that the step at hand does not touch, largest first. */
+static void list_candidates(prover *p)
 {
-    const rm_normal *nm = p->nm;
-    const uint64_t *in = p->in + (size_t)op * p->n_words, *out = p->out + (size_t)op * p->n_words;
-    int64_t excess = bytes_there + nm->workspace[op] - p->budget_bytes;
-    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-        if (!rm_has_bit(p->from, nm->out[k])) excess += nm->bytes[nm->out[k]];
-    p->op = op;
-    p->to_t = is_first_run ? pass_free_views(p, p->from_t + 1) : p->from_t;
-    memcpy(p->part, p->from, p->n_words * sizeof *p->part);
-    if (excess <= 0) return arrive(p);
-    if (!is_hopeful(p)) return REMAT_OK;
+    const uint64_t *in = p->in + (size_t)p->op * p->n_words,
+                   *out = p->out + (size_t)p->op * p->n_words;
     p->n_candidates = 0;
     for (uint32_t i = 0; i < p->n_by_size; i++) {
         const uint32_t s = p->by_size[i];
@@ -293,37 +313,73 @@ static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t 
     }
     p->suffix_bytes[p->n_candidates] = 0;
     for (uint32_t i = p->n_candidates; i-- > 0;)
-        p->suffix_bytes[i] = p->suffix_bytes[i + 1] + nm->bytes[p->candidates[i]];
+        p->suffix_bytes[i] = p->suffix_bytes[i + 1] + p->nm->bytes[p->candidates[i]];
+}
+
+static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t bytes_there)
+{
+    const rm_normal *nm = p->nm;
+    int64_t excess = bytes_there + nm->workspace[op] - p->budget_bytes;
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        if (!rm_has_bit(p->from, nm->out[k])) excess += nm->bytes[nm->out[k]];
+    p->op = op;
+    p->to_t = is_first_run ? pass_free_views(p, p->from_t + 1) : p->from_t;
+    memcpy(p->part, p->from, p->n_words * sizeof *p->part);
+    if (excess <= 0) return arrive(p);
+    if (!is_hopeful(p)) return REMAT_OK;
+    list_candidates(p);
     return drop(p, excess);
 }
 
+/* Are the inputs of the op in memory? */
+static bool can_run(const prover *p, uint32_t op)
+{
+    return is_subset(p, p->in + (size_t)op * p->n_words, p->from);
+}
+
+/* Would the op make something that may still serve and is not in memory? */
+static bool makes_more(const prover *p, uint32_t op)
+{
+    const uint64_t *useful = p->useful + (size_t)p->from_t * p->n_words,
+                   *out = p->out + (size_t)op * p->n_words;
+    for (uint32_t i = 0; i < p->n_words; i++)
+        if (out[i] & useful[i] & ~p->from[i]) return true;
+    return false;
+}
+
+/* All steps from the state at hand: re-runs, then the next first run. */
 static remat_status expand(prover *p)
 {
     const rm_normal *nm = p->nm;
-    const rm_order_bound *b = &p->to_go.bound;
+    const uint32_t *order = p->to_go.bound.order;
     int64_t bytes = nm->resident_bytes;
     p->work += nm->n_stores + (int64_t)nm->n_ops * p->n_words;
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (rm_has_bit(p->from, s)) bytes += nm->bytes[s];
-    const uint64_t *useful = p->useful + (size_t)p->from_t * p->n_words;
     for (uint32_t t = 0; t < nm->n_ops; t++) {
-        const uint32_t op = b->order[t];
+        const uint32_t op = order[t];
         if (t >= p->from_t && !p->is_free_view[op]) continue;
-        const uint64_t *out = p->out + (size_t)op * p->n_words;
-        if (!rm_bit(&p->may_rerun, op, p->from_t) ||
-            !is_subset(p, p->in + (size_t)op * p->n_words, p->from))
-            continue;
-        bool makes = false;
-        for (uint32_t i = 0; i < p->n_words; i++) makes |= (out[i] & useful[i] & ~p->from[i]) != 0;
-        if (makes) TRY(try_step(p, op, false, bytes));
+        if (rm_bit(&p->may_rerun, op, p->from_t) && can_run(p, op) && makes_more(p, op))
+            TRY(try_step(p, op, false, bytes));
     }
-    if (p->from_t == nm->n_ops) return REMAT_OK;
-    const uint32_t op = b->order[p->from_t];
-    return is_subset(p, p->in + (size_t)op * p->n_words, p->from) ? try_step(p, op, true, bytes)
-                                                                  : REMAT_OK;
+    if (p->from_t == nm->n_ops || !can_run(p, order[p->from_t])) return REMAT_OK;
+    return try_step(p, order[p->from_t], true, bytes);
 }
 
 /* ---- the search ---- */
+
+/* Makes the state the one at hand. False: it is done already, at a lower cost. */
+static bool begin_expansion(prover *p, const open_state *next)
+{
+    uint64_t *x = state_at(p, next->state);
+    if (x[2] >> 32) return false;
+    x[2] |= UINT64_C(1) << 32;
+    p->from_state = next->state;
+    p->from_t = next->t;
+    p->from_cost = (int64_t)x[0];
+    memcpy(p->from, x + HEAD, p->n_words * sizeof *p->from);
+    return true;
+}
 
 static remat_status search(prover *p, rm_proved *out)
 {
@@ -337,13 +393,7 @@ static remat_status search(prover *p, rm_proved *out)
         p->bound = p->open.items[0].bound;
         if (is_time(p)) break;
         const open_state top = pop_open(p);
-        uint64_t *x = state_at(p, top.state);
-        if (x[2] >> 32) continue; /* done already, at a lower cost */
-        x[2] |= UINT64_C(1) << 32;
-        p->from_state = top.state;
-        p->from_t = top.t;
-        p->from_cost = (int64_t)x[0];
-        memcpy(p->from, x + HEAD, p->n_words * sizeof *p->from);
+        if (!begin_expansion(p, &top)) continue;
         TRY(expand(p));
         if (p->full || p->stopped) break;
     }
@@ -353,35 +403,41 @@ static remat_status search(prover *p, rm_proved *out)
     return REMAT_OK;
 }
 
-/* Which ops can run again in which turns, in a plan that is cheaper than `below`? A re-run is a
- * waste as far as no gap pays for it, and a gap pays only if it is lost, which may be dearer than
+/* paid, by turn: what gaps pay for a re-run of the op, less that of the turn before. */
+static void find_paid(const prover *p, uint32_t op, int64_t *paid)
+{
+    const rm_order_bound *b = &p->to_go.bound;
+    memset(paid, 0, ((size_t)p->nm->n_ops + 2) * sizeof *paid);
+    for (uint32_t i = b->charge_begin[op]; i < b->charge_begin[op + 1]; i++) {
+        const uint32_t gap = b->charges[i].gap;
+        const int64_t pays = b->charges[i].amount - rm_cost_to_go_surcharge(&p->to_go, gap);
+        if (pays <= 0) continue;
+        paid[b->start[gap] + 1] += pays;
+        paid[b->gaps[gap].to + 1] -= pays;
+    }
+}
+
+/* Which ops can run again in which turns, in a plan that is cheaper than `below`? As far as no gap
+ * pays for a re-run, it is a waste. A gap pays only if it is lost, and losing it may be dearer than
  * keeping it would have been. docs/bound.md, "From a state on". */
 static remat_status find_reruns(prover *p)
 {
     const rm_order_bound *b = &p->to_go.bound;
     const uint32_t n = p->nm->n_ops;
-    int64_t *paid; /* by turn: differences between neighbours, then sums */
+    int64_t *paid;
     const int64_t root = rm_cost_to_go_from(&p->to_go, 0, p->from);
     TRY(rm_bits_new(p->ctx, &p->may_rerun, n, (size_t)n + 1));
     TRY(RM_SCRATCH(p->ctx, p->last_rerun, n));
     TRY(RM_SCRATCH(p->ctx, paid, (size_t)n + 2));
     for (uint32_t op = 0; op < n && !is_time(p); op++) {
         p->work += n + b->charge_begin[op + 1] - b->charge_begin[op];
-        memset(paid, 0, ((size_t)n + 2) * sizeof *paid);
-        for (uint32_t i = b->charge_begin[op]; i < b->charge_begin[op + 1]; i++) {
-            const uint32_t gap = b->charges[i].gap;
-            const int64_t pays = b->charges[i].amount - rm_cost_to_go_surcharge(&p->to_go, gap);
-            if (pays <= 0) continue;
-            paid[b->start[gap] + 1] += pays;
-            paid[b->gaps[gap].to + 1] -= pays;
-        }
+        if (p->nm->pinned[op]) continue;
+        find_paid(p, op, paid);
         int64_t sum = 0;
         for (uint32_t t = 0; t <= n; t++) {
             sum += paid[t];
-            const bool may = (t > p->to_go.position[op] || p->is_free_view[op]) &&
-                             !p->nm->pinned[op] &&
-                             round_up(p, p->nm->cost[op], root - sum) < p->below;
-            if (!may) continue;
+            if (t <= p->to_go.position[op] && !p->is_free_view[op]) continue;
+            if (round_up(p, p->nm->cost[op], root - sum) >= p->below) continue;
             rm_bit_set(&p->may_rerun, op, t);
             p->last_rerun[op] = t;
         }
@@ -389,8 +445,22 @@ static remat_status find_reruns(prover *p)
     return REMAT_OK;
 }
 
-/* May the storage still serve at t? An output does, and who is read by an op that runs later, or
- * that can make something that serves. */
+/* May an op that reads a storage still have a use for it at t? It does if its first run comes
+ * later, or if it may run again and make something useful. A free view has no first run to wait
+ * for. */
+static bool is_useful_to(const prover *p, const uint64_t *useful, uint32_t reader, uint32_t t)
+{
+    const rm_normal *nm = p->nm;
+    if (p->is_free_view[reader] ? p->flag[reader] != REMAT_NONE : p->to_go.position[reader] >= t)
+        return true;
+    if (p->last_rerun[reader] < t) return false;
+    for (uint32_t k = nm->out_begin[reader]; k < nm->out_begin[reader + 1]; k++)
+        if (rm_has_bit(useful, nm->out[k])) return true;
+    return false;
+}
+
+/* The storages that may still serve at t: graph outputs, and what is useful to one of its
+ * readers. */
 static void find_useful(prover *p, uint32_t t)
 {
     const rm_normal *nm = p->nm;
@@ -402,14 +472,8 @@ static void find_useful(prover *p, uint32_t t)
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             const uint32_t s = nm->out[k];
             bool serves = false;
-            for (uint32_t r = nm->reader_begin[s]; r < nm->reader_begin[s + 1] && !serves; r++) {
-                const uint32_t reader = nm->readers[r];
-                serves = p->is_free_view[reader] ? p->flag[reader] != REMAT_NONE
-                                                 : p->to_go.position[reader] >= t;
-                for (uint32_t j = nm->out_begin[reader];
-                     j < nm->out_begin[reader + 1] && p->last_rerun[reader] >= t; j++)
-                    serves |= rm_has_bit(useful, nm->out[j]);
-            }
+            for (uint32_t r = nm->reader_begin[s]; r < nm->reader_begin[s + 1] && !serves; r++)
+                serves = is_useful_to(p, useful, nm->readers[r], t);
             if (serves) rm_add_bit(useful, s);
         }
     }
@@ -420,7 +484,8 @@ static void set_bits(uint64_t *set, const uint32_t *items, uint32_t begin, uint3
     for (uint32_t k = begin; k < end; k++) rm_add_bit(set, items[k]);
 }
 
-/* A free view that somebody reads runs anyway; one that nobody reads must run once all the same. */
+/* A free view that somebody reads runs in any plan. One that nobody reads must run once all the
+ * same, so it gets a flag. */
 static remat_status find_free_views(prover *p)
 {
     const rm_normal *nm = p->nm;
@@ -465,7 +530,7 @@ static remat_status sort_by_size(prover *p)
     return REMAT_OK;
 }
 
-static remat_status list_sets(prover *p)
+static remat_status allocate_sets(prover *p)
 {
     remat_ctx *ctx = p->ctx;
     const rm_normal *nm = p->nm;
@@ -481,28 +546,51 @@ static remat_status list_sets(prover *p)
     TRY(RM_SCRATCH(ctx, p->by_size, nm->n_stores));
     TRY(RM_SCRATCH(ctx, p->candidates, nm->n_stores));
     TRY(RM_SCRATCH(ctx, p->dropped, nm->n_stores));
-    TRY(RM_SCRATCH(ctx, p->suffix_bytes, (size_t)nm->n_stores + 1));
-    for (uint32_t op = 0; op < n; op++) {
+    return RM_SCRATCH(ctx, p->suffix_bytes, (size_t)nm->n_stores + 1);
+}
+
+static void list_sets(prover *p)
+{
+    const rm_normal *nm = p->nm;
+    const size_t words = p->n_words;
+    for (uint32_t op = 0; op < nm->n_ops; op++) {
         set_bits(p->in + op * words, nm->in, nm->in_begin[op], nm->in_begin[op + 1]);
         set_bits(p->out + op * words, nm->out, nm->out_begin[op], nm->out_begin[op + 1]);
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
             set_bits(p->stale + op * words, nm->tokens, nm->token_begin[nm->out[k]],
                      nm->token_begin[nm->out[k] + 1]);
-        if (p->flag[op] != REMAT_NONE) {
-            set_bits(p->out + op * words, &p->flag[op], 0, 1);
-            set_bits(p->goal_set, &p->flag[op], 0, 1);
-        }
+        if (p->flag[op] == REMAT_NONE) continue;
+        rm_add_bit(p->out + op * words, p->flag[op]);
+        rm_add_bit(p->goal_set, p->flag[op]);
+    }
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->is_output[s]) rm_add_bit(p->goal_set, s);
+}
+
+static void sum_costs(prover *p)
+{
+    const rm_normal *nm = p->nm;
+    for (uint32_t op = 0; op < nm->n_ops; op++) {
         p->total_cost += nm->cost[op];
         if (!nm->pinned[op]) p->step = rm_common_divisor(nm->cost[op], p->step);
     }
     if (p->step == 0) p->step = 1;
-    for (uint32_t s = 0; s < nm->n_stores; s++)
-        if (nm->is_output[s]) set_bits(p->goal_set, &s, 0, 1);
-    TRY(find_reruns(p));
-    for (uint32_t t = 0; t <= n && !is_time(p); t++) find_useful(p, t);
-    return sort_by_size(p);
 }
 
+/* All that is known before the search. */
+static remat_status prepare(prover *p)
+{
+    TRY(find_free_views(p));
+    TRY(allocate_sets(p));
+    list_sets(p);
+    sum_costs(p);
+    TRY(sort_by_size(p));
+    TRY(find_reruns(p));
+    for (uint32_t t = 0; t <= p->nm->n_ops && !is_time(p); t++) find_useful(p, t);
+    return REMAT_OK;
+}
+
+/* Steps from the goal back to the first state, then turned around. */
 static remat_status write_plan(prover *p, rm_codes *found)
 {
     found->n = 0;
@@ -516,7 +604,8 @@ static remat_status write_plan(prover *p, rm_codes *found)
     return REMAT_OK;
 }
 
-/* Tables may take a quarter of the memory, and so may sets by op and by turn. */
+/* The tables of cost_to_go.c may take a quarter of the memory. Sets by op and by turn may take
+ * another. */
 static remat_status prove(prover *p, rm_codes *found, rm_proved *out)
 {
     const rm_normal *nm = p->nm;
@@ -529,8 +618,7 @@ static remat_status prove(prover *p, rm_codes *found, rm_proved *out)
         out->bound = 0;
         return REMAT_OK;
     }
-    TRY(find_free_views(p));
-    TRY(list_sets(p));
+    TRY(prepare(p));
     p->table = rm_alloc(p->ctx, p->table_size * sizeof *p->table);
     if (!p->table) return REMAT_E_MEMORY;
     TRY(search(p, out));
@@ -555,7 +643,7 @@ remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *
     found->n = 0;
     const remat_status status = prove(&p, found, out);
     for (size_t i = 0; i < p.chunks.n; i++)
-        rm_release(&ctx->heap, p.chunks.items[i], (size_t)CHUNK * p.stride * sizeof(uint64_t));
+        rm_release(&ctx->heap, p.chunks.items[i], chunk_bytes(&p));
     if (p.table) rm_release(&ctx->heap, p.table, p.table_size * sizeof *p.table);
     RM_VEC_FREE(&ctx->heap, p.chunks);
     RM_VEC_FREE(&ctx->heap, p.open);

@@ -1,12 +1,12 @@
 /* prove.h: the cheapest plan within a budget whose ops run for the first time in a given order, and
- * the proof that there is none cheaper. */
+ * the proof that none is cheaper. */
 #ifndef RM_PROVE_H
 #define RM_PROVE_H
 
 #include "graph/normal.h"
 
 typedef struct rm_proved {
-    int64_t bound; /* no plan in this order costs less, as far as it costs less than `below` */
+    int64_t bound; /* at most `below`: no plan in this order costs less */
     int64_t cost;  /* of the plan that was found, or INT64_MAX: none */
     bool full;     /* stopped for lack of memory */
 } rm_proved;
@@ -19,9 +19,9 @@ typedef struct rm_proof_goal {
     const char *strategy;  /* who asks, for progress */
 } rm_proof_goal;
 
-/* Stops early when a limit is reached, with the bound so far. `found` is replaced: empty if no plan
- * costs less than `below`, or none was found yet. Views that cost nothing may run anywhere
- * (docs/bound.md). */
+/* Stops early when a limit is reached, with the bound so far. `found` is replaced. It is empty if
+ * no plan costs less than `below`, or if none was found yet. Views that cost nothing may run
+ * anywhere (docs/bound.md). */
 remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal,
                       rm_codes *found, rm_proved *out);
 

@@ -1,13 +1,18 @@
 /* rounding.c: rounding of the bound's linear program (docs/bound.md) into a sequence.
  *
- * Walk the ops in their order of first runs. Before an op runs, each input that is not in memory is
- * made again, and first what that needs, to any depth; such values are gone after the op. What the
- * op itself touches stays in memory up to its next use if the program keeps at least half of that
- * gap, or if that is free. With the bound's rules the program knows what making a value again costs
- * together with what that needs, and its rounding is often within a hundredth of the best plan;
- * sometimes the rounding without them is better. Cost: the program, then O(steps + edges of the
- * steps). */
+ * Method: walk over the ops in their order of first runs. Before an op runs, each input that is not
+ * in memory is made again, and before that what it needs, to any depth. What was made again is gone
+ * after the op. What the op itself touches stays in memory up to its next use if the program keeps
+ * at least half of that gap, or if it takes no memory.
+ *
+ * With the bound's rules the program knows what it costs to make a value again together with what
+ * that needs. Its rounding is then often within a hundredth of the best plan. Sometimes the
+ * rounding without rules is better.
+ *
+ * Cost: the program, then O(steps + edges of the steps). */
 #include "plan/bound/rounding.h"
+
+#include <assert.h>
 
 #include "base/csr.h"
 #include "graph/demand.h"
@@ -17,15 +22,16 @@ typedef struct rounding {
     remat_ctx *ctx;
     const rm_normal *nm;
     uint8_t *there;        /* by storage: in memory now */
-    uint8_t *held;         /* by storage: and after this op */
+    uint8_t *held;         /* by storage: in memory after this op, too */
     uint8_t *lost;         /* by storage: the gap that begins at this op is lost */
     const uint32_t *order; /* by position: op */
     uint32_t *used_last; /* by storage: the last position that touches it; n_ops: kept to the end */
-    rm_codes passing;    /* storages that are there for this op only */
+    rm_codes passing;    /* storages that came for this op */
     rm_demand demand;
     rm_codes *out;
 } rounding;
 
+/* The storage is in memory from now on, unless it was. */
 static remat_status come(rounding *x, uint32_t store)
 {
     if (x->there[store]) return REMAT_OK;
@@ -35,10 +41,18 @@ static remat_status come(rounding *x, uint32_t store)
 
 static bool is_too_long(const rounding *x) { return x->out->n > 1000 + 8 * (size_t)x->nm->n_ops; }
 
+/* The op that must run to bring the storage into memory, or REMAT_NONE. */
 static uint32_t missing_maker(void *user, uint32_t store)
 {
     const rounding *x = user;
     return x->there[store] || is_too_long(x) ? REMAT_NONE : x->nm->producer[store];
+}
+
+/* Its base is made again, which makes it stale. */
+static void lose_token(rounding *x, uint32_t token)
+{
+    x->there[token] = 0;
+    x->held[token] = 0;
 }
 
 static remat_status run(void *user, uint32_t op)
@@ -47,14 +61,16 @@ static remat_status run(void *user, uint32_t op)
     const rm_normal *nm = x->nm;
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
         for (uint32_t t = nm->token_begin[nm->out[k]]; t < nm->token_begin[nm->out[k] + 1]; t++)
-            x->there[nm->tokens[t]] = x->held[nm->tokens[t]] = 0; /* stale */
+            lose_token(x, nm->tokens[t]);
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) TRY(come(x, nm->out[k]));
     return RM_PUSH(x->ctx, *x->out, op);
 }
 
 static void keep_if_held(rounding *x, uint32_t store, uint32_t at)
 {
-    x->there[store] = x->held[store] = !x->lost[store] && x->used_last[store] > at;
+    const bool stays = !x->lost[store] && x->used_last[store] > at;
+    x->there[store] = stays;
+    x->held[store] = stays;
     x->lost[store] = 0;
 }
 
@@ -80,7 +96,7 @@ static remat_status find_last_uses(rounding *x)
             x->used_last[nm->in[k]] = at;
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (rm_is_free(nm, s) || nm->is_output[s] || nm->pinned[nm->producer[s]])
-            x->used_last[s] = nm->n_ops; /* pinned: made but once */
+            x->used_last[s] = nm->n_ops; /* a pinned op runs only once */
     return REMAT_OK;
 }
 
@@ -106,7 +122,8 @@ static remat_status round_gaps(rounding *x, const rm_order_bound *b)
     return REMAT_OK;
 }
 
-static remat_status seed(rounding *x, int64_t budget_bytes, unsigned rules, const uint32_t *order)
+static remat_status round_program(rounding *x, int64_t budget_bytes, unsigned rules,
+                                  const uint32_t *order)
 {
     rm_order_bound b;
     TRY(rm_order_bound_find(x->ctx, x->nm, budget_bytes, order,
@@ -122,8 +139,7 @@ static remat_status seed(rounding *x, int64_t budget_bytes, unsigned rules, cons
     TRY(find_last_uses(x));
     TRY(round_gaps(x, &b));
     uint32_t op;
-    const char *fault; /* a token that is stale where its base was made again for another input, or
-                          is pinned */
+    const char *fault; /* of a token: pinned, or stale since its base was made for another input */
     TRY(rm_codes_fault(x->ctx, x->nm, x->out, &op, &fault));
     if (fault || is_too_long(x)) x->out->n = 0;
     return REMAT_OK;
@@ -132,6 +148,7 @@ static remat_status seed(rounding *x, int64_t budget_bytes, unsigned rules, cons
 int64_t rm_rounding_budget(int64_t budget_bytes, int i)
 {
     static const unsigned percents[RM_ROUNDING_BUDGETS] = {100, 97, 94, 90, 85, 80, 70, 60, 50, 40};
+    assert(budget_bytes >= 0 && i >= 0 && i < RM_ROUNDING_BUDGETS);
     return (int64_t)((rm_uint128)budget_bytes * percents[i] / 100);
 }
 
@@ -141,7 +158,7 @@ remat_status rm_round_order_bound(remat_ctx *ctx, const rm_normal *nm, int64_t b
     const rm_mark mark = rm_scratch_mark(ctx);
     rounding x = {.ctx = ctx, .nm = nm, .out = out};
     out->n = 0;
-    const remat_status status = seed(&x, budget_bytes, rules, order);
+    const remat_status status = round_program(&x, budget_bytes, rules, order);
     RM_VEC_FREE(&ctx->heap, x.passing);
     rm_scratch_release(ctx, mark);
     return status;

@@ -4,15 +4,15 @@
 
 #include "plan/bound/order_bound.h"
 
-/* A valid sequence with the given order of first runs (NULL: the graph's own): gaps of which the
- * program, with the rules (order_bound.h), keeps less than half are lost, and what they held is
- * made again just before its next use. It need not fit the budget: memory that recomputation takes
- * is not in the program. Replaces what is in out; empty if the program says that nothing fits, if
- * the sequence would be very long, or if views got in the way. */
+/* A valid sequence with the given order of first runs (NULL: the graph's own). Gaps of which the
+ * program keeps less than half are lost. What they held is made again just before its next use.
+ * rules: as in order_bound.h. The sequence need not fit the budget: memory that recomputation takes
+ * is not in the program. Replaces what is in `out`. It is left empty if the program says that
+ * nothing fits, if the sequence would be very long, or if views got in the way. */
 remat_status rm_round_order_bound(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
                                   unsigned rules, const uint32_t *order, rm_codes *out);
 
-/* Budgets to round for, from the whole one down. */
+/* Budgets to round for, from the whole one down: i < RM_ROUNDING_BUDGETS. */
 enum { RM_ROUNDING_BUDGETS = 10 };
 int64_t rm_rounding_budget(int64_t budget_bytes, int i);
 

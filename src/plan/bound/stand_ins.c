@@ -1,23 +1,23 @@
-/* stand_ins.c: which storages stand in for which. docs/bound.md says what may; this chooses what
- * helps.
+/* stand_ins.c: which storages stand in for which. docs/bound.md says which may. This file chooses
+ * those that help.
  *
- * Problem: a storage r that is out of use could be kept instead of a storage y further down that is
- * made from it, and y be made again when it is wanted. If r is at least as large, nothing is gained
- * by it, so r's op counts as lost along with y's. One r can stand in for several y, its *heirs*,
- * that together are no larger.
+ * Problem: let storage y be made from storage r, directly or not, and let r be out of use. A plan
+ * could keep r instead of y, and make y again when it is wanted. If r is at least as large as y, it
+ * gains nothing by that. So r's op counts as lost along with y's. One r can stand in for several y,
+ * its *heirs*, which together are no larger than r.
  *
- * Method: backwards over the order. The possible heirs of r are, over its readers' outputs z, z
- * itself if it is worth something, and the heirs of z. An heir must come late enough: r is out of
- * use during most of its main gap. Where not all fit, the most worthwhile go first. The rules say
- * which r take part: see order_bound.h.
+ * Method: backwards over the order. Let z be an output of a reader of r. The possible heirs of r
+ * are z itself, if it is worth something, and the heirs of z, for all such z. An heir must come
+ * late enough: r is out of use during most of the heir's main gap. Where not all fit, those that
+ * are worth most go first. The rules say which r take part: see order_bound.h.
  *
- * Cost: O(edges + heirs passed on); a storage has at most MOST_HEIRS, and passes on no more than
+ * Cost: O(edges + heirs passed on). A storage has at most MOST_HEIRS, and passes on no more than
  * its readers have. */
 #include "plan/bound/gaps.h"
 
-#include "base/csr.h"
-
 #include <stdlib.h>
+
+#include "base/csr.h"
 
 enum { MOST_HEIRS = 8, MOST_CANDIDATES = 64 };
 
@@ -31,10 +31,10 @@ typedef struct chooser {
     const rm_gaps *gs;
     unsigned rules;
     const int64_t *worth, *price_before;
-    uint32_t *main_gap;  /* by storage: its longest, or REMAT_NONE */
-    uint32_t *first, *n; /* by storage: its heirs in `chosen` */
-    uint8_t *used;       /* by storage: rules */
-    RM_VEC(uint32_t) chosen;
+    uint32_t *main_gap;      /* by storage: see find_main_gap; REMAT_NONE: it has no gap */
+    uint32_t *first, *n;     /* by storage: its heirs in `chosen` */
+    uint8_t *used;           /* by storage: the rules that its heirs need */
+    RM_VEC(uint32_t) chosen; /* heirs of all storages */
     candidate candidates[MOST_CANDIDATES];
     uint32_t n_candidates;
 } chooser;
@@ -52,16 +52,17 @@ static int64_t price_of(const chooser *c, uint32_t start, uint32_t to)
     return start + 1 < to ? c->price_before[to] - c->price_before[start + 1] : 0;
 }
 
-/* A gap starts no earlier than its stand-ins are out of use: that may cost an eighth of what its
- * positions are worth, or of them. */
+/* A gap starts only when its stand-ins are out of use. That may cost it an eighth of what its
+ * positions are worth, or of the positions themselves if they have no price. */
 static bool is_late_enough(const chooser *c, uint32_t r, uint32_t heir)
 {
     const rm_gap *gap = &c->gs->gaps[c->main_gap[heir]];
     const uint32_t last = c->gs->last_touch[r];
     if (last <= gap->from) return true;
+    if (last >= gap->to) return false;
     const int64_t price = price_of(c, gap->from, gap->to);
-    return last < gap->to && (price ? price_of(c, last, gap->to) >= price - price / 8
-                                    : last - gap->from <= (gap->to - gap->from) / 8);
+    if (price) return price_of(c, last, gap->to) >= price - price / 8;
+    return last - gap->from <= (gap->to - gap->from) / 8;
 }
 
 /* Of a storage's gaps the one that is worth most; of equals the longest. */
@@ -76,11 +77,13 @@ static uint32_t find_main_gap(const chooser *c, uint32_t store)
         if (price < most ||
             (price == most && x->to - x->from <= gs->gaps[best].to - gs->gaps[best].from))
             continue;
-        most = price, best = i;
+        most = price;
+        best = i;
     }
     return best;
 }
 
+/* Adds the heir to the candidates for r, if it is one and there is room. */
 static void consider(chooser *c, uint32_t r, uint32_t heir)
 {
     if (c->n_candidates == MOST_CANDIDATES || c->main_gap[heir] == REMAT_NONE ||
@@ -106,10 +109,21 @@ static void find_candidates(chooser *c, uint32_t r)
     if (c->n_candidates) qsort(c->candidates, c->n_candidates, sizeof *c->candidates, by_worth);
 }
 
+/* The rules that r needs to have n of the candidates as heirs. */
+static unsigned rules_for(const chooser *c, uint32_t r, uint32_t n)
+{
+    const rm_normal *nm = c->gs->nm;
+    unsigned rules = 0;
+    if (nm->reader_begin[r + 1] - nm->reader_begin[r] == 1) rules |= REMAT_BOUND_SINGLE;
+    else if (n == 1) rules |= REMAT_BOUND_REGION;
+    if (n > 1) rules |= REMAT_BOUND_FAN_OUT;
+    if (n < c->n_candidates) rules |= REMAT_BOUND_SIDE;
+    return rules;
+}
+
 static remat_status choose(chooser *c, uint32_t r)
 {
     const rm_normal *nm = c->gs->nm;
-    const uint32_t n_readers = nm->reader_begin[r + 1] - nm->reader_begin[r];
     c->first[r] = (uint32_t)c->chosen.n;
     if (nm->is_output[r] || nm->pinned[nm->producer[r]]) return REMAT_OK;
     find_candidates(c, r);
@@ -120,11 +134,7 @@ static remat_status choose(chooser *c, uint32_t r)
             left -= c->candidates[i].bytes;
             picked[n++] = c->candidates[i].store;
         }
-    const unsigned wants = (n_readers == 1 ? REMAT_BOUND_SINGLE
-                            : n == 1       ? REMAT_BOUND_REGION
-                                           : 0) |
-                           (n > 1 ? REMAT_BOUND_FAN_OUT : 0) |
-                           (n < c->n_candidates ? REMAT_BOUND_SIDE : 0);
+    const unsigned wants = rules_for(c, r, n);
     if (wants & ~c->rules) return REMAT_OK;
     for (uint32_t i = 0; i < n; i++) TRY(RM_PUSH(c->ctx, c->chosen, picked[i]));
     c->n[r] = n;

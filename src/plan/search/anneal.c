@@ -1,23 +1,28 @@
 /* anneal.c: auto's search over sequences, whose moves are whole recomputations.
  *
- * Moves (plan/search/moves.c) recompute a value with all that it needs, forget such a
- * recomputation, or carry a step elsewhere between its inputs and its readers. A move is kept by
- * Metropolis' rule on
+ * Method: simulated annealing. Moves (plan/search/moves.c) recompute a value with all that it
+ * needs, forget such a recomputation, or carry a step elsewhere between its inputs and its readers.
+ * A move is kept by Metropolis' rule on
  *
  *     cost + lambda * sum over blocks of slots of (peak of the block - budget)+
  *
- * where lambda, the price of a byte over the budget, grows in a search from keep-all, and follows
- * whether the state fits from then on.
+ * Here lambda is the price of a byte over the budget. In a search from keep-all it grows at first.
+ * From then on it falls while the state fits, and rises while it does not.
  *
- * Two walkers search at a time. They look around the given plan and a rounding of the bound's
- * program first. Then they start from these and from keep-all in turn. Then they go again and again
- * from the best state of both, one near it and one farther away, or from a rounding in the order of
- * its first runs. The best state is polished after each round.
+ * Two walkers search at a time, in rounds:
+ * 0. They look around the given plan and around a rounding of the bound's program.
+ * 1. They start from these and from keep-all in turn.
+ * 2. Again and again they go on from the best state of both, one near it and one farther away.
+ * Every other time one of them starts from a rounding in the order of the best state's first runs.
+ * The best state is polished after each round.
  *
- * The answer depends on seed and work, not on the number of threads. Integers decide what fits;
- * doubles only weigh. Work is what the sequences count (sim/sequence.h). Memory: O(slots). */
+ * Invariants: the answer depends on seed and work, not on the number of threads. Integers decide
+ * what fits; doubles only weigh.
+ *
+ * Cost: work is what the sequences count (sim/sequence.h). Memory: O(slots). */
 #include "plan/search/anneal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,25 +35,25 @@
 /* ---- what was tuned ---- */
 
 enum {
-    BATCH = 256,          /* moves between looks at the limits, */
-    BATCH_WORK = 1 << 20, /* or fewer, where moves are large */
+    BATCH = 256,          /* moves between looks at the limits */
+    BATCH_WORK = 1 << 20, /* operations between them, where moves are large */
     RESPACE = 64 * BATCH, /* edits between respacings */
     SPREAD = 10,          /* slots a step: whole recomputations want room side by side */
     WALKERS = 2,          /* that search at a time, whatever the number of threads */
     MAX_STARTS = 24,      /* of the second round */
-    OPS_A_START = 2500,   /* one more of them for so many ops and second */
-    ROUNDS = 16,          /* a round is this part of the search, but for the starts */
-    RECOMPUTE = 38,       /* percent of the moves that recompute, */
-    FORGET = 22,          /* and that forget; the rest carry */
+    OPS_A_START = 2500,   /* a graph of so many ops gets one start for each second */
+    ROUNDS = 16,          /* a round is this part of the search, except that of the starts */
+    RECOMPUTE = 38,       /* percent of the moves that recompute */
+    FORGET = 22,          /* percent of the moves that forget; the rest carry */
     LONGEST_ROUNDED = 4,  /* runs an op of a rounding that is still searched from */
     MOVE_WORK = 48,       /* operations of a move, besides what it touches */
 };
 static const double start_share = 0.5;       /* of the search, for all starts together */
 static const double polish_share = 0.02;     /* of the time, left for the last polish */
-static const double step_cost = 1e-3;        /* of a median op: or free ops would run for ever */
+static const double step_cost = 1e-3;        /* of a median op; else free ops would run for ever */
 static const double start_heat = 0.5;        /* in median costs of an op, as all heats */
-static const double near_heat = 0.06;        /* where a walker looks around a good state, */
-static const double far_heat = 0.3;          /* and the other one */
+static const double near_heat = 0.06;        /* of the walker that stays near a good state */
+static const double far_heat = 0.3;          /* of the walker that goes farther away */
 static const double last_heat = 0.02;        /* of every task */
 static const double first_lambda = 0.15;     /* times keep-all's cost a byte of its excess */
 static const double lambdas[] = {0.3, 3, 1}; /* times that: starts differ in what memory is worth */
@@ -108,7 +113,8 @@ static void take_stock(walker *w)
     w->excess_now = rm_profile_excess(&w->search.q.memory, w->a->limit);
 }
 
-/* Metropolis' rule; what is accepted is the state at hand from then on. */
+/* Metropolis' rule. A random number is drawn first: a move whose cost alone is too much is refused
+ * before memory is looked at. */
 static bool accept(walker *w)
 {
     rm_seq *q = &w->search.q;
@@ -123,14 +129,21 @@ static bool accept(walker *w)
     return true;
 }
 
-static void mutate(walker *w)
+/* A random move. Returns the number of its edits. */
+static uint32_t propose(walker *w)
 {
     rm_search *s = &w->search;
     const uint32_t kind = rm_random_below(&s->random, 100);
     s->q.work += MOVE_WORK;
-    const uint32_t edits = kind < RECOMPUTE            ? rm_move_recompute(s, w->a->limit)
-                           : kind < RECOMPUTE + FORGET ? rm_move_forget(s)
-                                                       : rm_move_carry(s);
+    if (kind < RECOMPUTE) return rm_move_recompute(s, w->a->limit);
+    if (kind < RECOMPUTE + FORGET) return rm_move_forget(s);
+    return rm_move_carry(s);
+}
+
+static void mutate(walker *w)
+{
+    rm_search *s = &w->search;
+    const uint32_t edits = propose(w);
     w->edits += edits + 1;
     if (edits == 0) return;
     if (!accept(w)) {
@@ -201,8 +214,8 @@ static void run_tasks(void *user, uint32_t i)
 
 /* ---- one round of all walkers ---- */
 
-/* The best state of all walkers, if it is a new one, goes to `best`, polished in the slots of a
- * walker that then knows it too. */
+/* If the best state of all walkers is a new one, it is polished and goes to `best`. Walker 0 lends
+ * its slots for that, and goes on from it. */
 static remat_status take_best(annealing *a, walker *walkers, rm_codes *best)
 {
     const rm_search *first = &walkers[0].search;
@@ -231,6 +244,7 @@ static remat_status run_round(annealing *a, walker *walkers, const task *tasks, 
     }
     for (uint32_t i = 0; i < n_tasks; i++) {
         walker *w = &walkers[i % WALKERS];
+        assert(w->n_tasks < MAX_STARTS);
         w->tasks[w->n_tasks++] = tasks[i];
     }
     a->work_before = ctx->limits.work;
@@ -242,8 +256,8 @@ static remat_status run_round(annealing *a, walker *walkers, const task *tasks, 
 
 /* ---- where tasks start ---- */
 
-/* The bound's program for the order of a state's first runs, if that is another than the last time,
- * and there is time. */
+/* Rounds the bound's program for the order of a state's first runs, if that is another than the
+ * last time and the limits allow it. */
 static remat_status round_in_order_of(annealing *a, const rm_codes *state)
 {
     remat_ctx *ctx = a->p->ctx;
@@ -264,7 +278,8 @@ typedef struct starts { /* the seed is keep-all where there is no better one */
     const rm_codes *keep_all, *seed;
 } starts;
 
-/* Of four starts one is from the seed, one from keep-all, and one or two from the rounding. */
+/* Of four starts one is from the seed and one from keep-all. Of the others one or two are from the
+ * rounding, if there is one. */
 static task start_of(const annealing *a, uint32_t i, const starts *s)
 {
     const rm_codes *rounded = a->rounded.n ? &a->rounded : NULL;
@@ -282,17 +297,16 @@ static task reheat_of(uint32_t i, const rm_codes *state)
     return (task){.start = state, .cooling = {0, i % 2 ? near_heat : far_heat, 0}};
 }
 
-/* The tasks of a round; round 0 is the look around the seed, round 1 has the starts. */
+/* The tasks of a round: see the head of this file. */
 static remat_status choose_tasks(annealing *a, const starts *s, uint32_t round, uint32_t n,
                                  const rm_codes *best, task *tasks)
 {
     const bool anew = round >= 2 && round % 2 == 0;
     if (anew) TRY(round_in_order_of(a, best));
-    const uint32_t from_rounded = round == 0 ? 1 : anew ? 0 : REMAT_NONE;
     for (uint32_t i = 0; i < n; i++) {
-        const rm_codes *state = i == from_rounded && a->rounded.n ? &a->rounded
-                                : round                           ? best
-                                                                  : s->seed;
+        const bool from_rounded = (round == 0 && i == 1) || (anew && i == 0);
+        const rm_codes *state = round ? best : s->seed;
+        if (from_rounded && a->rounded.n) state = &a->rounded;
         tasks[i] = round == 1 ? start_of(a, i, s) : reheat_of(i, state);
     }
     return REMAT_OK;
@@ -318,7 +332,7 @@ static remat_status find_median_cost(remat_ctx *ctx, const rm_normal *nm, double
     return REMAT_OK;
 }
 
-/* A walker without a sequence: there are too many steps for one. */
+/* A walker is left without a sequence if there are too many steps for one. */
 static remat_status begin_walkers(annealing *a, walker *walkers, const starts *s)
 {
     remat_ctx *ctx = a->p->ctx;
@@ -342,19 +356,22 @@ static remat_status begin_walkers(annealing *a, walker *walkers, const starts *s
 static double length_of_search(const remat_ctx *ctx)
 {
     const int64_t work = rm_work_left(ctx), ns = rm_time_left(ctx);
-    return work != RM_NO_LIMIT ? (double)work / RM_SECOND
-           : ns != RM_NO_LIMIT ? (double)ns * 1e-9
-                               : 1;
+    if (work != RM_NO_LIMIT) return (double)work / RM_SECOND;
+    return ns != RM_NO_LIMIT ? (double)ns * 1e-9 : 1;
+}
+
+static uint32_t count_starts(const annealing *a)
+{
+    const double by_size = OPS_A_START * length_of_search(a->p->ctx) / a->nm.n_ops;
+    if (by_size < WALKERS) return WALKERS;
+    return by_size > MAX_STARTS ? MAX_STARTS : (uint32_t)by_size;
 }
 
 static remat_status search(annealing *a, walker *walkers, const starts *s, rm_codes *best)
 {
     remat_ctx *ctx = a->p->ctx;
     const bool seeded = s->seed != s->keep_all;
-    const double by_size = OPS_A_START * length_of_search(ctx) / a->nm.n_ops;
-    const uint32_t n_starts = by_size < WALKERS      ? WALKERS
-                              : by_size > MAX_STARTS ? MAX_STARTS
-                                                     : (uint32_t)by_size;
+    const uint32_t n_starts = count_starts(a);
     const double at_once = ctx->options.threads < WALKERS ? (double)ctx->options.threads : WALKERS;
     const rm_quota whole = rm_quota_begin(ctx, 1 - polish_share);
     for (uint32_t round = seeded ? 0 : 1; !rm_is_over(ctx); round++) {
@@ -372,8 +389,8 @@ static remat_status search(annealing *a, walker *walkers, const starts *s, rm_co
     return REMAT_OK;
 }
 
-/* Can the search begin from it? Not with fetches, and not where `nm` has more rules than the graph
- * that it was made for. */
+/* Can the search begin from the seed? It must be longer than keep-all and have no fetches. It must
+ * be valid over `nm`, which may have more pins than the graph that it was made for. */
 static remat_status check_seed(remat_ctx *ctx, const rm_normal *nm, const rm_codes *seed,
                                bool *usable)
 {

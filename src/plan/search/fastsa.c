@@ -1,74 +1,86 @@
 /* fastsa.c: simulated annealing over sequences (FastSA: "A fast heuristic to optimize time-space
  * tradeoff for large models", sections 2, B, C and D.4).
  *
- * The state is a sequence of steps in a row of slots (sim/sequence.h). One mutation adds a random
- * op at a random place where its inputs have been made, removes a random step, slides a random step
- * between its inputs and its readers (the paper's rotate), or, with offload on, flips whether a
- * value is fetched right before a step that reads it (B.3). The objective is max(budget, M)^4 * C
- * (^8 with fetches, which are dear): with the power 1 of equation (1) a percent of memory is worth
- * no more than a percent of cost, and small budgets are not met. Equation (1), footnote 2's strict
- * objective and memory alone are there too. A mutation is kept by Metropolis' rule at a temperature
- * that falls geometrically from 0.1 % of the first objective to 1e-4 of that (D.4).
+ * State and mutations: the state is a sequence of steps in a row of slots (sim/sequence.h). A
+ * mutation does one of these:
+ * - it adds a random op at a random slot where its inputs have been made;
+ * - it removes a random step;
+ * - it slides a random step between its inputs and its readers (the paper's rotate);
+ * - with offload on, it flips whether a value is fetched right before a step that reads it (B.3).
  *
- * A walker that has not met the budget half way goes by what is over the budget alone until it has,
- * summed over blocks of slots, and adds whole recomputations (plan/search/moves.c): no single op
- * leads out of a state where several large values must go at once.
+ * Objective: max(budget, M)^4 * C, and ^8 with fetches, which are dear. With the power 1 of
+ * equation (1) a percent of memory is worth no more than a percent of cost, and small budgets are
+ * not met. Equation (1), the strict objective of footnote 2, and memory alone are there too. A
+ * mutation is kept by Metropolis' rule. The temperature falls geometrically from 0.1 % of the first
+ * objective to 1e-4 of that (D.4).
+ *
+ * A walker that has not met the budget half way is *desperate* until it has. It then goes by what
+ * is over the budget alone, summed over blocks of slots. It adds whole recomputations
+ * (plan/search/moves.c): no single op leads out of a state where several large values must go at
+ * once.
  *
  * Walkers: even ones anneal over groups (plan/search/node_groups.c) until the budget is met, then
- * over the ops they are made of; odd ones over ops from the start. Each has its own seed and its
- * own share of the work, so the answer does not depend on the number of threads. Every walker gives
- * its best state: the cheapest within the budget, else the one of lowest peak; it is polished
- * (plan/search/polish.c), expanded into steps and measured exactly. With offload on, recomputation
- * alone and offload alone come first, and then both together from the better of the two.
+ * over the ops of these groups. Odd ones anneal over ops from the start. Each has its own seed and
+ * its own share of the work, so the answer does not depend on the number of threads. Every walker
+ * gives its best state: the cheapest within the budget, else the one of lowest peak. That is
+ * polished (plan/search/polish.c), expanded into steps and measured exactly. With offload on,
+ * recomputation alone and offload alone come first, and then both together from the better of the
+ * two.
  *
- * Departures. Times are drawn from the slots where a mutation can be valid instead of from all
- * slots, which only leaves out refusals. There are 3 slots per step, spread again evenly 64 times a
- * run, instead of 2^20: memory stays small and in cache. The acceptance test draws its random
- * number first: a mutation whose cost alone is too much is refused before memory is looked at.
- * Second legs start at the first leg's last planned temperature, as the paper; what it leaves open
- * is settled as follows: add, remove and rotate are equally likely (flip-fetch joins as a fourth).
- * Every other pair of walkers starts five times as hot, and memory alone fifty times: where the
- * order is free, 0.1 % of the objective is too cold.
+ * Departures:
+ * - Slots are drawn from those where a mutation can be valid, not from all. This only leaves out
+ *   refusals.
+ * - There are 3 slots per step, not 2^20 in all. Steps are spread evenly again 64 times a run. So
+ *   memory stays small and in cache.
+ * - The acceptance test draws its random number first. So a mutation whose cost alone is too much
+ * is refused before memory is looked at.
+ * - Every other pair of walkers starts five times as hot, and memory alone fifty times: where the
+ *   order is free, 0.1 % of the objective is too cold.
+ * What the paper leaves open: add, remove and rotate are equally likely, and flip joins as a
+ * fourth. As in the paper, second legs start at the first leg's last planned temperature.
  *
- * Work is what the sequences count (sim/sequence.h), and a little for each mutation. Memory:
+ * Cost: work is what the sequences count (sim/sequence.h), and a little for each mutation. Memory:
  * O(slots + events). */
-#include "base/threads.h"
-#include "base/exp_log.h"
-#include "plan/search/moves.h"
 #include "plan/search/fastsa.h"
-#include "plan/search/node_groups.h"
+
+#include <assert.h>
+
+#include "base/exp_log.h"
+#include "base/threads.h"
 #include "plan/planner.h"
+#include "plan/search/moves.h"
+#include "plan/search/node_groups.h"
 #include "plan/search/polish.h"
 #include "plan/search/search.h"
 #include "plan/search/soft_peak.h"
 
 enum {
-    BATCH = 1024,         /* mutations between looks at the limits, */
-    BATCH_WORK = 1 << 20, /* or fewer, where they are large */
+    BATCH = 1024,         /* mutations between looks at the limits */
+    BATCH_WORK = 1 << 20, /* operations between them, where mutations are large */
     REPORT_EVERY = 256,   /* batches */
     MUTATION_WORK = 16,   /* operations to draw one */
     RESPACINGS = 64,      /* of a run */
     SPREAD = 3,           /* slots a step */
-    EXPONENTIALS = 1024,
-    MAX_WALKERS = 64,
+    EXPONENTIALS = 1024,  /* size of a table */
+    MAX_WALKERS = 64,     /* the most that the option walkers allows */
     LONGEST = 32 /* runs an op of all groups together: beyond that grouping is not worth it */
 };
 #define LN_10000 9.210340371976182
 #define FIRST_LEG (20.0 / 22) /* of a walker's share: D.4's 20 and 2 million */
 
-/* Kinds of mutations, in this order: add, remove, slide, flip a fetch. */
-typedef struct moves {
+typedef enum kind { ADD, REMOVE, SLIDE, FLIP, N_KINDS } kind; /* of mutations */
+
+typedef struct moves { /* the kinds first .. first + n - 1 */
     uint32_t first, n;
 } moves;
-static const moves recompute = {0, 3}, order_only = {2, 1}, offload_only = {2, 2},
-                   recompute_and_offload = {0, 4};
+static const moves recompute = {ADD, 3}, order_only = {SLIDE, 1}, offload_only = {SLIDE, 2},
+                   recompute_and_offload = {ADD, 4};
 
-typedef enum objective {
-    POWER,
-    TIMES_COST,
-    STRICT,
-    MEMORY
-} objective; /* the first three as the option counts them */
+static bool may_fetch(moves m) { return m.first + m.n == N_KINDS; }
+static bool may_run_again(moves m) { return m.first == ADD; }
+
+/* The first three are numbered as in the option. */
+typedef enum objective { POWER, TIMES_COST, STRICT, MEMORY } objective;
 
 /* What all walkers share. */
 typedef struct setting {
@@ -78,11 +90,11 @@ typedef struct setting {
     int64_t *transfer; /* by storage; NULL: no offload */
     objective objective;
     moves allowed;
-    const rm_schedule
-        *from[2]; /* plans that even and odd walkers start from, without grouping; NULL: keep-all */
-    rm_quota quota;                  /* of a walker */
-    int64_t work_before;             /* of the context */
-    _Atomic int64_t *work;           /* of all walkers, for progress: all that changes */
+    /* The plans that even and odd walkers start from, without grouping; NULL: keep-all. */
+    const rm_schedule *from[2];
+    rm_quota quota;        /* of a walker */
+    int64_t work_before;   /* of the context, before this leg */
+    _Atomic int64_t *work; /* of all walkers in this leg; all that changes while they run */
     float exponential[EXPONENTIALS]; /* quantiles of the exponential distribution */
 } setting;
 
@@ -90,15 +102,14 @@ typedef struct walker {
     const setting *set;
     rm_search search;
     rm_quota quota;
-    int64_t elapsed_ns; /* of the quota, in legs before this one */
-    int64_t counted;    /* of the sequence's work */
-    double end;         /* the share of work and time at which the leg ends */
-    bool warm;          /* starts five times as hot */
-    bool until_met;     /* the leg also ends once the budget is met */
-    bool desperate;   /* half the leg is over and the budget is not met: what is over it is all that
-                         counts until it is */
-    bool reports;     /* it is in the calling thread, */
-    uint32_t batches; /* and has run so many */
+    int64_t elapsed_ns;      /* of the quota, in legs before this one */
+    int64_t counted;         /* of the sequence's work */
+    double end;              /* the share of work and time at which the leg ends */
+    bool warm;               /* starts five times as hot */
+    bool until_met;          /* the leg also ends once the budget is met */
+    bool desperate;          /* half the leg is over and the budget is not met */
+    bool reports;            /* it is in the calling thread */
+    uint32_t batches;        /* that it has run, if it reports */
     rm_soft_peak soft;       /* if asked for */
     double weight;           /* the objective of the state */
     double first_heat, heat; /* temperature */
@@ -119,6 +130,7 @@ double rm_fastsa_strict(double budget, double memory, double cost)
     return budget * (1 + (x < 0 ? rm_exp(x) - 1 : x) / 100) * rm_exp(0.6 * rm_log(cost));
 }
 
+/* The objective. */
 static double weigh(const walker *x, double memory, int64_t cost)
 {
     const setting *set = x->set;
@@ -130,8 +142,8 @@ static double weigh(const walker *x, double memory, int64_t cost)
                (set->transfer ? over * over * over * over : 1);
     if (by == TIMES_COST) return budget * over * c;
     if (by == STRICT) return rm_fastsa_strict(budget, memory, c);
-    return memory *
-           (1 + 1e-6 * c / (double)(set->p->graph->total_cost + 1)); /* among equals the cheaper */
+    const double total = (double)(set->p->graph->total_cost + 1);
+    return memory * (1 + 1e-6 * c / total); /* among equals the cheaper */
 }
 
 /* ---- one mutation ---- */
@@ -147,8 +159,20 @@ static double excess(const walker *c)
 static double look(walker *c, int64_t peak)
 {
     rm_seq *q = &c->search.q;
-    if (c->desperate) return rm_seq_flush(q), excess(c);
+    if (c->desperate) {
+        rm_seq_flush(q);
+        return excess(c);
+    }
     return c->soft.sums ? rm_soft_peak_look(&c->soft, q) : (double)peak;
+}
+
+/* Is the move too dear whatever its peak? If memory may sink, it may sink to anything. */
+static bool is_too_dear(const walker *c, double limit)
+{
+    const rm_seq *q = &c->search.q;
+    if (c->soft.sums || c->desperate) return false; /* it does not go by the peak */
+    const double least = rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q);
+    return weigh(c, least, q->cost) > limit;
 }
 
 /* Keeps the move if it is good enough. */
@@ -156,9 +180,7 @@ static void decide(walker *c, float exponential)
 {
     rm_seq *q = &c->search.q;
     const double limit = c->weight + c->heat * (double)exponential;
-    const bool by_peak = !c->soft.sums && !c->desperate;
-    if (by_peak &&
-        weigh(c, rm_seq_may_sink(q) ? 0 : (double)rm_seq_peak_kept(q), q->cost) > limit) {
+    if (is_too_dear(c, limit)) {
         rm_seq_undo(q);
         return;
     }
@@ -181,8 +203,8 @@ static bool propose_add(rm_search *s)
     return slot != RM_EMPTY && rm_seq_insert(&s->q, slot, op);
 }
 
-/* A fetch right before a step that reads the value: there is one, it goes; there is none, it comes.
- */
+/* A fetch right before a step that reads the value. If there is one, it goes. If there is none, it
+ * comes. */
 static bool propose_flip(rm_search *s)
 {
     rm_seq *q = &s->q;
@@ -199,32 +221,38 @@ static bool propose_flip(rm_search *s)
     return q->at[before] == RM_EMPTY && rm_seq_insert(q, before, nm->n_ops + store);
 }
 
+/* False: it was refused. */
+static bool propose(walker *c, kind of)
+{
+    rm_search *s = &c->search;
+    if (of == ADD && c->desperate)
+        return rm_move_recompute(s, c->set->p->budget_bytes - s->q.nm->resident_bytes) > 0;
+    if (of == ADD) return propose_add(s);
+    if (of == REMOVE) return rm_seq_remove(&s->q, rm_search_full_slot(s));
+    return of == SLIDE ? rm_search_slide(s) : propose_flip(s);
+}
+
+/* One draw gives the kind and the exponential. */
 static void mutate(walker *c)
 {
     rm_search *s = &c->search;
+    const moves allowed = c->set->allowed;
     const uint64_t bits = rm_random_next(&s->random);
     s->q.work += MUTATION_WORK;
-    const uint32_t kind =
-        c->set->allowed.first + ((uint32_t)(bits & 0xffff) * c->set->allowed.n >> 16);
-    bool made;
-    if (kind == 0 && c->desperate)
-        made = rm_move_recompute(s, c->set->p->budget_bytes - s->q.nm->resident_bytes) > 0;
-    else if (kind == 0) made = propose_add(s);
-    else if (kind == 1) made = rm_seq_remove(&s->q, rm_search_full_slot(s));
-    else if (kind == 2) made = rm_search_slide(s);
-    else made = propose_flip(s);
-    if (made) decide(c, c->set->exponential[bits >> 16 & (EXPONENTIALS - 1)]);
+    const kind of = (kind)(allowed.first + ((uint32_t)(bits & 0xffff) * allowed.n >> 16));
+    if (propose(c, of)) decide(c, c->set->exponential[bits >> 16 & (EXPONENTIALS - 1)]);
 }
 
 /* ---- one leg of one walker ---- */
 
+/* The objective of the state at hand, from scratch. */
 static void take_stock(walker *c)
 {
     rm_seq *q = &c->search.q;
     if (c->soft.sums) rm_soft_peak_load(&c->soft, q);
-    const double memory = c->desperate   ? excess(c)
-                          : c->soft.sums ? rm_soft_peak_now(&c->soft, q)
-                                         : (double)rm_seq_peak_kept(q);
+    double memory = (double)rm_seq_peak_kept(q);
+    if (c->desperate) memory = excess(c);
+    else if (c->soft.sums) memory = rm_soft_peak_now(&c->soft, q);
     c->weight = weigh(c, memory, q->cost);
 }
 
@@ -277,8 +305,9 @@ static void anneal(walker *c)
         account(c);
         used = rm_quota_used(&c->quota);
         const bool half_over = 2 * used > begin + c->end;
-        if (c->desperate ? has_met(c) : !has_met(c) && c->set->objective != MEMORY && half_over)
-            set_desperate(c, !c->desperate);
+        if (c->desperate && has_met(c)) set_desperate(c, false);
+        else if (half_over && !has_met(c) && c->set->objective != MEMORY && !c->desperate)
+            set_desperate(c, true);
     }
     c->elapsed_ns = rm_clock_ns() - c->quota.begin_ns;
     if (c->search.q.ranges) rm_search_save(&c->search);
@@ -288,12 +317,26 @@ static void anneal(walker *c)
 
 static void anneal_one(void *user, uint32_t i) { anneal(&((walker *)user)[i]); }
 
-static void anneal_all(walker *walkers, uint32_t n_walkers, uint32_t n_threads)
+/* The context counts the work of the walkers from here on, besides what others do in between. */
+static void anneal_all(setting *set, walker *walkers, uint32_t n_walkers)
 {
+    remat_ctx *ctx = set->p->ctx;
+    const uint32_t n_threads = (uint32_t)ctx->options.threads;
     for (uint32_t i = 0; i < n_walkers; i++) walkers[i].reports = i % n_threads == 0;
+    set->work_before = ctx->limits.work;
+    *set->work = 0;
     rm_threads_run(n_threads, n_walkers, anneal_one, walkers);
+    ctx->limits.work = set->work_before + *set->work;
 }
 
+/* As a share of the objective. */
+static double first_heat_of(const walker *c)
+{
+    if (c->set->objective == MEMORY) return 0.05;
+    return c->warm ? 5e-3 : 1e-3;
+}
+
+/* share: of work and time, at which the leg ends. */
 static remat_status begin_leg(remat_ctx *ctx, walker *c, const rm_normal *nm, const rm_codes *start,
                               double share)
 {
@@ -306,8 +349,7 @@ static remat_status begin_leg(remat_ctx *ctx, walker *c, const rm_normal *nm, co
     if (ctx->options.soft_peak) TRY(rm_soft_peak_new(ctx, &c->search.q, &c->soft));
     c->end = share;
     take_stock(c);
-    if (c->first_heat == 0)
-        c->first_heat = (c->set->objective == MEMORY ? 0.05 : c->warm ? 5e-3 : 1e-3) * c->weight;
+    if (c->first_heat == 0) c->first_heat = first_heat_of(c) * c->weight;
     return REMAT_OK;
 }
 
@@ -325,7 +367,7 @@ static remat_status make_setting(const rm_problem *p, moves allowed, setting *se
     const rm_options *o = &ctx->options;
     TRY(rm_normal_of(ctx, p->graph, &set->nm));
     TRY(rm_group_nodes(ctx, &set->nm, o->group != 2, &set->groups));
-    if (allowed.first + allowed.n == 4) {
+    if (may_fetch(allowed)) {
         TRY(RM_SCRATCH(ctx, set->transfer, set->nm.n_stores));
         for (uint32_t s = 0; s < set->nm.n_stores; s++)
             TRY(rm_transfer_cost(ctx, set->nm.bytes[s], o->bandwidth, &set->transfer[s]));
@@ -338,15 +380,31 @@ static remat_status make_setting(const rm_problem *p, moves allowed, setting *se
     return REMAT_OK;
 }
 
+/* Is there anything to group, and do groups stay small enough? */
 static bool can_group(const setting *set)
 {
     const rm_options *o = &set->p->ctx->options;
     int64_t cost = 0;
     for (uint32_t op = 0; op < set->groups.n_ops; op++)
         if (rm_add_overflows(cost, set->groups.cost[op], &cost) || cost >= RM_MAX_SUM) return false;
-    return o->group && !set->from[0] && set->allowed.first == 0 &&
+    return o->group && !set->from[0] && may_run_again(set->allowed) &&
            set->groups.n_ops < set->nm.n_ops &&
            set->groups.member_begin[set->groups.n_ops] <= LONGEST * (uint64_t)set->nm.n_ops;
+}
+
+/* After its first leg a walker goes on over ops: its best groups are ungrouped into `start`. */
+static remat_status end_first_leg(setting *set, walker *grouped, walker *next, rm_codes *start,
+                                  rm_incumbent *best)
+{
+    remat_ctx *ctx = set->p->ctx;
+    const rm_search *s = &grouped->search;
+    next->quota = grouped->quota;
+    next->elapsed_ns = grouped->elapsed_ns;
+    next->search.random = s->random;
+    next->first_heat = grouped->first_heat * 1e-4; /* the last one planned */
+    start->n = 0;
+    TRY(rm_ungroup_nodes(ctx, &set->groups, s->best, s->n_best, start));
+    return rm_offer_codes(set->p, &set->nm, start, best);
 }
 
 /* The first leg: walkers 0, 2, ... over groups. Their ops are left in starts[i]. */
@@ -363,23 +421,26 @@ static remat_status anneal_groups(setting *set, walker *walkers, uint32_t n, rm_
         grouped[n_grouped].until_met = true;
         status = begin_leg(ctx, &grouped[n_grouped++], &set->groups, &codes, FIRST_LEG);
     }
-    if (status == REMAT_OK) anneal_all(grouped, n_grouped, (uint32_t)ctx->options.threads);
+    if (status == REMAT_OK) anneal_all(set, grouped, n_grouped);
     for (uint32_t i = 0; i < n_grouped; i++) {
         walker *c = &grouped[i];
         if (!c->search.q.ranges) continue; /* too large: its ops begin from keep-all */
-        starts[2 * i].n = 0;
         if (status == REMAT_OK)
-            status = rm_ungroup_nodes(ctx, &set->groups, c->search.best, c->search.n_best,
-                                      &starts[2 * i]);
-        if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[2 * i], best);
+            status = end_first_leg(set, c, &walkers[2 * i], &starts[2 * i], best);
         end_leg(&ctx->heap, c);
-        walkers[2 * i].quota = c->quota;
-        walkers[2 * i].elapsed_ns = c->elapsed_ns;
-        walkers[2 * i].search.random = c->search.random;
-        walkers[2 * i].first_heat = c->first_heat * 1e-4;
     }
     RM_VEC_FREE(&ctx->heap, codes);
     return status;
+}
+
+/* The best state of a walker is polished and offered. `state` is room for it. */
+static remat_status offer_best(setting *set, const walker *c, rm_codes *state, rm_incumbent *best)
+{
+    remat_ctx *ctx = set->p->ctx;
+    if (!c->search.q.ranges) return REMAT_OK; /* it was too large */
+    TRY(rm_search_best(ctx, &c->search, state));
+    TRY(rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, state));
+    return rm_offer_codes(set->p, &set->nm, state, best);
 }
 
 /* The second leg of grouped walkers, and the only one of the others. */
@@ -390,14 +451,9 @@ static remat_status anneal_ops(setting *set, walker *walkers, uint32_t n, rm_cod
     remat_status status = REMAT_OK;
     for (uint32_t i = 0; i < n && status == REMAT_OK; i++)
         status = begin_leg(ctx, &walkers[i], &set->nm, &starts[i], 1);
-    if (status == REMAT_OK) anneal_all(walkers, n, (uint32_t)ctx->options.threads);
+    if (status == REMAT_OK) anneal_all(set, walkers, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (status == REMAT_OK && walkers[i].search.q.ranges) {
-            status = rm_search_best(ctx, &walkers[i].search, &starts[i]);
-            if (status == REMAT_OK)
-                status = rm_polish(ctx, &set->nm, set->transfer, set->p->budget_bytes, &starts[i]);
-            if (status == REMAT_OK) status = rm_offer_codes(set->p, &set->nm, &starts[i], best);
-        }
+        if (status == REMAT_OK) status = offer_best(set, &walkers[i], &starts[i], best);
         end_leg(&ctx->heap, &walkers[i]);
     }
     return status;
@@ -415,27 +471,29 @@ static remat_status anneal_walkers(setting *set, walker *walkers, uint32_t n, rm
     return anneal_ops(set, walkers, n, starts, best);
 }
 
-/* Small graphs are annealed soon: there, more starts find more. */
+/* Small graphs are soon annealed. There more walkers find more. */
 static uint32_t count_walkers(const setting *set)
 {
     const uint32_t asked = (uint32_t)set->p->ctx->options.walkers,
                    by_size = 2 * (1500 / (set->nm.n_ops + 1));
-    return asked ? asked : by_size < 2 ? 2 : by_size > 8 ? 8 : by_size;
+    if (asked) return asked;
+    if (by_size < 2) return 2;
+    return by_size > 8 ? 8 : by_size;
 }
 
-/* A share of the work and time, from the plans that the setting names. */
+/* Anneals with a share of the work and time, from the plans that the setting names. */
 static remat_status run_part(setting set, rm_incumbent *best, moves allowed, double share)
 {
     const rm_problem *p = set.p;
     remat_ctx *ctx = p->ctx;
     TRY(make_setting(p, allowed, &set));
     const uint32_t n = count_walkers(&set);
+    assert(n > 0 && n <= MAX_WALKERS);
     const double at_once = (double)(ctx->options.threads < n ? ctx->options.threads : n);
     const rm_quota whole = rm_quota_begin(ctx, share);
     _Atomic int64_t work = 0;
     set.quota = rm_quota_part(&whole, 1.0 / n, at_once / n);
     set.work = &work;
-    set.work_before = ctx->limits.work;
     walker walkers[MAX_WALKERS];
     rm_codes starts[MAX_WALKERS] = {0};
     for (uint32_t i = 0; i < n; i++)
@@ -444,15 +502,14 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
                               .warm = i / 2 % 2 == 1 && !set.from[0],
                               .search.random = {(uint64_t)ctx->options.seed * MAX_WALKERS + i}};
     const remat_status status = anneal_walkers(&set, walkers, n, starts, best);
-    ctx->limits.work = set.work_before + work;
     for (uint32_t i = 0; i < n; i++) RM_VEC_FREE(&ctx->heap, starts[i]);
     rm_is_over(ctx); /* a limit that is reached is noted */
     return status;
 }
 
-/* Recomputation and offload: each may be better alone; then together, from the best of the two and
- * from recomputation alone, which may miss the budget by little where offload meets it at a high
- * price. */
+/* Recomputation and offload. Each may be better alone, so each is tried alone. Then both together,
+ * from the best of the two and from recomputation alone. The latter may miss the budget by little
+ * where offload meets it at a high price. */
 static remat_status run_both(const rm_problem *p, rm_incumbent *best, const char *name)
 {
     remat_ctx *ctx = p->ctx;
@@ -479,17 +536,17 @@ static remat_status run_moves(const rm_problem *p, rm_incumbent *best, const cha
                         (p->budget_bytes == REMAT_BUDGET_NONE && allowed.n == 1);
     if (!lowest && (rm_fits(p, best->peak_bytes) || p->budget_bytes < need.bytes))
         return REMAT_OK; /* nothing to gain, or to be found */
-    return allowed.n < 4 ? run_part((setting){.p = p, .name = name}, best, allowed, 1)
-                         : run_both(p, best, name);
+    if (may_run_again(allowed) && may_fetch(allowed)) return run_both(p, best, name);
+    return run_part((setting){.p = p, .name = name}, best, allowed, 1);
 }
 
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     const rm_options *o = &p->ctx->options;
-    return run_moves(p, best, "fastsa",
-                     o->order_only ? order_only
-                     : o->offload  ? recompute_and_offload
-                                   : recompute);
+    moves allowed = recompute;
+    if (o->order_only) allowed = order_only;
+    else if (o->offload) allowed = recompute_and_offload;
+    return run_moves(p, best, "fastsa", allowed);
 }
 
 static remat_status run_order(const rm_problem *p, rm_incumbent *best)

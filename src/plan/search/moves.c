@@ -1,24 +1,30 @@
-/* moves.c: recomputing a value together with what that needs, forgetting a recomputation together
- * with what only it needed, and moving a step together with what only it reads.
+/* moves.c: moves of whole recomputations.
  *
- * Single ops, as FastSA moves them, reach small budgets only through states that are worse in both
- * memory and cost: running an op again keeps its inputs longer. So a value that spans a crowded
- * place is made anew right before it is read next, and those of the inputs that would have to be
- * held for that are made anew too, at random and recursively. The way back: a second run is taken
- * out, and with it, again recursively, what nobody reads any more. Order has the same trouble: a
- * step that goes later holds its inputs longer, so those that only it reads go with it,
- * recursively. O(ops of the move) edits. */
+ * Problem: FastSA moves single ops. These reach small budgets only through states that are worse in
+ * both memory and cost, because running an op again keeps its inputs longer.
+ *
+ * Method:
+ * - Recompute: a value that spans a crowded slot is made anew right before it is read next. Some of
+ *   the inputs would have to be held for that. They are made anew too, at random and recursively.
+ * - Forget is the way back: a second run is taken out, and with it, recursively, what nobody reads
+ *   any more.
+ * - Carry: order has the same trouble, because a step that goes later holds its inputs longer. So
+ *   inputs that only it reads go with it, recursively.
+ *
+ * Cost: O(ops of the move) edits. */
 #include "plan/search/moves.h"
+
+#include <assert.h>
 
 enum {
     MOST_OPS = 128, /* that one move recomputes */
     MOST_CARRIED = 32,
-    TRIES = 48, /* to find a storage, or a second run, at random */
-    NEAR = 64,  /* slots that are looked through for an empty one */
-    WORK_A_TRY = 4
+    TRIES = 48,    /* to find a storage, or a second run, at random */
+    NEAR = 64,     /* slots that are looked through for an empty one */
+    WORK_A_TRY = 4 /* operations */
 };
 
-/* The last empty slot before `end` and behind `first`, not far from it. */
+/* The last empty slot before `end` and behind `first`, but not far from `end`; or RM_EMPTY. */
 static uint32_t slot_before(const rm_seq *q, uint32_t first, uint32_t end)
 {
     for (uint32_t slot = end; slot > first + 1 && slot + NEAR > end;)
@@ -26,7 +32,7 @@ static uint32_t slot_before(const rm_seq *q, uint32_t first, uint32_t end)
     return RM_EMPTY;
 }
 
-/* The first empty slot from `first` on and before `end`, not far from it. */
+/* The first empty slot from `first` on and before `end`, but not far from `first`; or RM_EMPTY. */
 static uint32_t slot_from(const rm_seq *q, uint32_t first, uint32_t end)
 {
     for (uint32_t slot = first; slot < end && slot < first + NEAR; slot++)
@@ -49,16 +55,17 @@ static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t 
     uint32_t stack[MOST_OPS + 1], n_stack = 0, n_edits = 1;
     const uint32_t first = slot_before(q, from, to);
     if (!insert(q, first, nm->producer[store])) return 0;
-    const uint32_t chance = (uint32_t)rm_random_next(&s->random),
-                   most = 1 + (1u << rm_random_below(&s->random, 8));
+    const uint32_t chance = (uint32_t)rm_random_next(&s->random);
+    const uint32_t most = 1 + (1u << rm_random_below(&s->random, 8));
+    assert(most <= MOST_OPS + 1);
     stack[n_stack++] = first;
     while (n_stack && n_edits < most) {
         const uint32_t slot = stack[--n_stack], op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
             uint32_t before;
             if (rm_is_free(nm, nm->in[k])) continue;
-            if (!rm_seq_is_last_read(q, nm->in[k], slot, &before))
-                continue; /* it is in memory anyway */
+            const bool held = !rm_seq_is_last_read(q, nm->in[k], slot, &before);
+            if (held) continue; /* it is in memory anyway */
             if ((uint32_t)rm_random_next(&s->random) > chance) continue;
             const uint32_t again = slot_before(q, before, slot);
             if (!insert(q, again, nm->producer[nm->in[k]])) continue;
@@ -69,6 +76,7 @@ static uint32_t recompute(rm_search *s, uint32_t store, uint32_t from, uint32_t 
     return n_edits;
 }
 
+/* A random slot, in a block that is over the limit if there is one. */
 static uint32_t crowded_slot(rm_search *s, int64_t limit)
 {
     const rm_profile *m = &s->q.memory;
@@ -116,6 +124,17 @@ static uint32_t second_run(rm_search *s)
     return RM_EMPTY;
 }
 
+/* Takes the step out if it is a second run that nobody reads. */
+static bool remove_unread(rm_seq *q, uint32_t slot)
+{
+    const rm_normal *nm = q->nm;
+    const rm_code op = q->at[slot];
+    if (op == RM_EMPTY) return false; /* it has gone with another reader */
+    q->work += (int64_t)rm_code_events(nm, op);
+    if (rm_is_fetch(nm, op) || q->runs[op] <= 1 || !is_unread(q, slot)) return false;
+    return rm_seq_remove(q, slot);
+}
+
 uint32_t rm_move_forget(rm_search *s)
 {
     rm_seq *q = &s->q;
@@ -124,25 +143,26 @@ uint32_t rm_move_forget(rm_search *s)
     uint32_t slot = second_run(s);
     if (slot == RM_EMPTY) return 0;
     uint32_t op = q->at[slot];
-    if (!rm_seq_remove(q, slot)) return 0;
-    for (;;) {
+    bool removed = rm_seq_remove(q, slot);
+    while (removed) {
         rm_seq_settle(q);
         n_edits++;
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_stack < MOST_OPS; k++) {
             const uint32_t made = rm_seq_unread_make(q, nm->in[k], slot);
             if (made != RM_EMPTY) stack[n_stack++] = made;
         }
-        do {
-            if (n_stack == 0) return n_edits;
+        removed = false;
+        while (n_stack > 0 && !removed) {
             slot = stack[--n_stack];
             op = q->at[slot];
-            if (op != RM_EMPTY) q->work += (int64_t)rm_code_events(nm, op);
-        } while (op == RM_EMPTY || rm_is_fetch(nm, op) || q->runs[op] <= 1 || !is_unread(q, slot) ||
-                 !rm_seq_remove(q, slot));
+            removed = remove_unread(q, slot);
+        }
     }
+    return n_edits;
 }
 
-/* Right before who reads it, right behind what it reads, or anywhere that is valid. */
+/* For the step in `from`: right before its first reader, right behind what it reads, or anywhere
+ * between. */
 static uint32_t new_place(rm_search *s, uint32_t from)
 {
     const rm_seq *q = &s->q;
@@ -165,6 +185,18 @@ static bool slide(rm_seq *q, uint32_t from, uint32_t to)
     return true;
 }
 
+/* Slides what made the storage to right before `slot`, if nobody else reads it. Returns its new
+ * slot, or RM_EMPTY. */
+static uint32_t carry_input(rm_seq *q, uint32_t store, uint32_t slot)
+{
+    uint32_t made;
+    if (rm_is_free(q->nm, store) || !rm_seq_is_last_read(q, store, slot, &made)) return RM_EMPTY;
+    if (q->at[made] != q->nm->producer[store]) return RM_EMPTY; /* another read, or a fetch */
+    const uint32_t ceiling = rm_seq_ceiling(q, made);
+    const uint32_t place = slot_before(q, made, slot < ceiling ? slot : ceiling);
+    return slide(q, made, place) ? place : RM_EMPTY;
+}
+
 uint32_t rm_move_carry(rm_search *s)
 {
     rm_seq *q = &s->q;
@@ -176,20 +208,15 @@ uint32_t rm_move_carry(rm_search *s)
     const uint32_t to = new_place(s, from);
     if (!slide(q, from, to)) return 0;
     const uint32_t most = 1 + (1u << rm_random_below(&s->random, 6));
+    assert(most <= MOST_CARRIED + 1);
     if (to > from) stack[n_stack++] = to;
     while (n_stack && n_edits < most) {
         const uint32_t slot = stack[--n_stack];
         if (q->at[slot] == RM_EMPTY) continue; /* it has gone on with another reader */
         const rm_code op = q->at[slot];
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
-            uint32_t made;
-            if (rm_is_free(nm, nm->in[k])) continue;
-            if (!rm_seq_is_last_read(q, nm->in[k], slot, &made) ||
-                q->at[made] != nm->producer[nm->in[k]])
-                continue;
-            const uint32_t ceiling = rm_seq_ceiling(q, made),
-                           place = slot_before(q, made, slot < ceiling ? slot : ceiling);
-            if (!slide(q, made, place)) continue;
+            const uint32_t place = carry_input(q, nm->in[k], slot);
+            if (place == RM_EMPTY) continue;
             stack[n_stack++] = place;
             n_edits++;
         }

@@ -4,11 +4,14 @@
 
 #include "plan/search/search.h"
 
-/* Each makes edits of one move and says how many; 0: refused, and nothing has changed. */
-uint32_t rm_move_recompute(
-    rm_search *s,
-    int64_t limit); /* where memory, without residents, is over the limit, if anywhere */
+/* Each makes the edits of one move and says how many. 0: refused, and nothing has changed. */
+
+/* Makes a value again that spans a slot where memory, without residents, is over the limit; any
+ * slot if it is nowhere over it. */
+uint32_t rm_move_recompute(rm_search *s, int64_t limit);
+/* Takes a second run out, and what only it needed. */
 uint32_t rm_move_forget(rm_search *s);
-uint32_t rm_move_carry(rm_search *s); /* a step to elsewhere, and if later, what only it reads */
+/* Slides a step. If it goes later, what only it reads goes with it. */
+uint32_t rm_move_carry(rm_search *s);
 
 #endif

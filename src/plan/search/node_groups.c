@@ -1,23 +1,28 @@
 /* node_groups.c: node grouping ("A fast heuristic to optimize time-space tradeoff for large models"
  * [FastSA], section 2.2.2 and C.1, Algorithm 1).
  *
- * An op whose inputs are no larger than its outputs is not worth keeping the outputs of: it is
- * fused into each op that reads them, which then recomputes it from the inputs. In the order of the
- * graph: the group of an op is the op itself and the groups of all fused ops that it reads, one
- * after the other; it reads what they read from outside. Grouping alone is a strategy
- * (fastsa-group), and the first stage of fastsa anneals over groups, because a move that recomputes
- * a whole chain is one move there.
+ * Problem: if the inputs of an op are no larger than its outputs, keeping the outputs is not worth
+ * while. Such an op is fused into each op that reads them. The reader then recomputes it from the
+ * inputs. Grouping alone is a strategy (fastsa-group). The first leg of fastsa anneals over groups:
+ * recomputing a whole row of ops is one move there.
  *
- * A group needs memory inside: its workspace is what its inner values and workspaces take beyond
- * all its outputs (B.1). The model counts inputs, outputs and workspace of a step together, so this
- * is never less than what the group's ops need when run one by one, and at times more: plans are
- * measured after ungrouping.
+ * Method: one walk in the order of the graph. The group of an op is the groups of all fused ops
+ * that it reads, one after the other, and then the op itself. It reads what they read from outside.
  *
- * Departures. Algorithm 1 also fuses an op when some reader reads only part of its outputs, or when
- * it makes a graph output: the resulting sequence is invalid. Here every reader must read all of
- * its outputs, none is a graph output, and the op is not pinned (nor has to do with views that
- * stay). An op that is reached twice runs twice, so groups can grow without limit: a group of more
- * than MAX_GROUP ops is not fused on, and past MAX_MEMBERS in all nothing is. O(members). */
+ * A group needs memory inside. Its workspace is what its inner values and workspaces take beyond
+ * all its outputs (B.1). The model counts inputs, outputs and workspace of a step together. So this
+ * is never less than what the group's ops need when they run one by one, and at times more. Plans
+ * are measured after ungrouping.
+ *
+ * Departures:
+ * - Algorithm 1 also fuses an op when some reader reads only part of its outputs, or when it makes
+ * a graph output. The resulting sequence is invalid. Here every reader must read all outputs, and
+ *   none of them is a graph output.
+ * - Ops that are pinned, or have to do with tokens, are not fused.
+ * - An op that is reached twice runs twice, so groups could grow without limit. A group of more
+ * than MAX_GROUP ops is not fused on, and past MAX_MEMBERS in all nothing is.
+ *
+ * Cost: O(members). */
 #include "plan/search/node_groups.h"
 
 #include <stdlib.h>
@@ -70,8 +75,8 @@ static remat_status collect(grouping *x, uint32_t op)
     const uint32_t m = (uint32_t)x->members.n, r = (uint32_t)x->reads.n,
                    c = (uint32_t)x->residents.n, stamp = op + 1;
     uint32_t *const store_stamp = x->stamp, *const value_stamp = store_stamp + nm->n_stores;
-    for (uint32_t k = nm->in_begin[op + 1];
-         k-- > nm->in_begin[op];) { /* Algorithm 1 puts what is fused later in front */
+    /* Backwards: Algorithm 1 puts what is fused later in front. */
+    for (uint32_t k = nm->in_begin[op + 1]; k-- > nm->in_begin[op];) {
         const uint32_t from = nm->producer[nm->in[k]];
         if (!x->fused[from]) {
             TRY(add_once(x, &x->reads, store_stamp, nm->in[k], stamp));
@@ -123,7 +128,7 @@ static bool may_fuse(const grouping *x, uint32_t op)
     return is_read_whole(nm, op);
 }
 
-/* Counts the copies that fusing it makes; false: too many. */
+/* Counts the members that fusing the op adds to its readers. False: they are too many. */
 static bool promise(grouping *x, uint32_t op)
 {
     const uint32_t first = x->nm->out[x->nm->out_begin[op]];
@@ -148,8 +153,8 @@ static bool is_worth_fusing(const grouping *x, uint32_t op, bool count_resident)
     return in <= out;
 }
 
-/* What the group needs beyond its inputs and outputs. Backwards: an inner value is in memory from
- * the member that makes it to the last member that reads that instance. */
+/* What the group needs beyond its inputs and outputs. It goes over the members backwards: an inner
+ * value is in memory from the member that makes it to the last member that reads that instance. */
 static int64_t inner_bytes(grouping *x, uint32_t last_op)
 {
     const rm_normal *nm = x->nm;
@@ -204,7 +209,7 @@ static uint32_t copy_span(uint32_t *to, uint32_t at, const uint32_t *items, span
     return at;
 }
 
-/* The groups that are left, as a graph. */
+/* The groups of the ops that are not fused, as a graph. */
 static remat_status emit(grouping *x, rm_normal *out)
 {
     const rm_normal *nm = x->nm;

@@ -1,16 +1,16 @@
-/* node_groups.h: FastSA's node grouping: ops fused into their readers, as a normal graph of their
- * own. */
+/* node_groups.h: FastSA's node grouping: ops fused into their readers. The groups are the ops of a
+ * normal graph of their own. */
 #ifndef RM_NODE_GROUPS_H
 #define RM_NODE_GROUPS_H
 
 #include "graph/normal.h"
 
-/* Ops of `out` are groups: member_begin and members list the ops of nm that each runs, in order.
- * Storages keep their numbers; those inside groups are in no list. `count_resident`: resident
+/* The ops of `out` are groups. member_begin and members list the ops of nm that each runs, in
+ * order. Storages keep their numbers. Those inside groups are in no list. count_resident: resident
  * inputs count in the test of what is worth fusing. */
 remat_status rm_group_nodes(remat_ctx *ctx, const rm_normal *nm, bool count_resident,
                             rm_normal *out);
-/* Groups as the ops that they run. Appends. */
+/* Appends the ops that the groups run. */
 remat_status rm_ungroup_nodes(remat_ctx *ctx, const rm_normal *groups, const rm_code *codes,
                               size_t n, rm_codes *out);
 

@@ -4,12 +4,14 @@
 
 #include "sim/sequence.h"
 
-/* `transfer`: as in rm_seq. The peak does not rise above `limit`, or above what it is. Never
- * dearer. */
+/* The result is never dearer. Its peak does not rise above `limit`, or above what it was. It ends
+ * early when it is late, or when it has taken as much work as it may: what is left of the limit of
+ * the context, a quarter of the whole limit, or a little for each step, whichever is most.
+ * transfer: as in rm_seq. */
 remat_status rm_polish(remat_ctx *ctx, const rm_normal *nm, const int64_t *transfer, int64_t limit,
                        rm_codes *codes);
-/* The same on a sequence at hand, which then holds the codes; nothing happens if they do not fit
- * into it. */
+/* The same on a sequence at hand, which then holds the codes. If they do not fit into it, nothing
+ * happens. */
 void rm_polish_on(remat_ctx *ctx, rm_seq *q, int64_t limit, rm_codes *codes);
 
 #endif

@@ -1,10 +1,16 @@
 /* search.c: the state of a search and its best one.
  *
- * A descent meets a new best state every few moves, so noting one must cost nothing. A row of slots
- * holds an older state, and a journal the edits kept since; noting the best state marks a place in
- * the journal. When the journal is full, the row takes in what leads to the best state. If what is
- * left is still long, the search is far from its best state, and the journal is given up; the next
- * best state is then copied whole. Every edit is written once and applied once: O(1) per edit. */
+ * Problem: a descent meets a new best state every few moves, so noting one must cost nothing.
+ *
+ * Method: a row of slots holds an older state, and a journal the edits kept since. Noting the best
+ * state marks a place in the journal. When the journal is full, the row takes in what leads to the
+ * best state. If what is left is still long, the search is far from its best state. Then the
+ * journal is given up, and the next best state is copied whole.
+ *
+ * Invariant: the row with the first n_to_best changes is the best state, if that is not saved. With
+ * all changes it is the state at hand, unless the journal is lost.
+ *
+ * Cost: O(1) per edit, which is written once and applied once. */
 #include "plan/search/search.h"
 
 #include <assert.h>
@@ -25,7 +31,7 @@ static void give_up_journal(rm_search *s)
     s->lost = true;
 }
 
-/* The edits of the move at hand. */
+/* The edits of the move at hand go into the journal. */
 static void write_down(rm_search *s)
 {
     const rm_seq *q = &s->q;
@@ -41,6 +47,7 @@ static void write_down(rm_search *s)
         if (e->from != RM_EMPTY) s->journal[s->n_journal++] = (rm_change){e->from, RM_EMPTY};
         if (e->to != RM_EMPTY) s->journal[s->n_journal++] = (rm_change){e->to, e->code};
     }
+    assert(s->n_journal <= s->room);
 }
 
 /* The state at hand is the best. */
@@ -71,7 +78,10 @@ remat_status rm_search_begin(remat_ctx *ctx, rm_search *s, const rm_normal *nm,
     TRY(rm_seq_new(ctx, nm, (uint32_t)n_slots, &s->q));
     s->q.transfer = transfer;
     if (ctx->options.host_bytes) s->q.host_limit = ctx->options.host_bytes;
-    if (!rm_seq_load(&s->q, start->items, start->n)) return rm_seq_free(&s->q), REMAT_OK;
+    if (!rm_seq_load(&s->q, start->items, start->n)) {
+        rm_seq_free(&s->q);
+        return REMAT_OK;
+    }
     s->lost = true;
     note(s, rm_seq_peak_kept(&s->q));
     return REMAT_OK;
@@ -124,6 +134,7 @@ void rm_search_load(rm_search *s, const rm_code *codes, size_t n)
 
 void rm_search_respace(rm_search *s)
 {
+    assert(s->q.n_edits == 0);
     rm_search_save(s);
     const size_t n = rm_seq_codes(&s->q, s->spare);
     if (rm_seq_load(&s->q, s->spare, n)) give_up_journal(s);

@@ -1,12 +1,15 @@
-/* soft_peak.c: FastSA's log-add-exp variant (C.2): where several peaks are nearly equal, lowering
- * the second highest does not change the maximum, but it does change log(sum of exp(memory)), so
- * annealing feels it.
+/* soft_peak.c: FastSA's log-add-exp variant of the peak (C.2).
  *
- * Sizes are scaled so that the largest storage is 10, the base is 2, and empty slots do not count,
- * as the paper does. One number per block of 64 slots: a range that covers a block adds to it, a
- * range that ends inside makes it anew from its steps. O(64 (ends of ranges) + slots / 64)
- * exponentials a move: some ten times slower than the plain peak. Doubles only weigh: whether a
- * plan fits is decided by the integer peak. */
+ * Problem: where several peaks are nearly equal, lowering the second highest does not change the
+ * maximum. It does change log(sum of exp(memory)), so annealing feels it.
+ *
+ * Method: as in the paper, sizes are scaled so that the largest storage is 10, the base is 2, and
+ * empty slots do not count. There is one number per block of 64 slots. A range that covers a block
+ * adds to its number. A block in which a range ends is summed anew from its steps. Doubles only
+ * weigh: the integer peak decides whether a plan fits.
+ *
+ * Cost: O(64 * ends of ranges + slots / 64) exponentials a move. That is some ten times slower than
+ * the plain peak. */
 #include "plan/search/soft_peak.h"
 
 #include <string.h>
