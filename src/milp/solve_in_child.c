@@ -14,6 +14,8 @@
  * run in it. Death is noticed by waitpid, not by the end of the pipe: children of other threads may
  * hold that open too. Cost: one fork, and 8 bytes a column for each better solution. */
 #define _XOPEN_SOURCE 700 /* fork, poll, setrlimit */
+#define _DEFAULT_SOURCE   /* syscall */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,11 +26,13 @@
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #endif
 
 #include "milp/backend.h"
 
 enum { TICK_MS = 20, LETTER_NS = 50000000, GRACE_NS = 200000000, LAST_SIGNAL = 31 };
+enum { CHILD_PIPE = STDERR_FILENO + 1, MOST_FILES = 65536 };
 
 typedef struct letter {
     int64_t work;
@@ -82,16 +86,38 @@ static remat_status on_progress(void *user, const double *x, double bound)
     return REMAT_OK;
 }
 
-/* Nothing of the caller's is left but memory; last words go nowhere: the caller has better ones. */
-static void come_loose(pid_t caller)
+static void close_from(int lowest)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, (unsigned)lowest, ~0u, 0u) == 0) return; /* Linux 5.9 and newer */
+#endif
+    const long most = sysconf(_SC_OPEN_MAX);
+    const int end = most > 0 && most < MOST_FILES ? (int)most : MOST_FILES;
+    for (int fd = lowest; fd < end; fd++) close(fd);
+}
+
+/* Of the caller's files only the pipe is kept, as CHILD_PIPE. Nobody waits in vain for the end of a
+ * file that the child still has open. Last words go nowhere: the caller has better ones. */
+static void keep_pipe_only(int fd)
+{
+    assert(fd >= CHILD_PIPE);
+    if (fd != CHILD_PIPE && dup2(fd, CHILD_PIPE) < 0) _exit(1);
+    close_from(CHILD_PIPE + 1);
+    const int nowhere = open("/dev/null", O_RDWR);
+    if (nowhere < 0) return;
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) dup2(nowhere, stream);
+    if (nowhere > CHILD_PIPE) close(nowhere);
+}
+
+/* Nothing of the caller's is left but memory and the pipe. */
+static void come_loose(pid_t caller, int fd)
 {
     const struct rlimit no_core = {0, 0};
-    const int nowhere = open("/dev/null", O_RDWR);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
     if (getppid() != caller) _exit(1);
-    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
+    keep_pipe_only(fd);
     setrlimit(RLIMIT_CORE, &no_core);
     for (int i = 1; i <= LAST_SIGNAL; i++) signal(i, SIG_DFL);
     signal(SIGINT, SIG_IGN); /* at Ctrl-C the caller decides */
@@ -100,13 +126,13 @@ static void come_loose(pid_t caller)
 static _Noreturn void be_the_child(const rm_backend *backend, const remat_ctx *ctx,
                                    const rm_model *m, const rm_solve *how, int fd, pid_t caller)
 {
-    come_loose(caller);
+    come_loose(caller, fd);
     sender s = {.ctx = {.heap = rm_libc_heap,
                         .own_heap = rm_libc_heap,
                         .options = ctx->options,
                         .limits = ctx->limits,
                         .bound_cost = REMAT_ABSENT},
-                .fd = fd,
+                .fd = CHILD_PIPE,
                 .n_columns = m->columns.n,
                 .bound = -INFINITY};
     rm_solve mine = *how;
@@ -262,7 +288,7 @@ remat_status rm_solve_in_child(const rm_backend *backend, remat_ctx *ctx, const 
     const pid_t caller = getpid();
     l.fd = fd[0];
     l.child = fork();
-    if (l.child == 0) close(fd[0]), be_the_child(backend, ctx, m, how, fd[1], caller);
+    if (l.child == 0) be_the_child(backend, ctx, m, how, fd[1], caller);
     close(fd[1]);
     const remat_status status =
         l.child > 0 ? follow(&l, out)
