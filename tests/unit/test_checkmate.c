@@ -473,7 +473,8 @@ static void *solve(void *user)
     return NULL;
 }
 
-/* A solver that still runs has no file of its caller's open: who reads from a pipe sees its end. */
+/* A solver that still runs has no file of its caller's open. So who reads from the caller's pipe
+ * sees its end. */
 static void solver_without_files(void **state)
 {
     remat_ctx *ctx = *state;
@@ -493,7 +494,7 @@ static void solver_without_files(void **state)
     const ssize_t n_read = read(held[0], &byte, 1);
     const int n_reports = s.watch.n_reports;
     while (s.watch.n_reports == n_reports && !s.done) poll(NULL, 0, 1);
-    const bool runs = s.watch.n_reports > n_reports; /* there is one more report after the end */
+    const bool runs = s.watch.n_reports > n_reports; /* it reports as long as it runs */
     remat_ctx_stop(ctx);
     assert_int_equal(pthread_join(thread, NULL), 0);
     OK(ctx, s.status);
