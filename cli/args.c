@@ -307,10 +307,10 @@ static int unknown_flag(const args *a, out *o, const char *shown, const char *na
 }
 
 /* The flag of this command with that name, or letter; FLAG_COUNT: there is none. */
-static int find_flag(command_id command, const char *name, bool is_long)
+static int find_flag(command_id c, const char *name, bool is_long)
 {
     for (int id = 0; id < FLAG_COUNT; id++) {
-        if (!(flags[id].commands >> command & 1)) continue;
+        if (!(flags[id].commands >> c & 1)) continue;
         if (is_long ? strcmp(flags[id].name, name) == 0 : flags[id].letter == *name) return id;
     }
     return FLAG_COUNT;

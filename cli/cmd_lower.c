@@ -138,7 +138,7 @@ static remat_status write_c(session *s, const void *object, remat_format format,
 }
 
 /* Which writer. A usage error where the flags do not go together. */
-static int choose_writer(session *s, session_writer **out)
+static int choose_writer(session *s, session_writer **chosen)
 {
     static const struct {
         const char *name;
@@ -158,7 +158,7 @@ static int choose_writer(session *s, session_writer **out)
     if (write != write_graph && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "-o",
                         "only graphs are compressed: choose a name without .gz");
-    *out = write;
+    *chosen = write;
     return REMAT_OK;
 }
 
