@@ -1,13 +1,17 @@
 /* args.c: the flag table and the parser.
  *
- * Problem: GNU style flags (`--flag value`, `--flag=value`, `-o value`, `--` ends them), each valid
- * for some commands, with mistakes answered by one line and the nearest right word. Method: one
- * table; the library's own options that no row sets are flags too (`--max-input-bytes=N`), found by
- * name. Invariants: a value is the next word whatever it looks like, unless it starts with "--"; a
- * repeated flag: the last one counts; nothing is read or written before the whole line is
- * understood. */
+ * Problem: GNU style flags (`--flag value`, `--flag=value`, `-o value`; `--` ends them). Each is
+ * valid for some commands. A mistake is answered by one line and the nearest right word. Method:
+ * one table. The library's own options that no row sets are flags too (`--max-input-bytes=N`),
+ * found by name.
+ *
+ * Invariants:
+ *   - A value is the next word whatever it looks like, unless it starts with "--".
+ *   - Of a repeated flag the last one counts.
+ *   - Nothing is read or written before the whole line is understood. */
 #include "args.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,9 +19,8 @@
 
 #define ON(name) (1u << CMD_##name)
 #define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE) | ON(MAXBATCH))
-#define FILES                                                                                      \
-    (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) |                            \
-     ON(IMPORT)) /* commands that read one */
+/* Commands that read a file. */
+#define FILES (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) | ON(IMPORT))
 #define GRAPHS (FILES | ON(GEN))
 #define ALL ((1u << CMD_COUNT) - 1)
 
@@ -108,8 +111,10 @@ const flag flags[FLAG_COUNT] = {
 
 enum { LONGEST_GUESS = 31 };
 
+/* A swap of neighbours counts as one edit. */
 static unsigned edit_distance(const char *a, const char *b)
-{ /* swaps of neighbours count as one edit */
+{
+    assert(strlen(a) <= LONGEST_GUESS && strlen(b) <= LONGEST_GUESS);
     const size_t n = strlen(a), m = strlen(b);
     unsigned row[3][LONGEST_GUESS + 1];
     for (unsigned k = 0; k <= m; k++) row[0][k] = k;
@@ -136,7 +141,8 @@ void guess_offer(guess *g, const char *candidate)
     const unsigned distance =
         strncmp(g->word, candidate, length) == 0 ? 1 : edit_distance(g->word, candidate);
     if (distance > 1 + length / 4 || (g->best && distance >= g->distance)) return;
-    g->best = candidate, g->distance = distance;
+    g->best = candidate;
+    g->distance = distance;
 }
 
 label guess_hint(const guess *g, const char *prefix)
@@ -161,8 +167,9 @@ bool args_number(const char *text, int64_t *result)
     return true;
 }
 
+/* Rounded up. */
 static bool parse_seconds(const char *text, int64_t *ms)
-{ /* rounded up */
+{
     int64_t whole = 0, thousandths = 0;
     size_t digits = 0;
     bool rest = false;
@@ -202,8 +209,8 @@ unsigned option_commands(const remat_option *option)
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].option && strcmp(flags[i].option, option->name) == 0) return 0;
     if (strcmp(option->name, "max_input_bytes") == 0) return FILES | ON(MAXFLOW);
-    if (strcmp(option->name, "offload") == 0)
-        return 0; /* FLAG_OFFLOAD sets it together with the bandwidth */
+    /* FLAG_OFFLOAD sets this one together with the bandwidth. */
+    if (strcmp(option->name, "offload") == 0) return 0;
     if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);
     if (strncmp(option->name, "checkmate_", 10) == 0) return PLANS | ON(IMPORT);
     if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN);
@@ -234,10 +241,10 @@ static int set_option(args *a, out *o, const char *flag_name, const remat_option
             a->options[i].value = value;
             return REMAT_OK;
         }
-    if (a->n_options == (int)(sizeof a->options / sizeof *a->options))
-        return usage(o, a, flag_name, "too many options");
+    if (a->n_options == (int)LEN(a->options)) return usage(o, a, flag_name, "too many options");
     a->options[a->n_options].name = name;
-    a->options[a->n_options++].value = value;
+    a->options[a->n_options].value = value;
+    a->n_options++;
     return REMAT_OK;
 }
 
@@ -299,6 +306,17 @@ static int unknown_flag(const args *a, out *o, const char *shown, const char *na
     return usage(o, a, shown, reason);
 }
 
+/* The flag of this command with that name, or letter; FLAG_COUNT: there is none. */
+static int find_flag(command_id c, const char *name, bool is_long)
+{
+    for (int id = 0; id < FLAG_COUNT; id++) {
+        if (!(flags[id].commands >> c & 1)) continue;
+        if (is_long ? strcmp(flags[id].name, name) == 0 : flags[id].letter == *name) return id;
+    }
+    return FLAG_COUNT;
+}
+
+/* The flag argv[*i]. *i moves to its last word. */
 static int parse_flag(args *a, out *o, int *i, int argc, char **argv)
 {
     const char *word = argv[*i], *value = NULL;
@@ -309,11 +327,7 @@ static int parse_flag(args *a, out *o, int *i, int argc, char **argv)
     snprintf(name, sizeof name, "%.*s", (int)length, word + dashes);
     if (word[dashes + length]) value = word + dashes + length + (is_long ? 1 : 0);
 
-    int id = 0;
-    while (id < FLAG_COUNT &&
-           !((flags[id].commands >> a->command & 1) &&
-             (is_long ? strcmp(flags[id].name, name) == 0 : flags[id].letter == *name)))
-        id++;
+    const int id = find_flag(a->command, name, is_long);
     const remat_option *option = id == FLAG_COUNT && is_long ? option_of_flag(name) : NULL;
     if (id == FLAG_COUNT && !(option && option_commands(option) >> a->command & 1))
         return unknown_flag(a, o, shown, name);
@@ -324,7 +338,8 @@ static int parse_flag(args *a, out *o, int *i, int argc, char **argv)
     if (!value) {
         if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0)
             return usage(o, a, shown, "needs a value");
-        value = argv[++*i];
+        ++*i;
+        value = argv[*i];
     }
     if (!*value) return usage(o, a, shown, "needs a value");
     if (!option) return set_flag(a, o, (flag_id)id, shown, value);
@@ -350,18 +365,17 @@ int args_command(out *o, const char *word, command_id *id)
 int args_parse(args *a, out *o, int argc, char **argv)
 {
     bool flags_end = false;
-    int status;
     *a = (args){.command = CMD_COUNT};
+    /* First of all, so that the first mistake is reported as JSON too. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            o->json = true; /* before the first mistake can be reported */
-    if ((status = args_command(o, argv[1], &a->command))) return status;
+        if (strcmp(argv[i], "--json") == 0) o->json = true;
+    TRY(args_command(o, argv[1], &a->command));
     const command *c = &commands[a->command];
     for (int i = 2; i < argc; i++) {
         if (!flags_end && strcmp(argv[i], "--") == 0) {
             flags_end = true;
         } else if (!flags_end && argv[i][0] == '-' && argv[i][1]) {
-            if ((status = parse_flag(a, o, &i, argc, argv))) return status;
+            TRY(parse_flag(a, o, &i, argc, argv));
         } else if (a->n_operands == c->most) {
             char reason[200];
             snprintf(reason, sizeof reason, "one argument too many: '%.60s'", argv[i]);

@@ -1,5 +1,5 @@
 /* args.h: commands, flags and their parsing. Both are tables: commands[] in main.c, flags[] in
- * args.c; parsing, help and completions read nothing else. A new flag is one line in the enum and
+ * args.c. Parsing, help and completions read nothing else. A new flag is one line in the enum and
  * one row. */
 #ifndef CLI_ARGS_H
 #define CLI_ARGS_H
@@ -121,8 +121,8 @@ bool args_number(const char *text, int64_t *result); /* a whole decimal int64_t 
 /* REMAT_OK and the command of that name, or a usage error with the nearest one. */
 int args_command(out *o, const char *word, command_id *id);
 
-/* The library's options as flags: "max-input-bytes", for the commands in the mask; 0 for one that a
- * row of flags[] sets. */
+/* The library's options as flags, such as "max-input-bytes". A mask of the commands that take it; 0
+ * for an option that a row of flags[] sets. */
 unsigned option_commands(const remat_option *option);
 amount option_flag(const remat_option *option);
 
@@ -131,7 +131,7 @@ void help_overview(out *o);
 void help_command(out *o, command_id id);
 void help_cost_models(out *o);
 
-/* The nearest of a set of words: start with {.word = w}, offer candidates, read `best` (NULL: none
+/* The nearest of a set of words. Start with {.word = w}, offer candidates, read `best` (NULL: none
  * is near). */
 typedef struct guess {
     const char *word, *best;

@@ -1,11 +1,12 @@
-/* chart.c: column charts in block characters, eight levels a row; ASCII where the locale is not
- * UTF-8.
+/* chart.c: column charts in block characters, eight levels a row. Where the locale is not UTF-8
+ * they are ASCII.
  *
- * Each column shows the maximum of its samples, so a peak of one step among thousands is seen. A
- * row stands for top / rows; a column that is not empty shows at least one eighth. Doubles are for
+ * Each column shows the maximum of its samples. So a peak of one step among thousands is seen. A
+ * row stands for top / rows. A column that is not empty shows at least one eighth. Doubles are for
  * drawing only. */
 #include "chart.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,9 @@ enum { AXIS = 9, MARGIN = AXIS + 2 };
 
 int chart_columns(const out *o) { return o->width - MARGIN - 1; }
 
+/* -1: past the last sample. */
 static int64_t column_value(const chart *c, int column, int columns)
-{ /* -1: past the last sample */
+{
     const size_t first = (size_t)((double)column * (double)c->span / columns);
     size_t end = (size_t)((double)(column + 1) * (double)c->span / columns);
     if (first >= c->n_values) return -1;
@@ -30,7 +32,8 @@ static int eighths(const chart *c, int64_t value)
 {
     if (value <= 0 || c->top <= 0) return 0;
     const int n = (int)((double)value / (double)c->top * 8 * c->rows + 0.5);
-    return n < 1 ? 1 : n > 8 * c->rows ? 8 * c->rows : n;
+    if (n < 1) return 1;
+    return n > 8 * c->rows ? 8 * c->rows : n;
 }
 
 static int limit_row(const chart *c)
@@ -48,42 +51,59 @@ static const char *block(const out *o, int level, bool shaded)
     return o->utf8 ? fine[level] : coarse[level];
 }
 
+/* The label of row r, and the axis. `line`: the row of the limit. */
+static void draw_axis(out *o, const chart *c, int r, int line)
+{
+    const int top_row = c->rows - 1, middle_row = c->rows / 2 - 1;
+    const char *tick = o->utf8 ? "│" : "|";
+    amount text = {""};
+    if (r == line) {
+        text = c->show(o, c->limit);
+        tick = o->utf8 ? "╞" : "+";
+    } else if (r == top_row || (r == middle_row && r + 1 != line && r - 1 != line)) {
+        const int64_t value = (int64_t)((double)c->top * (r + 1) / c->rows);
+        text = c->show(o, r == top_row ? c->top : value);
+        tick = o->utf8 ? "┤" : "+";
+    }
+    out_print(o, "%s%*s %s%s", r == line ? out_style(o, LIMIT) : "", AXIS, text.text, tick,
+              r == line ? out_style(o, PLAIN) : "");
+}
+
+/* Row r of the columns. Those below row `base` are shaded. */
+static void draw_row(out *o, const int *height, int columns, int r, int line, int base)
+{
+    style now = PLAIN;
+    int blanks = 0;
+    for (int x = 0; x < columns; x++) {
+        int level = height[x] - 8 * r;
+        style want = r < base ? DIM : BAR;
+        if (level > 8) level = 8;
+        if (level <= 0 && r != line) { /* printed only before something: no line ends in blanks */
+            blanks++;
+            continue;
+        }
+        if (level <= 0) want = LIMIT;
+        for (; blanks > 0; blanks--) out_print(o, " ");
+        if (want != now) out_print(o, "%s%s", out_style(o, PLAIN), out_style(o, want));
+        now = want;
+        if (level <= 0) out_print(o, "%s", o->utf8 ? "╌" : "-");
+        else out_print(o, "%s", block(o, level, r < base));
+    }
+    out_print(o, "%s\n", now == PLAIN ? "" : out_style(o, PLAIN));
+}
+
 void chart_draw(out *o, const chart *c)
 {
     const int columns = chart_columns(o), line = limit_row(c), base = eighths(c, c->base) / 8;
     int *height = out_resize(NULL, (size_t)columns, sizeof *height);
-    out_print(o, "\n%s%s%s%s%s\n", out_style(o, BOLD), c->title, out_style(o, PLAIN), c->note,
-              base == 0 ? ""
-              : o->utf8 ? "  (░ resident)"
-                        : "  (= resident)");
+    assert(c->n_values <= c->span && c->rows > 0);
+    out_print(o, "\n%s%s%s%s", out_style(o, BOLD), c->title, out_style(o, PLAIN), c->note);
+    if (base > 0) out_print(o, "  (%s resident)", block(o, 8, true));
+    out_print(o, "\n");
     for (int x = 0; x < columns; x++) height[x] = eighths(c, column_value(c, x, columns));
     for (int r = c->rows - 1; r >= 0; r--) {
-        const bool labelled = r == line || r == c->rows - 1 ||
-                              (r == c->rows / 2 - 1 && r + 1 != line && r - 1 != line);
-        const int64_t value = r == line ? c->limit : (int64_t)((double)c->top * (r + 1) / c->rows);
-        const amount text =
-            labelled ? c->show(o, r == c->rows - 1 && r != line ? c->top : value) : (amount){""};
-        const char *tick = !labelled   ? (o->utf8 ? "│" : "|")
-                           : r == line ? (o->utf8 ? "╞" : "+")
-                                       : (o->utf8 ? "┤" : "+");
-        out_print(o, "%s%*s %s%s", r == line ? out_style(o, LIMIT) : "", AXIS, text.text, tick,
-                  r == line ? out_style(o, PLAIN) : "");
-        style now = PLAIN;
-        int blanks = 0;
-        for (int x = 0; x < columns; x++) {
-            const int above = height[x] - 8 * r, level = above < 0 ? 0 : above > 8 ? 8 : above;
-            const style want = level == 0 ? (r == line ? LIMIT : PLAIN) : r < base ? DIM : BAR;
-            if (level == 0 &&
-                r != line) { /* blanks are printed only before something, so no line ends in them */
-                blanks++;
-                continue;
-            }
-            for (; blanks > 0; blanks--) out_print(o, " ");
-            if (want != now) out_print(o, "%s%s", out_style(o, PLAIN), out_style(o, want));
-            now = want;
-            out_print(o, "%s", level == 0 ? (o->utf8 ? "╌" : "-") : block(o, level, r < base));
-        }
-        out_print(o, "%s\n", now == PLAIN ? "" : out_style(o, PLAIN));
+        draw_axis(o, c, r, line);
+        draw_row(o, height, columns, r, line, base);
     }
     out_print(o, "%*s %s", AXIS, c->show(o, 0).text, o->utf8 ? "└" : "+");
     for (int x = 0; x < columns; x++) out_print(o, "%s", o->utf8 ? "─" : "-");
@@ -104,7 +124,7 @@ void chart_mark(out *o, const chart *c, size_t sample, const char *text)
     else out_print(o, "%*s%s\n%s\n", MARGIN + x, "", mark, out_clean(o, text, o->width).text);
 }
 
-/* Rotor's operations on the bytes stored (docs/model.md); the plan is valid. */
+/* The memory of each step of a chain, by Rotor's operations (docs/model.md). The plan is valid. */
 static void play_chain(const remat_chain *chain, const remat_step *steps, size_t n_steps,
                        int64_t *bytes)
 {
@@ -159,7 +179,10 @@ int timeline_make(session *s, const remat_plan *plan, timeline *t)
         }
     }
     for (size_t i = 0; i < n_steps; i++)
-        if (t->bytes[i] > t->peak_bytes) t->peak_bytes = t->bytes[i], t->peak_step = i;
+        if (t->bytes[i] > t->peak_bytes) {
+            t->peak_bytes = t->bytes[i];
+            t->peak_step = i;
+        }
     return REMAT_OK;
 }
 

@@ -29,8 +29,8 @@ typedef struct timeline {
     remat_program *program; /* of a graph */
 } timeline;
 
-int timeline_make(session *s, const remat_plan *plan,
-                  timeline *t); /* a valid plan; exit code as in session.h */
+/* The plan is valid. Exit codes as in session.h. */
+int timeline_make(session *s, const remat_plan *plan, timeline *t);
 void timeline_free(timeline *t);
 
 #endif

@@ -1,20 +1,12 @@
-/* cmd_bound.c: `remat bound`: how cheap can a plan within this budget be? A number that no plan
- * undercuts, and what it rests on. */
+/* cmd_bound.c: `remat bound`: how cheap can a plan within this budget be? It prints a number that
+ * no plan undercuts, and what that rests on. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "commands.h"
 #include "report.h"
 
 static const char *const rule_names[] = {"single readers", "fan-out", "regions", "side outputs"};
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static double overhead_of(const remat_bound *b)
 {
@@ -108,19 +100,18 @@ int cmd_bound(session *s)
     const args *a = s->args;
     remat_bound bound = REMAT_BOUND_INIT;
     int64_t budget;
-    int status;
     if (!a->text[FLAG_BUDGET])
         return out_fail(s->out, REMAT_E_USAGE, "bound", "--budget",
                         "is missing: a bound is for a budget");
     if (strcmp(a->text[FLAG_BUDGET], "min") == 0)
         return out_fail(s->out, REMAT_E_USAGE, "bound", "--budget",
                         "'min' is what a strategy finds: give bytes or a percentage");
-    if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
+    TRY(session_read(s, a->operands[0], NULL, NULL));
     if (s->chain)
         return out_fail(
             s->out, REMAT_E_APPLIES, "bound", "",
             "a chain has no bound of its own: plan it with rotor, which is optimal in its model");
-    if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
+    TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
     const double begin = seconds_now();
     CHECK(s, remat_bound_find(s->ctx, s->graph, budget, &bound));
     const double seconds = seconds_now() - begin;

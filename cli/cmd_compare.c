@@ -1,11 +1,14 @@
 /* cmd_compare.c: `remat compare` and `remat curve`: many plans of one graph or chain, side by side.
  *
- * compare runs strategies at one budget; one that does not apply gets a row with its reason. curve
- * runs one strategy over rising budgets. A plan of a smaller budget is valid at a larger one, so
- * curve carries the cheapest forward where a planner does worse with more room; the bound, the work
- * and the stop stay those of the point. Invariant: among the points that fit, cost never rises with
- * the budget. Ctrl-C ends both after the current plan, prints what there is, and is exit code 130.
- */
+ * compare runs strategies at one budget. One that does not apply gets a row with its reason.
+ *
+ * curve runs one strategy over rising budgets. A plan of a smaller budget is valid at a larger one.
+ * So curve carries the cheapest forward where a planner does worse with more room. The bound, the
+ * work and the stop stay those of the point. Invariant: among the points that fit, cost never rises
+ * with the budget.
+ *
+ * Ctrl-C ends both after the current plan, prints what there is, and is exit code 130. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +19,9 @@
 
 enum { DEFAULT_POINTS = 12, MOST_POINTS = 1000, PLOT_ROWS = 10 };
 
+/* --json or --csv. */
 static void print_machine(session *s, const reports *r)
-{ /* --json or --csv */
+{
     if (s->out->json) {
         emitter j = {.out = s->out};
         emit_open(&j, NULL, '[');
@@ -35,7 +39,7 @@ static void heads(table *t, const char *first, const char *second, const char *t
 {
     const char *const names[] = {first,  second,    third, "overhead",
                                  "fits", "outcome", "gap", "seconds"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(t, BOLD, "%s", names[i]);
+    for (size_t i = 0; i < LEN(names); i++) table_cell(t, BOLD, "%s", names[i]);
 }
 
 /* The columns that both tables end with. */
@@ -87,7 +91,7 @@ static void saved_table(session *s, const reports *r)
     static const char *const names[] = {"strategy", "saved",     "crossing", "traffic",
                                         "peak",     "run again", "overhead", "seconds"};
     table t = {.out = s->out, .align = "lrrrrrrr"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(&t, BOLD, "%s", names[i]);
+    for (size_t i = 0; i < LEN(names); i++) table_cell(&t, BOLD, "%s", names[i]);
     for (size_t i = 0; i < r->n; i++) {
         const remat_summary *m = &r->items[i].summary;
         if (!r->items[i].plan) continue;
@@ -119,15 +123,15 @@ static void refused(session *s, const reports *r)
 static int compare_status(session *s, const reports *r)
 {
     const report *why = NULL;
+    bool proof = false;
     for (size_t i = 0; i < r->n; i++) {
         const report *one = &r->items[i];
-        const remat_status status = one->plan ? remat_plan_status(one->plan) : REMAT_E_APPLIES;
-        if (one->plan && status == REMAT_OK) return REMAT_OK;
         if (!one->plan) continue;
-        const bool proof = why && remat_plan_status(why->plan) == REMAT_E_INFEASIBLE;
-        if (!why || (!proof && (status == REMAT_E_INFEASIBLE ||
-                                one->summary.peak_bytes < why->summary.peak_bytes)))
-            why = one;
+        const remat_status status = remat_plan_status(one->plan);
+        if (status == REMAT_OK) return REMAT_OK;
+        if (proof) continue;
+        proof = status == REMAT_E_INFEASIBLE;
+        if (!why || proof || one->summary.peak_bytes < why->summary.peak_bytes) why = one;
     }
     if (why) return report_status(s, why, s->out);
     out_message(s->out, "none of the strategies applies%s%s", r->n == 1 ? ": " : "",
@@ -135,26 +139,43 @@ static int compare_status(session *s, const reports *r)
     return REMAT_E_APPLIES;
 }
 
-static int compare_all(session *s, char *list, int64_t budget, reports *r)
+/* The strategies of "a,b,c". Commas of the list become zeros. */
+static int compare_list(session *s, char *list, int64_t budget, reports *r)
 {
-    const remat_entry *entry;
-    int status = REMAT_OK;
-    s->bar.parts = 0;
-    if (list)
-        for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-            s->bar.parts++;
-    else
-        while (remat_strategy_at(s->bar.parts)) s->bar.parts++;
-    for (; !list && !status && !session_interrupted() && (entry = remat_strategy_at(s->bar.part));
-         s->bar.part++)
-        status = report_make(s, entry->name, &budget, 1, r);
-    for (char *name = list, *next; name && !status && !session_interrupted();
-         name = next, s->bar.part++) {
+    s->bar.parts = 1;
+    for (const char *p = list; *p; p++) s->bar.parts += *p == ',';
+    for (char *name = list, *next; name && !session_interrupted(); name = next, s->bar.part++) {
         next = strchr(name, ',');
         if (next) *next++ = '\0';
-        status = report_make(s, name, &budget, 1, r);
+        TRY(report_make(s, name, &budget, 1, r));
     }
-    return status;
+    return REMAT_OK;
+}
+
+static int compare_all(session *s, int64_t budget, reports *r)
+{
+    const remat_entry *entry;
+    s->bar.parts = 0;
+    while (remat_strategy_at(s->bar.parts)) s->bar.parts++;
+    for (; !session_interrupted() && (entry = remat_strategy_at(s->bar.part)); s->bar.part++)
+        TRY(report_make(s, entry->name, &budget, 1, r));
+    return REMAT_OK;
+}
+
+static void compare_show(session *s, int64_t budget, bool saved, const reports *r)
+{
+    char after[160];
+    amount shown = {": none"};
+    if (budget == REMAT_BUDGET_MIN) shown = (amount){": the least of each"};
+    if (budget >= 0) shown = out_exact(s->out, budget);
+    snprintf(after, sizeof after, "  keep-all peak %s  budget%s%s",
+             out_size(s->out, s->info.keep_all_peak_bytes).text, budget >= 0 ? " " : "",
+             shown.text);
+    out_title(s->out, session_name(s), after);
+    out_print(s->out, "\n");
+    if (saved) saved_table(s, r);
+    else compare_table(s, r);
+    refused(s, r);
 }
 
 int cmd_compare(session *s)
@@ -163,37 +184,23 @@ int cmd_compare(session *s)
     const char *list = a->text[FLAG_STRATEGY];
     const bool saved = a->text[FLAG_SAVED] != NULL;
     int64_t budget;
-    int status;
     reports r = {0};
     if (saved && !list) list = "keep-all,save-inputs,save-layers,mincut";
     if (!a->text[FLAG_BUDGET] && !saved)
         return out_fail(s->out, REMAT_E_USAGE, "compare", "--budget",
                         "is needed, for example --budget 50%%");
-    if (list && (status = session_strategies(s, list))) return status;
-    if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
-    if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
+    if (list) TRY(session_strategies(s, list));
+    TRY(session_read(s, a->operands[0], NULL, NULL));
+    TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
 
     char *names = list ? strcpy(out_resize(NULL, strlen(list) + 1, 1), list) : NULL;
     session_catch(s);
-    status = compare_all(s, names, budget, &r);
+    int status = names ? compare_list(s, names, budget, &r) : compare_all(s, budget, &r);
     session_release(s);
-    if (!status && for_machines(s)) {
-        print_machine(s, &r);
-    } else if (!status) {
-        char after[160];
-        snprintf(after, sizeof after, "  keep-all peak %s  budget%s%s",
-                 out_size(s->out, s->info.keep_all_peak_bytes).text,
-                 budget >= 0                  ? " "
-                 : budget == REMAT_BUDGET_MIN ? ": the least of each"
-                                              : ": none",
-                 budget >= 0 ? out_exact(s->out, budget).text : "");
-        out_title(s->out, session_name(s), after);
-        out_print(s->out, "\n");
-        if (saved) saved_table(s, &r);
-        else compare_table(s, &r);
-        refused(s, &r);
-    }
-    if (!status && !(status = interrupted(s))) status = compare_status(s, &r);
+    if (!status && for_machines(s)) print_machine(s, &r);
+    else if (!status) compare_show(s, budget, saved, &r);
+    if (!status) status = interrupted(s);
+    if (!status) status = compare_status(s, &r);
     free(names);
     free(r.items);
     return status;
@@ -201,8 +208,9 @@ int cmd_compare(session *s)
 
 /* ---- curve ---- */
 
+/* A bare number is a percentage here. */
 static int percent_budget(session *s, const char *place, const char *text, int64_t *budget)
-{ /* a bare number is a percentage here */
+{
     char percent[64];
     const size_t length = strlen(text);
     if (length + 2 > sizeof percent || strspn(text, "0123456789.") != length)
@@ -211,8 +219,10 @@ static int percent_budget(session *s, const char *place, const char *text, int64
     return session_budget(s, place, percent, budget);
 }
 
+/* `from` at 0, `to` at n. Exact, without overflow. */
 static int64_t between(int64_t from, int64_t to, int64_t i, int64_t n)
-{ /* from at 0, to at n; exact, no overflow */
+{
+    assert(n > 0 && i >= 0 && i <= n && from <= to);
     const int64_t span = to - from;
     return from + span / n * i + span % n * i / n;
 }
@@ -225,8 +235,8 @@ static void curve_plot(session *s, const reports *r)
     const report *best = NULL, *next = r->items;
     const int64_t from = r->items[0].summary.budget_bytes,
                   to = r->items[r->n - 1].summary.budget_bytes;
-    for (int x = 0; x < columns;
-         x++) { /* the best plan at each budget: a staircase, its last step at the right edge */
+    /* The best plan at each budget: a staircase, whose last step is at the right edge. */
+    for (int x = 0; x < columns; x++) {
         const int64_t budget = between(from, to, x, columns - 1);
         for (; next < r->items + r->n && next->summary.budget_bytes <= budget; next++)
             if (next->summary.within_budget) best = next;
@@ -277,9 +287,11 @@ static void carry(report *point, const report *best)
     m->bound_cost = own.summary.bound_cost;
     m->bound_scope = own.summary.bound_scope;
     m->bound_method = own.summary.bound_method;
-    if (strcmp(m->bound_scope, "fixed-order") == 0)
-        m->bound_cost = m->keep_all_cost, m->bound_scope = "any-order",
+    if (strcmp(m->bound_scope, "fixed-order") == 0) {
+        m->bound_cost = m->keep_all_cost;
+        m->bound_scope = "any-order";
         m->bound_method = "first-runs";
+    }
     m->work = own.summary.work;
     m->stopped = own.summary.stopped;
     m->within_budget = true;
@@ -304,33 +316,32 @@ static int curve_points(session *s, const char *strategy, int64_t from, int64_t 
     uint32_t n_budgets = 0;
     for (uint32_t i = 0; i < n; i++) {
         const int64_t budget = between(from, to, i, n - 1);
-        if (n_budgets == 0 || budget > budgets[n_budgets - 1])
-            budgets[n_budgets++] = budget; /* more points than bytes */
+        const bool again = n_budgets > 0 && budget == budgets[n_budgets - 1];
+        if (!again) budgets[n_budgets++] = budget; /* there may be more points than bytes */
     }
     const int status = report_make(s, strategy, budgets, n_budgets, r);
     free(budgets);
     return status;
 }
 
-static int refuse(session *s, const char *strategy, const reports *r)
-{ /* a strategy that was asked for does not apply */
+/* An error where the strategy does not apply. */
+static int refuse(session *s, const reports *r)
+{
     if (r->n == 0 || r->items[0].plan) return REMAT_OK;
     return out_fail(s->out, r->items[0].status, "", "", "strategy '%s' does not apply: %s",
-                    strategy, r->items[0].reason);
+                    r->items[0].summary.strategy, r->items[0].reason);
 }
 
 /* Finds the least budget if `from` asks for it, then plans. */
 static int curve_all(session *s, const char *strategy, int64_t from, int64_t to, uint32_t n,
                      reports *least, reports *r)
 {
-    int status = REMAT_OK;
     if (from == REMAT_BUDGET_MIN) {
-        status = report_make(s, strategy, &from, 1, least);
-        if (!status) status = refuse(s, strategy, least);
-        if (status || least->n == 0) return status;
-        const remat_summary *m = &least->items[0].summary;
-        strategy = m->strategy; /* the default may have given way */
-        from = m->peak_bytes < to ? m->peak_bytes : to;
+        TRY(report_make(s, strategy, &from, 1, least));
+        TRY(refuse(s, least));
+        if (least->n == 0) return REMAT_OK;
+        const int64_t least_peak = least->items[0].summary.peak_bytes;
+        from = least_peak < to ? least_peak : to;
     }
     if (from > to)
         return out_fail(s->out, REMAT_E_USAGE, "curve", "--from",
@@ -341,10 +352,21 @@ static int curve_all(session *s, const char *strategy, int64_t from, int64_t to,
         *least = (reports){0};
         return REMAT_OK;
     }
-    status = curve_points(s, strategy, from, to, n, r);
-    if (!status) status = refuse(s, strategy, r);
-    if (!status) carry_all(least->n ? &least->items[0] : NULL, r);
-    return status;
+    TRY(curve_points(s, strategy, from, to, n, r));
+    TRY(refuse(s, r));
+    carry_all(least->n ? &least->items[0] : NULL, r);
+    return REMAT_OK;
+}
+
+static void curve_show(session *s, const reports *r)
+{
+    char after[160];
+    snprintf(after, sizeof after, "  %s  keep-all peak %s", r->items[0].summary.strategy,
+             out_size(s->out, s->info.keep_all_peak_bytes).text);
+    out_title(s->out, session_name(s), after);
+    out_print(s->out, "\n");
+    curve_table(s, r);
+    curve_plot(s, r);
 }
 
 int cmd_curve(session *s)
@@ -353,35 +375,24 @@ int cmd_curve(session *s)
     const char *strategy = a->text[FLAG_STRATEGY];
     const int64_t n_points = a->text[FLAG_POINTS] ? a->number[FLAG_POINTS] : DEFAULT_POINTS;
     int64_t from = REMAT_BUDGET_MIN, to;
-    int status;
     if (n_points < 2 || n_points > MOST_POINTS)
         return out_fail(s->out, REMAT_E_USAGE, "curve", "--points",
                         "%" PRId64 " is not between 2 and %d", n_points, (int)MOST_POINTS);
-    if (strategy && (status = session_strategy(s, strategy))) return status;
-    if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
+    if (strategy) TRY(session_strategy(s, strategy));
+    TRY(session_read(s, a->operands[0], NULL, NULL));
     to = s->info.keep_all_peak_bytes;
-    if (a->text[FLAG_FROM] && (status = percent_budget(s, "--from", a->text[FLAG_FROM], &from)))
-        return status;
-    if (a->text[FLAG_TO] && (status = percent_budget(s, "--to", a->text[FLAG_TO], &to)))
-        return status;
+    if (a->text[FLAG_FROM]) TRY(percent_budget(s, "--from", a->text[FLAG_FROM], &from));
+    if (a->text[FLAG_TO]) TRY(percent_budget(s, "--to", a->text[FLAG_TO], &to));
     if (to < 0)
         return out_fail(s->out, REMAT_E_USAGE, "curve", "--to", "must be a percentage or a size");
     reports least = {0}, r = {0};
     session_catch(s);
-    status = curve_all(s, strategy, from, to, (uint32_t)n_points, &least, &r);
+    int status = curve_all(s, strategy, from, to, (uint32_t)n_points, &least, &r);
     session_release(s);
-    if (!status && for_machines(s)) {
-        print_machine(s, &r);
-    } else if (!status && r.n > 0) {
-        char after[160];
-        snprintf(after, sizeof after, "  %s  keep-all peak %s", r.items[0].summary.strategy,
-                 out_size(s->out, s->info.keep_all_peak_bytes).text);
-        out_title(s->out, session_name(s), after);
-        out_print(s->out, "\n");
-        curve_table(s, &r);
-        curve_plot(s, &r);
-    }
-    if (!status && !(status = interrupted(s)) && !r.items[r.n - 1].summary.within_budget)
+    if (!status && for_machines(s)) print_machine(s, &r);
+    else if (!status && r.n > 0) curve_show(s, &r);
+    if (!status) status = interrupted(s);
+    if (!status && !r.items[r.n - 1].summary.within_budget)
         status = report_status(s, &r.items[r.n - 1], s->out);
     free(least.items);
     free(r.items);

@@ -1,6 +1,6 @@
-/* cmd_completion.c: `remat completion bash|zsh|fish` prints a completion script made from the
- * command and flag tables and from the library's strategies, models and devices. The build installs
- * its output; there is no second list to keep. */
+/* cmd_completion.c: `remat completion bash|zsh|fish` prints a completion script. It is made from
+ * the command and flag tables and from the library's strategies, models and devices. The build
+ * installs its output. So there is no second list to keep. */
 #include <string.h>
 
 #include "commands.h"
@@ -12,8 +12,8 @@ static void put_words(out *o, const char *prefix, const remat_entry *(*at)(size_
         out_print(o, "%s%s%s", i ? " " : "", prefix, entry->name);
 }
 
-/* Embedded models and chains; `colon` as the shell wants it. A name with a colon is a whole source.
- */
+/* Embedded models and chains, with `colon` as the shell wants it. A name with a colon is a whole
+ * source. */
 static void put_models(out *o, const char *colon)
 {
     const remat_entry *entry;
@@ -26,7 +26,7 @@ static void put_models(out *o, const char *colon)
     }
 }
 
-/* Every flag of a command: rows of flags[], then the library's options. false past the last. */
+/* The i-th flag of a command: rows of flags[], then the library's options. False past the last. */
 static bool flag_at(int c, size_t i, flag *f, amount *name)
 {
     const remat_option *option;
@@ -49,12 +49,14 @@ static bool flag_at(int c, size_t i, flag *f, amount *name)
     return false;
 }
 
-/* Words to choose from, nothing for files and free text. `roofline`: the prefix with its colon as
- * the shell wants it. */
+/* Words to choose from, nothing for files and free text. `roofline` is that prefix, with its colon
+ * as the shell wants it. */
 static void put_values(out *o, complete kind, const char *roofline)
 {
-    if (kind == COMPLETE_COST)
-        out_print(o, "given unit node flops "), put_words(o, roofline, remat_device_at);
+    if (kind == COMPLETE_COST) {
+        out_print(o, "given unit node flops ");
+        put_words(o, roofline, remat_device_at);
+    }
     if (kind == COMPLETE_FORMAT) out_print(o, "json dot");
     if (kind == COMPLETE_PROGRAM) out_print(o, "plan graph c");
     if (kind == COMPLETE_OVERHEAD) out_print(o, "one-extra-forward 10%% 20%% 50%%");
@@ -66,8 +68,9 @@ static void put_commands(out *o)
     for (int c = 0; c < CMD_COUNT; c++) out_print(o, "%s%s", c ? " " : "", commands[c].name);
 }
 
+/* Inside '...'. Characters in `special` get a backslash. */
 static void put_quoted(out *o, const char *text, const char *special)
-{ /* inside '...': special gets a backslash */
+{
     for (; *text; text++) {
         if (strchr(special, *text)) out_print(o, "\\%c", *text);
         else if (*text == '\'') out_print(o, "'\\''");
@@ -75,53 +78,45 @@ static void put_quoted(out *o, const char *text, const char *special)
     }
 }
 
+/* What an operand may be besides a file. */
 static void put_operand_words(out *o, int c)
-{ /* what an operand may be besides a file */
-    if (c == CMD_HELP) put_commands(o), out_print(o, " " COST_MODELS_TOPIC);
-    else if (c == CMD_COMPLETION) out_print(o, "bash zsh fish");
+{
+    if (c == CMD_HELP) {
+        put_commands(o);
+        out_print(o, " " COST_MODELS_TOPIC);
+    } else if (c == CMD_COMPLETION) out_print(o, "bash zsh fish");
     else put_models(o, ":");
 }
 
-/* Readline breaks words at : and =, so the script takes the word from the line itself and gives
- * back what follows the colon. */
-static void bash_script(out *o)
+/* The cases of the values of flag f. The same flag may mean something else to another command. */
+static void bash_flag(out *o, const flag *f)
+{
+    bool any = false;
+    for (int c = 0; c < CMD_COUNT; c++) {
+        if (!(f->commands >> c & 1)) continue;
+        out_print(o, "%s%s:--%s", any ? "|" : "    ", commands[c].name, f->name);
+        if (f->letter) out_print(o, "|%s:-%c", commands[c].name, f->letter);
+        any = true;
+    }
+    if (f->complete == COMPLETE_FILE) {
+        out_print(o, ") files=1 ;;\n");
+        return;
+    }
+    if (f->complete == COMPLETE_STRATEGY) { /* of a list only the last word is completed */
+        out_print(o, ") [[ $cur == *,* ]] && list=${cur%%,*},; words='");
+        put_words(o, "", remat_strategy_at);
+    } else {
+        out_print(o, ") words='");
+        put_values(o, f->complete, "roofline:");
+    }
+    out_print(o, "' ;;\n");
+}
+
+/* The cases of flags and operands of each command. */
+static void bash_commands(out *o)
 {
     flag f;
     amount name;
-    out_print(o, "# bash completion for remat, printed by: remat completion bash\n"
-                 "_remat() {\n"
-                 "    local line=${COMP_LINE:0:COMP_POINT} cmd=${COMP_WORDS[1]} cur prev words= "
-                 "files= list=\n"
-                 "    cur=${line##*[[:space:]]} line=${line%%\"$cur\"}\n"
-                 "    line=${line%%\"${line##*[![:space:]]}\"} prev=${line##*[[:space:]]}\n"
-                 "    if [[ $cur == --*=* ]]; then prev=${cur%%%%=*} cur=${cur#*=}; fi\n"
-                 "    case $cmd:$prev in\n");
-    for (int i = 0; i < FLAG_COUNT; i++) {
-        if (flags[i].kind == SWITCH) continue;
-        bool any = false;
-        for (int c = 0; c < CMD_COUNT;
-             c++) { /* the same flag may mean something else to another command */
-            if (!(flags[i].commands >> c & 1)) continue;
-            out_print(o, "%s%s:--%s", any ? "|" : "    ", commands[c].name, flags[i].name);
-            if (flags[i].letter) out_print(o, "|%s:-%c", commands[c].name, flags[i].letter);
-            any = true;
-        }
-        if (flags[i].complete == COMPLETE_FILE) out_print(o, ") files=1 ;;\n");
-        else if (flags[i].complete ==
-                 COMPLETE_STRATEGY) { /* of a list only the last word is completed */
-            out_print(o, ") [[ $cur == *,* ]] && list=${cur%%,*},; words='");
-            put_words(o, "", remat_strategy_at);
-            out_print(o, "' ;;\n");
-        } else
-            out_print(o, ") words='"), put_values(o, flags[i].complete, "roofline:"),
-                out_print(o, "' ;;\n");
-    }
-    const remat_option *option;
-    for (size_t i = 0; (option = remat_option_at(i)); i++)
-        if (option_commands(option)) out_print(o, "    *:--%s) ;;\n", option_flag(option).text);
-    out_print(o, "    *)\n        case $((COMP_CWORD == 1)):$cmd:$cur in\n        1:*) words='");
-    put_commands(o);
-    out_print(o, " --help --version' ;;\n");
     for (int c = 0; c < CMD_COUNT; c++) {
         out_print(o, "        *:%s:-*) words='", commands[c].name);
         for (size_t i = 0; flag_at(c, i, &f, &name); i++) out_print(o, "--%s ", f.name);
@@ -134,8 +129,32 @@ static void bash_script(out *o)
     }
     out_print(o, "        *) files=1 words='");
     put_operand_words(o, CMD_INFO);
+    out_print(o, "' ;;\n");
+}
+
+/* Readline breaks words at : and =. So the script takes the word from the line itself and gives
+ * back what follows the colon. */
+static void bash_script(out *o)
+{
+    const remat_option *option;
+    out_print(o, "# bash completion for remat, printed by: remat completion bash\n"
+                 "_remat() {\n"
+                 "    local line=${COMP_LINE:0:COMP_POINT} cmd=${COMP_WORDS[1]} cur prev words= "
+                 "files= list=\n"
+                 "    cur=${line##*[[:space:]]} line=${line%%\"$cur\"}\n"
+                 "    line=${line%%\"${line##*[![:space:]]}\"} prev=${line##*[[:space:]]}\n"
+                 "    if [[ $cur == --*=* ]]; then prev=${cur%%%%=*} cur=${cur#*=}; fi\n"
+                 "    case $cmd:$prev in\n");
+    for (int i = 0; i < FLAG_COUNT; i++)
+        if (flags[i].kind != SWITCH) bash_flag(o, &flags[i]);
+    for (size_t i = 0; (option = remat_option_at(i)); i++)
+        if (option_commands(option)) out_print(o, "    *:--%s) ;;\n", option_flag(option).text);
+    out_print(o, "    *)\n        case $((COMP_CWORD == 1)):$cmd:$cur in\n        1:*) words='");
+    put_commands(o);
+    out_print(o, " --help --version' ;;\n");
+    bash_commands(o);
     out_print(
-        o, "' ;;\n        esac ;;\n    esac\n"
+        o, "        esac ;;\n    esac\n"
            "    COMPREPLY=($(compgen -P \"$list\" -W \"$words\" -- \"${cur#\"$list\"}\"))\n"
            "    local IFS=$'\\n'\n"
            "    [[ $files ]] && COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
@@ -145,10 +164,46 @@ static void bash_script(out *o)
            "complete -o filenames -F _remat remat\n");
 }
 
-static void zsh_script(out *o)
+static void zsh_flag(out *o, const flag *f)
+{
+    const char *equals = f->kind == SWITCH ? "" : "=";
+    out_print(o, " \\\n            ");
+    if (f->letter) out_print(o, "{-%c,--%s%s}'[", f->letter, f->name, equals);
+    else out_print(o, "'--%s%s[", f->name, equals);
+    put_quoted(o, f->help, "[]:");
+    out_print(o, "]");
+    if (f->kind != SWITCH) out_print(o, ":%s:", f->value);
+    if (f->complete == COMPLETE_FILE) {
+        out_print(o, "_files");
+    } else if (f->complete == COMPLETE_STRATEGY) {
+        out_print(o, "_values -s , strategy ");
+        put_words(o, "", remat_strategy_at);
+    } else if (f->complete != COMPLETE_NONE) {
+        out_print(o, "(");
+        put_values(o, f->complete, "roofline\\:");
+        out_print(o, ")");
+    }
+    out_print(o, "'");
+}
+
+static void zsh_command(out *o, int c)
 {
     flag f;
     amount name;
+    out_print(o, "        %s) _arguments", commands[c].name);
+    for (size_t i = 0; flag_at(c, i, &f, &name); i++) zsh_flag(o, &f);
+    if (c == CMD_HELP || c == CMD_COMPLETION) {
+        out_print(o, " '*:word:(");
+        put_operand_words(o, c);
+        out_print(o, ")'");
+    } else {
+        out_print(o, " '*:file:_remat_graph'");
+    }
+    out_print(o, " ;;\n");
+}
+
+static void zsh_script(out *o)
+{
     out_print(o, "#compdef remat\n# zsh completion for remat, printed by: remat completion zsh\n"
                  "_remat_graph() {\n    _alternative 'files:file:_files' 'models:model:(");
     put_models(o, "\\:");
@@ -165,35 +220,26 @@ static void zsh_script(out *o)
                  "        '1:command:->cmd' '*::arg:->args'\n"
                  "    case $state in\n    cmd) _describe command cmds ;;\n    args)\n        case "
                  "$line[1] in\n");
-    for (int c = 0; c < CMD_COUNT; c++) {
-        out_print(o, "        %s) _arguments", commands[c].name);
-        for (size_t i = 0; flag_at(c, i, &f, &name); i++) {
-            out_print(o, " \\\n            ");
-            const char *equals = f.kind == SWITCH ? "" : "=";
-            if (f.letter) out_print(o, "{-%c,--%s%s}'[", f.letter, f.name, equals);
-            else out_print(o, "'--%s%s[", f.name, equals);
-            put_quoted(o, f.help, "[]:");
-            out_print(o, "]");
-            if (f.kind != SWITCH) {
-                out_print(o, ":%s:", f.value);
-                if (f.complete == COMPLETE_FILE) out_print(o, "_files");
-                else if (f.complete == COMPLETE_STRATEGY)
-                    out_print(o, "_values -s , strategy "), put_words(o, "", remat_strategy_at);
-                else if (f.complete != COMPLETE_NONE)
-                    out_print(o, "("), put_values(o, f.complete, "roofline\\:"), out_print(o, ")");
-            }
-            out_print(o, "'");
-        }
-        if (c == CMD_HELP || c == CMD_COMPLETION) {
-            out_print(o, " '*:word:(");
-            put_operand_words(o, c);
-            out_print(o, ")'");
-        } else {
-            out_print(o, " '*:file:_remat_graph'");
-        }
-        out_print(o, " ;;\n");
-    }
+    for (int c = 0; c < CMD_COUNT; c++) zsh_command(o, c);
     out_print(o, "        esac ;;\n    esac\n}\n_remat \"$@\"\n");
+}
+
+static void fish_flag(out *o, const char *command_name, const flag *f)
+{
+    out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' -l %s", command_name,
+              f->name);
+    if (f->letter) out_print(o, " -s %c", f->letter);
+    if (f->kind != SWITCH) out_print(o, f->complete == COMPLETE_FILE ? " -r" : " -x");
+    if (f->complete == COMPLETE_STRATEGY) {
+        out_print(o, " -a '(__fish_complete_list , __remat_strategies)'");
+    } else if (f->complete != COMPLETE_FILE && f->complete != COMPLETE_NONE) {
+        out_print(o, " -a '");
+        put_values(o, f->complete, "roofline:");
+        out_print(o, "'");
+    }
+    out_print(o, " -d '");
+    put_quoted(o, f->help, "'\\");
+    out_print(o, "'\n");
 }
 
 static void fish_script(out *o)
@@ -212,22 +258,7 @@ static void fish_script(out *o)
     out_print(o, "complete -c remat -n __fish_use_subcommand -l help -d 'print help'\n"
                  "complete -c remat -n __fish_use_subcommand -l version -d 'print the version'\n");
     for (int c = 0; c < CMD_COUNT; c++)
-        for (size_t i = 0; flag_at(c, i, &f, &name); i++) {
-            out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' -l %s",
-                      commands[c].name, f.name);
-            if (f.letter) out_print(o, " -s %c", f.letter);
-            if (f.kind != SWITCH) out_print(o, f.complete == COMPLETE_FILE ? " -r" : " -x");
-            if (f.complete == COMPLETE_STRATEGY) {
-                out_print(o, " -a '(__fish_complete_list , __remat_strategies)'");
-            } else if (f.complete != COMPLETE_FILE && f.complete != COMPLETE_NONE) {
-                out_print(o, " -a '");
-                put_values(o, f.complete, "roofline:");
-                out_print(o, "'");
-            }
-            out_print(o, " -d '");
-            put_quoted(o, f.help, "'\\");
-            out_print(o, "'\n");
-        }
+        for (size_t i = 0; flag_at(c, i, &f, &name); i++) fish_flag(o, commands[c].name, &f);
     for (int c = 0; c < CMD_COUNT; c++) {
         const bool words_only = c == CMD_HELP || c == CMD_COMPLETION;
         out_print(o, "complete -c remat -n '__fish_seen_subcommand_from %s' %s -a '",

@@ -1,12 +1,10 @@
-/* cmd_fuse.c: `remat fuse`: a graph, or a plan for it, as the kernels of a fusing compiler: what
- * they read and write, before and after values are computed again inside the kernels that read them
- * ("Transcending Runtime-Memory Tradeoffs in Checkpointing by being Fusion Aware", section 3.7). -o
- * writes the resulting program: a graph of its own, with repeated nodes. */
-#define _POSIX_C_SOURCE 200809L
+/* cmd_fuse.c: `remat fuse`: a graph, or a plan for it, as the kernels of a fusing compiler. It
+ * shows what they read and write, before and after values are computed again inside the kernels
+ * that read them ("Transcending Runtime-Memory Tradeoffs in Checkpointing by being Fusion Aware",
+ * section 3.7). -o writes the resulting program: a graph of its own, with repeated nodes. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "commands.h"
 
@@ -58,7 +56,10 @@ static void json_kernels(emitter *j, const remat_graph *graph, const kernels *k)
 {
     uint32_t *next = out_resize(NULL, (size_t)k->n + 1, sizeof *next), begin = 0;
     uint32_t *by_kernel = out_resize(NULL, (size_t)remat_graph_n_ops(graph) + 1, sizeof *by_kernel);
-    for (uint32_t i = 0; i < k->n; i++) next[i] = begin, begin += k->n_ops[i];
+    for (uint32_t i = 0; i < k->n; i++) {
+        next[i] = begin;
+        begin += k->n_ops[i];
+    }
     for (uint32_t op = 0; op < remat_graph_n_ops(graph); op++) by_kernel[next[k->of[op]]++] = op;
     emit_open(j, "kernels", '[');
     for (uint32_t i = 0, at = 0; i < k->n; i++) {
@@ -105,11 +106,11 @@ static void traffic_row(table *t, const char *name, const remat_traffic *x, cons
     else table_cell(t, PLAIN, "-");
     const int64_t bytes[] = {x->kernels.read_bytes, x->kernels.written_bytes, total_of(&x->others),
                              x->total_bytes};
-    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
-        table_cell(t, PLAIN, "%s",
-                   x->total_bytes < 0       ? "?"
-                   : i < 2 && !x->n_kernels ? "-"
-                                            : out_size(o, bytes[i]).text);
+    for (size_t i = 0; i < LEN(bytes); i++) {
+        if (x->total_bytes < 0) table_cell(t, PLAIN, "?");
+        else if (i < 2 && !x->n_kernels) table_cell(t, PLAIN, "-");
+        else table_cell(t, PLAIN, "%s", out_size(o, bytes[i]).text);
+    }
     table_cell(t, DIM, "%s", note);
 }
 
@@ -119,7 +120,7 @@ static void print_traffic(out *o, const remat_fusion *f)
                                        "other ops", "total",   ""};
     table t = {.out = o, .align = "lrrrrrL"};
     char note[80] = "";
-    for (size_t i = 0; i < sizeof head / sizeof *head; i++) table_cell(&t, BOLD, "%s", head[i]);
+    for (size_t i = 0; i < LEN(head); i++) table_cell(&t, BOLD, "%s", head[i]);
     traffic_row(&t, "every op alone", &f->unfused, "");
     traffic_row(&t, "fused", &f->before, "");
     snprintf(note, sizeof note, "%" PRIu32 " %s", f->copies, f->copies == 1 ? "copy" : "copies");
@@ -133,7 +134,8 @@ static int by_bytes(const void *left, const void *right)
 {
     const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const int64_t x = total_of(&sorted[a]), y = total_of(&sorted[b]);
-    return x != y ? (x < y ? 1 : -1) : a < b ? -1 : a > b;
+    if (x != y) return x < y ? 1 : -1;
+    return (a > b) - (a < b);
 }
 
 static void print_kernels(out *o, const remat_graph *graph, const kernels *k)
@@ -146,8 +148,7 @@ static void print_kernels(out *o, const remat_graph *graph, const kernels *k)
     if (n) out_print(o, "\nkernels of several ops that move most\n");
     table t = {.out = o, .align = "rrrL"};
     static const char *const head[] = {"ops", "reads", "writes", ""};
-    for (size_t i = 0; i < sizeof head / sizeof *head && n; i++)
-        table_cell(&t, BOLD, "%s", head[i]);
+    for (size_t i = 0; i < LEN(head) && n; i++) table_cell(&t, BOLD, "%s", head[i]);
     for (uint32_t i = 0; i < n && i < LARGEST; i++) {
         char names[4 * NAMES_SHOWN] = "";
         size_t used = 0;
@@ -181,7 +182,10 @@ static int show(session *s, const remat_graph *graph, const remat_fusion *f, dou
     int status = REMAT_OK;
     if (path) status = session_write(s, path, write_graph, graph, session_format(path, REMAT_JSON));
     if (status) return status;
-    if (to_stdout) out_open(&other, stderr, "standard error", o->json), o = &other;
+    if (to_stdout) {
+        out_open(&other, stderr, "standard error", o->json);
+        o = &other;
+    }
     status = find_kernels(s, graph, &k);
     if (!status && o->json) print_json(s, o, graph, f, &k, seconds);
     else if (!status) {
@@ -197,13 +201,6 @@ static int show(session *s, const remat_graph *graph, const remat_fusion *f, dou
     }
     free_kernels(&k);
     return status;
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 int cmd_fuse(session *s)

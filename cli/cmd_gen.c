@@ -2,7 +2,7 @@
  * one of ours.
  *
  * Both end in one writer. The graph is written as read unless a graph flag asks for a prepared
- * copy, so that importing and exporting without flags changes nothing but the spelling. Chains are
+ * copy. So importing and exporting without flags changes nothing but the spelling. Chains are
  * written as chains. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
@@ -44,8 +44,9 @@ static int choose_format(session *s, remat_format *format)
     return REMAT_OK;
 }
 
+/* Says what -o wrote. The data itself is elsewhere. */
 static void tell(session *s, const char *name, const char *what, uint32_t n)
-{ /* what -o wrote; the data itself is elsewhere */
+{
     const char *path = s->args->text[FLAG_OUTPUT];
     if (!path || strcmp(path, "-") == 0) return;
     if (s->out->json) {
@@ -65,24 +66,23 @@ static int convert(session *s, const char *source)
     const char *path = s->args->text[FLAG_OUTPUT];
     remat_format format = REMAT_JSON;
     remat_input *input;
-    int status = choose_format(s, &format);
-    if (status) return status;
-    if ((status = session_input(s, source, &input))) return status;
-    status = session_read_input(s, source, input, NULL, NULL);
+    TRY(choose_format(s, &format));
+    TRY(session_input(s, source, &input));
+    const int status = session_read_input(s, source, input, NULL, NULL);
     remat_input_free(input);
     if (status) return status;
     if (s->chain) {
         if (format == REMAT_DOT)
             return out_fail(s->out, REMAT_E_USAGE, commands[s->args->command].name, "--format",
                             "a chain is written as json only");
-        if (!(status = session_write(s, path, write_chain, s->chain, format)))
-            tell(s, remat_chain_name(s->chain), "stages", remat_chain_n_stages(s->chain));
-        return status;
+        TRY(session_write(s, path, write_chain, s->chain, format));
+        tell(s, remat_chain_name(s->chain), "stages", remat_chain_n_stages(s->chain));
+        return REMAT_OK;
     }
     const remat_graph *graph = session_prepares(s->args) ? s->graph : s->original;
-    if (!(status = session_write(s, path, write_graph, graph, format)))
-        tell(s, remat_graph_name(graph), "ops", remat_graph_n_ops(graph));
-    return status;
+    TRY(session_write(s, path, write_graph, graph, format));
+    tell(s, remat_graph_name(graph), "ops", remat_graph_n_ops(graph));
+    return REMAT_OK;
 }
 
 int cmd_import(session *s)

@@ -1,9 +1,9 @@
-/* cmd_info.c: `remat info`: the first look at a file. For a graph: counts, the memory of keep-all
- * over its steps, and what is in memory at the peak; for a chain its stages; for a plan its
+/* cmd_info.c: `remat info`: the first look at a file. A graph shows its counts, the memory of
+ * keep-all over its steps, and what is in memory at the peak. A chain shows its stages, a plan its
  * summary.
  *
- * What is live at the peak comes from the lowered keep-all schedule: registers are allocated and
- * freed up to the peak's compute statement; those left are the storages in memory there. */
+ * What is live at the peak comes from the lowered keep-all schedule. Registers are allocated and
+ * freed up to the peak's compute statement. Those left are the storages in memory there. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,19 +26,19 @@ static int by_size(const void *left, const void *right)
     return (a->value > b->value) - (a->value < b->value);
 }
 
+/* Leaves the object open. What a chain does not have is null. */
 static void info_json(session *s, emitter *j)
-{ /* leaves the object open */
+{
     const remat_info *i = &s->info;
     const struct {
         const char *key;
         uint32_t count;
-    } counts[] = {
-        {"values", i->values}, {"storages", i->storages},
-        {"views", i->views},   {"multi_output", i->multi_output},
-        {"pinned", i->pinned}, {"dead", i->dead}}; /* what a chain does not have is null */
+    } counts[] = {{"values", i->values}, {"storages", i->storages},
+                  {"views", i->views},   {"multi_output", i->multi_output},
+                  {"pinned", i->pinned}, {"dead", i->dead}};
     emit_open(j, NULL, '{');
     emit_int(j, "ops", i->ops);
-    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+    for (size_t k = 0; k < LEN(counts); k++)
         emit_int_or_null(j, counts[k].key, s->chain ? REMAT_ABSENT : counts[k].count);
     emit_int(j, "resident_bytes", i->resident_bytes);
     emit_int(j, "keep_all_peak_bytes", i->keep_all_peak_bytes);
@@ -51,10 +51,9 @@ static void info_json(session *s, emitter *j)
 
 static void info_title(out *o, const char *name, const char *digest)
 {
-    label after = out_clean(o, digest, 24);
-    if (*digest)
-        memmove(after.text + 2, after.text, strlen(after.text) + 1), memcpy(after.text, "  ", 2);
-    out_title(o, name, after.text);
+    char after[80];
+    snprintf(after, sizeof after, "%s%.70s", *digest ? "  " : "", out_clean(o, digest, 24).text);
+    out_title(o, name, after);
     out_print(o, "\n");
 }
 
@@ -65,10 +64,10 @@ static void size_rows(session *s, table *t)
     out *o = s->out;
     const char *unit = o->size_unit ? o->size_unit : "bytes";
     amount buffer;
-    const char *need_op = s->chain ? session_op(s, i->need_op, &buffer)
-                          : i->need_op == REMAT_NONE
-                              ? NULL
-                              : session_op(s, remat_plan_summary(s->keep_all)->need_op, &buffer);
+    uint32_t op = i->need_op;
+    /* The graph's info has numbers of the prepared graph, the plan those of the file. */
+    if (!s->chain && op != REMAT_NONE) op = remat_plan_summary(s->keep_all)->need_op;
+    const char *need_op = session_op(s, op, &buffer);
     table_cell(t, PLAIN, "keep-all peak");
     table_cell(t, BOLD, "%s", out_size(o, i->keep_all_peak_bytes).text);
     table_cell(t, PLAIN, "%s", out_number(o, i->keep_all_peak_bytes, unit).text);
@@ -112,12 +111,10 @@ static void peak_row(table *t, const char *value, const char *producer, int64_t 
     table_cell(t, PLAIN, "%s", human_percent(share_of(bytes, peak)).text);
 }
 
-static void largest_at_peak(session *s, const timeline *line)
+/* What is held at the peak, largest first, to be freed; and the workspace there. */
+static held *held_at_peak(const timeline *line, size_t *n, int64_t *workspace)
 {
-    size_t n_statements, n = 0, n_regs = 0;
-    int64_t workspace = 0, rest = 0;
-    const int64_t peak_bytes = line->peak_bytes;
-    amount buffer;
+    size_t n_statements, n_regs = 0;
     const remat_statement *statement = remat_program_statements(line->program, &n_statements);
     for (size_t i = 0; i < n_statements; i++)
         if (statement[i].kind == REMAT_ALLOCATE && statement[i].reg >= n_regs)
@@ -129,18 +126,28 @@ static void largest_at_peak(session *s, const timeline *line)
         if (at->kind == REMAT_ALLOCATE) live[at->reg] = (held){at->value, at->bytes};
         else if (at->kind == REMAT_DEALLOCATE) live[at->reg].bytes = -1;
         else if (at->step_index == line->peak_step) {
-            workspace = at->bytes;
+            *workspace = at->bytes;
             break;
         }
     }
+    *n = 0;
     for (size_t i = 0; i < n_regs; i++)
-        if (live[i].bytes >= 0) live[n++] = live[i];
-    if (n > 1) qsort(live, n, sizeof *live, by_size);
+        if (live[i].bytes >= 0) live[(*n)++] = live[i];
+    if (*n > 1) qsort(live, *n, sizeof *live, by_size);
+    return live;
+}
 
+static void largest_at_peak(session *s, const timeline *line)
+{
+    size_t n = 0;
+    int64_t workspace = 0, rest = 0;
+    const int64_t peak_bytes = line->peak_bytes;
+    amount buffer;
+    held *live = held_at_peak(line, &n, &workspace);
     table t = {.out = s->out, .align = "LLrrr"};
     static const char *const heads[] = {"live at the peak", "made by", "size", "bytes", "of peak"};
     out_print(s->out, "\n");
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&t, BOLD, "%s", heads[i]);
+    for (size_t i = 0; i < LEN(heads); i++) table_cell(&t, BOLD, "%s", heads[i]);
     peak_row(&t, "(resident)", "", s->info.resident_bytes, peak_bytes);
     if (workspace > 0) peak_row(&t, "(workspace)", "", workspace, peak_bytes);
     for (size_t i = 0; i < n && i < LARGEST; i++) {
@@ -224,7 +231,7 @@ static int by_kind(const void *left, const void *right)
     if (order) return order;
     if (a->rule.in_forward != b->rule.in_forward) return a->rule.in_forward ? -1 : 1;
     if (a->rule.ban != b->rule.ban) return a->rule.ban < b->rule.ban ? -1 : 1;
-    return a->rule.op_class < b->rule.op_class ? -1 : a->rule.op_class > b->rule.op_class;
+    return (a->rule.op_class > b->rule.op_class) - (a->rule.op_class < b->rule.op_class);
 }
 
 static int by_place(const void *left, const void *right)
@@ -233,8 +240,8 @@ static int by_place(const void *left, const void *right)
     return (a->first > b->first) - (a->first < b->first);
 }
 
-/* Ops of one name and one rule are one row. */
-static void rules_table(session *s, const remat_recompute_rule *rules)
+/* Ops of one name and one rule are one kind. In the order of first ops, to be freed. */
+static kind_of_op *find_kinds(const session *s, const remat_recompute_rule *rules, size_t *n_found)
 {
     const uint32_t n = remat_graph_n_ops(s->graph);
     kind_of_op *kinds = out_resize(NULL, (size_t)n + 1, sizeof *kinds);
@@ -243,16 +250,26 @@ static void rules_table(session *s, const remat_recompute_rule *rules)
         kinds[op] = (kind_of_op){remat_graph_op_target(s->graph, op), rules[op], op, 1};
     qsort(kinds, n, sizeof *kinds, by_kind);
     for (uint32_t i = 0; i < n; i++) {
-        if (n_kinds && by_kind(&kinds[n_kinds - 1], &kinds[i]) == 0) {
-            kinds[n_kinds - 1].n++;
-            if (kinds[i].first < kinds[n_kinds - 1].first)
-                kinds[n_kinds - 1].first = kinds[i].first;
-        } else kinds[n_kinds++] = kinds[i];
+        kind_of_op *last = n_kinds ? &kinds[n_kinds - 1] : NULL;
+        if (!last || by_kind(last, &kinds[i]) != 0) {
+            kinds[n_kinds++] = kinds[i];
+            continue;
+        }
+        last->n++;
+        if (kinds[i].first < last->first) last->first = kinds[i].first;
     }
     qsort(kinds, n_kinds, sizeof *kinds, by_place);
+    *n_found = n_kinds;
+    return kinds;
+}
+
+static void rules_table(session *s, const remat_recompute_rule *rules)
+{
+    size_t n_kinds;
+    kind_of_op *kinds = find_kinds(s, rules, &n_kinds);
     table t = {.out = s->out, .align = "LrllL"};
     static const char *const heads[] = {"op", "ops", "class", "may run again", "why not"};
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&t, BOLD, "%s", heads[i]);
+    for (size_t i = 0; i < LEN(heads); i++) table_cell(&t, BOLD, "%s", heads[i]);
     for (size_t i = 0; i < n_kinds; i++) {
         const remat_recompute_rule *rule = &kinds[i].rule;
         table_cell(&t, PLAIN, "%s", out_clean(s->out, kinds[i].target, 50).text);
@@ -346,13 +363,11 @@ static int info_chain(session *s)
     const int status = draw_keep_all(s);
     if (status) return status;
     out_print(s->out, "\n");
-    for (size_t i = 0; i < sizeof stage_columns / sizeof *stage_columns; i++)
-        table_cell(&t, BOLD, "%s", stage_columns[i]);
+    for (size_t i = 0; i < LEN(stage_columns); i++) table_cell(&t, BOLD, "%s", stage_columns[i]);
     for (uint32_t l = 0; (stage = remat_chain_stage(s->chain, l)); l++) {
-        const char *name = *stage->name ? stage->name
-                           : l == 0     ? "(input)"
-                           : l == last  ? "(loss)"
-                                        : "";
+        const char *name = stage->name;
+        if (!*name && l == 0) name = "(input)";
+        if (!*name && l == last) name = "(loss)";
         stage_numbers(stage, numbers);
         table_cell(&t, PLAIN, "%" PRIu32, l);
         table_cell(&t, PLAIN, "%s", out_clean(s->out, name, 40).text);
@@ -404,6 +419,6 @@ int cmd_info(session *s)
     if (s->chain && s->args->text[FLAG_CLASSES])
         return out_fail(s->out, REMAT_E_USAGE, "info", "--classes",
                         "is for graphs: a chain has no ops");
-    if ((status = session_measure(s))) return status;
+    TRY(session_measure(s));
     return s->chain ? info_chain(s) : info_graph(s);
 }

@@ -1,8 +1,11 @@
-/* cmd_lower.c: `remat lower`: a schedule as allocate, compute and deallocate statements with the
- * memory in use at each (Checkmate, Jain et al. 2020, Algorithm 1), as a graph with a node for
- * every step (4.8), or as a C function. Without a plan it is keep-all. A plan is verified first: an
- * invalid one is exit code 5. Invariant: the allocations of a step come directly before its compute
- * statement, so its registers are found there. */
+/* cmd_lower.c: `remat lower`: a schedule
+ *   - as allocate, compute and deallocate statements with the memory in use at each (Checkmate,
+ *     Jain et al. 2020, Algorithm 1),
+ *   - as a graph with a node for every step (section 4.8 there), or
+ *   - as a C function.
+ * Without a plan it is keep-all. A plan is verified first; an invalid one is exit code 5.
+ * Invariant: the allocations of a step come directly before its compute statement. So its registers
+ * are found there. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -50,8 +53,9 @@ static void print_statement(session *s, out *o, const remat_statement *statement
     }
 }
 
+/* null: resident. */
 static void json_operands(emitter *j, const char *key, const remat_operand *x, uint32_t n)
-{ /* null: resident */
+{
     emit_open(j, key, '[');
     for (uint32_t k = 0; k < n; k++)
         emit_int_or_null(j, NULL, x[k].reg == REMAT_NONE ? REMAT_ABSENT : (int64_t)x[k].reg);
@@ -64,10 +68,10 @@ static void json_statement(session *s, emitter *j, const remat_program *program,
     const remat_statement *at = &statement[i];
     amount buffer;
     emit_open(j, NULL, '{');
-    emit_text(j, "statement",
-              at->kind == REMAT_ALLOCATE     ? "allocate"
-              : at->kind == REMAT_DEALLOCATE ? "deallocate"
-                                             : step_verb(&at->step));
+    const char *verb = step_verb(&at->step);
+    if (at->kind == REMAT_ALLOCATE) verb = "allocate";
+    if (at->kind == REMAT_DEALLOCATE) verb = "deallocate";
+    emit_text(j, "statement", verb);
     emit_int(j, "step", at->step_index);
     if (at->kind == REMAT_COMPUTE) {
         emit_int(j, "index", at->step.index);
@@ -133,8 +137,8 @@ static remat_status write_c(session *s, const void *object, remat_format format,
     return lower_c(s, x->program, remat_plan_summary(x->plan), to);
 }
 
-/* Which writer; NULL, with the error printed, where the flags do not go together. */
-static session_writer *choose_writer(session *s)
+/* Which writer. A usage error where the flags do not go together. */
+static int choose_writer(session *s, session_writer **chosen)
 {
     static const struct {
         const char *name;
@@ -143,19 +147,19 @@ static session_writer *choose_writer(session *s)
     const char *name = s->args->text[FLAG_PROGRAM] ? s->args->text[FLAG_PROGRAM] : "plan";
     const char *path = s->args->text[FLAG_OUTPUT] ? s->args->text[FLAG_OUTPUT] : "";
     session_writer *write = NULL;
-    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+    for (size_t i = 0; i < LEN(writers); i++)
         if (strcmp(writers[i].name, name) == 0) write = writers[i].write;
     if (!write)
-        out_fail(s->out, REMAT_E_USAGE, "lower", "--format", "'%.40s' is none of plan, graph, c",
-                 name);
-    else if (write == write_c && s->out->json)
-        out_fail(s->out, REMAT_E_USAGE, "lower", "--json", "and --format c exclude each other"),
-            write = NULL;
-    else if (write != write_graph && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
-        out_fail(s->out, REMAT_E_USAGE, "lower", "-o",
-                 "only graphs are compressed: choose a name without .gz"),
-            write = NULL;
-    return write;
+        return out_fail(s->out, REMAT_E_USAGE, "lower", "--format",
+                        "'%.40s' is none of plan, graph, c", name);
+    if (write == write_c && s->out->json)
+        return out_fail(s->out, REMAT_E_USAGE, "lower", "--json",
+                        "and --format c exclude each other");
+    if (write != write_graph && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
+        return out_fail(s->out, REMAT_E_USAGE, "lower", "-o",
+                        "only graphs are compressed: choose a name without .gz");
+    *chosen = write;
+    return REMAT_OK;
 }
 
 int cmd_lower(session *s)
@@ -163,14 +167,15 @@ int cmd_lower(session *s)
     remat_program *program = NULL;
     lowered x = {0};
     size_t n_steps;
-    session_writer *write = choose_writer(s);
-    int status = write ? session_program(s, &x.plan) : REMAT_E_USAGE;
-    if (status) return status;
+    session_writer *write = NULL;
+    TRY(choose_writer(s, &write));
+    TRY(session_program(s, &x.plan));
     const remat_step *steps = remat_plan_steps(x.plan, &n_steps);
     CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
     x.program = program;
     const char *path = s->args->text[FLAG_OUTPUT];
-    status = session_write(s, path, write, &x, session_format(path ? path : "", REMAT_JSON));
+    const int status =
+        session_write(s, path, write, &x, session_format(path ? path : "", REMAT_JSON));
     remat_program_free(program);
     return status;
 }

@@ -1,19 +1,21 @@
 /* cmd_maxbatch.c: `remat maxbatch`: the largest batch that each strategy fits into a budget, at a
  * bounded cost (Checkmate, eq. 9 and 10, Fig. 6).
  *
- * Problem: the largest B for which a plan of the graph at batch B fits the budget and costs no more
- * than keep-all at that batch and so much. Method: the graph is built at each batch. What every
- * plan needs (remat_info.need_bytes) never falls as the batch grows, so doubling and bisection give
- * the least batch that no plan fits: no strategy is tried beyond. Below it each strategy is
- * bisected. A heuristic may fail at one batch and succeed at a larger one, so the answer is then
- * raised by 1, 2, 4, ... as long as that finds something. --certify bisects the bound. Invariants:
- * a batch in the table has a plan that was verified; a batch that cannot be built (sizes past 2^62)
- * counts as one that does not fit, but as no proof. Ctrl-C prints what there is, exit code 130.
- * Cost: about 2 log2(largest) plans a strategy. */
+ * Problem: the largest B for which a plan of the graph at batch B fits the budget, and costs at
+ * most so much more than keep-all at that batch.
+ *
+ * Method: the graph is built at each batch. What every plan needs (remat_info.need_bytes) never
+ * falls as the batch grows. So doubling and bisection give the least batch that no plan fits. No
+ * strategy is tried beyond. Below it each strategy is bisected. A heuristic may fail at one batch
+ * and succeed at a larger one. So the answer is then raised by 1, 2, 4, ... as long as that finds
+ * something. --certify bisects the bound.
+ *
+ * Invariants: a batch in the table has a plan that was verified. A batch that cannot be built
+ * (sizes past 2^62) counts as one that does not fit, but as no proof. Ctrl-C prints what there is,
+ * exit code 130. Cost: about 2 log2(largest) plans a strategy. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "commands.h"
 #include "report.h"
@@ -51,16 +53,10 @@ typedef struct search {
     } bound;
 } search;
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* ---- one batch ---- */
 
-/* The graph at this batch; REMAT_E_INPUT, unprinted, if it cannot be built, which *built says. */
+/* Makes the graph at this batch the one at hand. *built says whether it can be built. `built` NULL:
+ * a graph that cannot be built is an error. */
 static int load(search *x, int64_t batch, bool *built)
 {
     session *s = x->s;
@@ -142,8 +138,10 @@ static int find_most(search *x)
     bool fits = true;
     int status = load(x, 1, NULL); /* whatever is wrong at 1 is wrong with the file */
     while (!status && high <= MOST_BATCH && !session_interrupted()) {
-        if ((status = needs_at_most(x, high, &fits)) || !fits) break;
-        low = high, high *= 2;
+        status = needs_at_most(x, high, &fits);
+        if (status || !fits) break;
+        low = high;
+        high *= 2;
     }
     while (!status && !fits && high - low > 1 && !session_interrupted()) {
         const int64_t middle = low + (high - low) / 2;
@@ -165,8 +163,8 @@ static int try_batch(search *x, row *r, int64_t batch, bool *fits)
     uint32_t n_made;
     int64_t limit;
     *fits = false;
-    int status = load(x, batch, NULL);
-    if (status || (status = cost_limit(x, &limit))) return status;
+    TRY(load(x, batch, NULL));
+    TRY(cost_limit(x, &limit));
     const remat_status planned = session_plans(s, r->strategy, &x->budget, 1, &one, &n_made);
     if (planned == REMAT_E_APPLIES) {
         snprintf(r->reason, sizeof r->reason, "%s", session_why_not(s));
@@ -177,7 +175,11 @@ static int try_batch(search *x, row *r, int64_t batch, bool *fits)
     r->plans++;
     const remat_summary *m = remat_plan_summary(one.plan);
     *fits = remat_plan_status(one.plan) == REMAT_OK && m->cost <= limit;
-    if (*fits) r->batch = batch, r->limit = limit, r->summary = *m;
+    if (*fits) {
+        r->batch = batch;
+        r->limit = limit;
+        r->summary = *m;
+    }
     return REMAT_OK;
 }
 
@@ -215,15 +217,17 @@ static int bound_refuses(search *x, int64_t batch, bool *refuses)
     remat_bound b = REMAT_BOUND_INIT;
     int64_t limit;
     bool built;
-    int status = load(x, batch, &built);
     *refuses = false;
-    if (status || !built || (status = cost_limit(x, &limit))) return status;
+    TRY(load(x, batch, &built));
+    if (!built) return REMAT_OK;
+    TRY(cost_limit(x, &limit));
     CHECK(x->s, remat_bound_find(x->s->ctx, x->s->graph, x->budget, &b));
     *refuses = b.status == REMAT_E_INFEASIBLE || (b.cost >= 0 && b.cost > limit);
     if (!*refuses) return REMAT_OK;
     x->bound.batch = batch;
     x->bound.fits = b.status != REMAT_E_INFEASIBLE;
-    x->bound.cost = b.cost, x->bound.limit = limit;
+    x->bound.cost = b.cost;
+    x->bound.limit = limit;
     return REMAT_OK;
 }
 
@@ -312,7 +316,7 @@ static void print_rows(search *x)
     static const char *const names[] = {"strategy", "batch", "of keep-all", "peak",
                                         "overhead", "plans", "seconds"};
     table t = {.out = o, .align = "lrrrrrr"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(&t, BOLD, "%s", names[i]);
+    for (size_t i = 0; i < LEN(names); i++) table_cell(&t, BOLD, "%s", names[i]);
     for (uint32_t i = 0; i < x->n_rows; i++) {
         const row *r = &x->rows[i];
         if (*r->reason) continue;
@@ -384,46 +388,66 @@ static int status_of(search *x)
     return REMAT_E_APPLIES;
 }
 
-static int run(search *x)
+/* Batch 1 does not fit. */
+static int refuse_all(const search *x)
 {
     session *s = x->s;
     char parts[400];
+    report_need_parts(s, s->info.need_bytes, parts, sizeof parts);
+    return out_fail(s->out, REMAT_E_INFEASIBLE, "", "",
+                    "no batch fits %s: at batch 1 %s needs %s%s", out_exact(s->out, x->budget).text,
+                    session_op_phrase(s, s->info.need_op).text,
+                    out_exact(s->out, s->info.need_bytes).text, parts);
+}
+
+/* The limit of all strategies, and the graph there at hand. */
+static int begin(search *x)
+{
     int64_t limit;
-    session_catch(s);
-    int status = find_most(x);
-    if (!status) status = load(x, x->most ? x->most : 1, NULL);
-    if (!status)
-        status = cost_limit(x, &limit); /* a wrong flag is said before anything is planned */
-    if (!status && x->refused == 1) {
-        session_release(s);
-        report_need_parts(s, s->info.need_bytes, parts, sizeof parts);
-        return out_fail(
-            s->out, REMAT_E_INFEASIBLE, "", "", "no batch fits %s: at batch 1 %s needs %s%s",
-            out_exact(s->out, x->budget).text, session_op_phrase(s, s->info.need_op).text,
-            out_exact(s->out, s->info.need_bytes).text, parts);
-    }
+    TRY(find_most(x));
+    TRY(load(x, x->most ? x->most : 1, NULL));
+    return cost_limit(x, &limit); /* a wrong flag is said before anything is planned */
+}
+
+static int find_all(search *x)
+{
+    session *s = x->s;
     uint32_t each = 0; /* plans a strategy */
     for (int64_t span = x->most; span > 0; span /= 2) each += 3;
     s->bar.parts = each * x->n_rows + 1;
-    for (uint32_t i = 0; i < x->n_rows && !status && !session_interrupted(); i++) {
+    for (uint32_t i = 0; i < x->n_rows && !session_interrupted(); i++) {
         s->bar.part = each * i;
-        status = find_largest(x, &x->rows[i], each);
+        TRY(find_largest(x, &x->rows[i], each));
     }
-    if (!status && s->args->text[FLAG_CERTIFY] && !session_interrupted()) status = certify(x);
+    if (s->args->text[FLAG_CERTIFY] && !session_interrupted()) TRY(certify(x));
+    return REMAT_OK;
+}
+
+static void print_table(search *x)
+{
+    session *s = x->s;
+    char after[160];
+    const char *most = s->args->text[FLAG_MAX_OVERHEAD];
+    snprintf(after, sizeof after, "  budget %s%s%.40s", out_exact(s->out, x->budget).text,
+             most ? "  overhead at most " : "", most ? most : "");
+    out_title(s->out, session_name(s), after);
+    out_print(s->out, "\n");
+    print_rows(x);
+    print_proofs(x);
+}
+
+static int run(search *x)
+{
+    session *s = x->s;
+    session_catch(s);
+    int status = begin(x);
+    const bool none = !status && x->refused == 1;
+    if (!status && !none) status = find_all(x);
     session_release(s);
+    if (none) return refuse_all(x);
     if (status) return status;
-    if (s->out->json) {
-        print_json(x);
-    } else {
-        char after[160];
-        const char *most = s->args->text[FLAG_MAX_OVERHEAD];
-        snprintf(after, sizeof after, "  budget %s%s%.40s", out_exact(s->out, x->budget).text,
-                 most ? "  overhead at most " : "", most ? most : "");
-        out_title(s->out, session_name(s), after);
-        out_print(s->out, "\n");
-        print_rows(x);
-        print_proofs(x);
-    }
+    if (s->out->json) print_json(x);
+    else print_table(x);
     return status_of(x);
 }
 
@@ -434,21 +458,19 @@ int cmd_maxbatch(session *s)
                *budget = a->text[FLAG_BUDGET];
     remat_input *input = NULL;
     search x = {.s = s};
-    int status;
     if (!budget)
         return out_fail(s->out, REMAT_E_USAGE, "maxbatch", "--budget",
                         "is needed, for example --budget 16GB");
     if (strcmp(budget, "min") == 0 || strchr(budget, '%'))
         return out_fail(s->out, REMAT_E_USAGE, "maxbatch", "--budget",
                         "'%.40s': give bytes, which do not depend on the batch", budget);
-    if ((status = session_budget(s, "--budget", budget, &x.budget))) return status;
-    if ((status = session_strategies(s, list))) return status;
-    if ((status = session_input(s, a->operands[0], &input))) return status;
+    TRY(session_budget(s, "--budget", budget, &x.budget));
+    TRY(session_strategies(s, list));
+    TRY(session_input(s, a->operands[0], &input));
     if (remat_input_kind(input) == REMAT_KIND_CHAIN) {
-        status = out_fail(s->out, REMAT_E_INPUT, a->operands[0], "",
-                          "is a chain, where a graph is needed");
         remat_input_free(input);
-        return status;
+        return out_fail(s->out, REMAT_E_INPUT, a->operands[0], "",
+                        "is a chain, where a graph is needed");
     }
     char *names = strcpy(out_resize(NULL, strlen(list) + 1, 1), list);
     for (char *name = names, *next; name; name = next) {
@@ -458,7 +480,7 @@ int cmd_maxbatch(session *s)
         x.rows[x.n_rows++] = (row){.strategy = name};
     }
     x.input = input;
-    status = run(&x);
+    const int status = run(&x);
     remat_input_free(input);
     free(x.rows);
     free(names);

@@ -1,19 +1,10 @@
-/* cmd_maxflow.c: `remat maxflow`: a DIMACS file in, the value of a maximum flow and the minimum cut
- * nearest the sink out. The seconds are those of the solver alone, without reading. Vertices are
+/* cmd_maxflow.c: `remat maxflow`: the value of a maximum flow of a DIMACS file, and the minimum cut
+ * nearest the sink. The seconds are those of the solver alone, without reading. Vertices are
  * numbered as in the file, from 1. */
-#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "commands.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void print_json(session *s, int64_t value, const uint8_t *source_side, uint32_t n,
                        double seconds)
@@ -34,9 +25,9 @@ static int solve(session *s, const remat_network *network)
     const uint32_t n = remat_network_n_vertices(network);
     uint8_t *source_side = out_resize(NULL, n, 1);
     int64_t value;
-    const double begin = now();
+    const double begin = seconds_now();
     const remat_status status = remat_network_solve(s->ctx, network, &value, source_side);
-    const double seconds = now() - begin;
+    const double seconds = seconds_now() - begin;
     uint32_t n_source = 0;
     for (uint32_t v = 0; v < n && status == REMAT_OK; v++) n_source += source_side[v];
     if (status == REMAT_OK && s->out->json) print_json(s, value, source_side, n, seconds);

@@ -1,9 +1,9 @@
 /* cmd_plan.c: `remat plan`: make one plan, write it, and show what it changes.
  *
- * The plan file goes to -o; the summary goes to stdout, or to stderr when the plan itself takes
- * stdout (`-o -`). A plan that misses the budget is written and shown too; the exit code and one
- * line on stderr say so. Both timelines share one scale in bytes and in steps, so that the picture
- * compares. */
+ * The plan file goes to -o. The summary goes to stdout, or to stderr when the plan itself takes
+ * stdout (`-o -`). A plan that misses the budget is written and shown too. The exit code and one
+ * line on stderr say so. Both timelines have the same scale in bytes and in steps, so that the
+ * picture compares. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,21 +23,16 @@ static remat_status write_program(session *s, const void *budget, remat_format f
     return remat_milp_write(s->ctx, s->graph, *(const int64_t *)budget, out_sink, to);
 }
 
-static void draw(out *o, const timeline *t, const timeline *widest, int64_t resident, int64_t top,
-                 int64_t budget, int rows, const char *title)
+/* `scale` has what all timelines share. */
+static void draw(out *o, const timeline *t, const chart *scale, const char *title)
 {
     char note[40], text[120];
+    chart c = *scale;
     snprintf(note, sizeof note, ", %zu steps", t->n_steps);
-    const chart c = {.title = title,
-                     .note = note,
-                     .values = t->bytes,
-                     .n_values = t->n_steps,
-                     .span = widest->n_steps,
-                     .top = top,
-                     .base = resident,
-                     .limit = budget,
-                     .rows = rows,
-                     .show = out_size};
+    c.title = title;
+    c.note = note;
+    c.values = t->bytes;
+    c.n_values = t->n_steps;
     snprintf(text, sizeof text, "peak %s at step %zu", out_size(o, t->peak_bytes).text,
              t->peak_step);
     chart_draw(o, &c);
@@ -55,18 +50,20 @@ static int show_timelines(session *s, out *o, const report *r)
 {
     timeline before, after;
     if (r->summary.steps == 0) return REMAT_OK;
-    int status = session_keep_all(s);
-    if (!status) status = timeline_make(s, s->keep_all, &before);
-    if (status) return status;
-    status = timeline_make(s, r->plan, &after);
+    TRY(session_keep_all(s));
+    TRY(timeline_make(s, s->keep_all, &before));
+    const int status = timeline_make(s, r->plan, &after);
     if (!status) {
-        const timeline *widest = before.n_steps > after.n_steps ? &before : &after;
-        const int64_t top =
-            before.peak_bytes > after.peak_bytes ? before.peak_bytes : after.peak_bytes;
-        const int64_t resident = s->info.resident_bytes, budget = r->summary.budget_bytes;
         const bool same = same_steps(s->keep_all, r->plan);
-        draw(o, &before, widest, resident, top, budget, same ? 10 : 7, "keep-all");
-        if (!same) draw(o, &after, widest, resident, top, budget, 7, r->summary.strategy);
+        const chart scale = {
+            .span = before.n_steps > after.n_steps ? before.n_steps : after.n_steps,
+            .top = before.peak_bytes > after.peak_bytes ? before.peak_bytes : after.peak_bytes,
+            .base = s->info.resident_bytes,
+            .limit = r->summary.budget_bytes,
+            .rows = same ? 10 : 7,
+            .show = out_size};
+        draw(o, &before, &scale, "keep-all");
+        if (!same) draw(o, &after, &scale, r->summary.strategy);
         timeline_free(&after);
     }
     timeline_free(&before);
@@ -95,7 +92,8 @@ static void show_sequence(out *o, const remat_plan *plan)
             length += snprintf(word + length, sizeof word - (size_t)length, "-%" PRIu32,
                                steps[end - 1].index);
         if (column && column + 1 + length > o->width) {
-            if (++lines > MOST_LINES) {
+            lines++;
+            if (lines > MOST_LINES) {
                 out_print(o, "\n(%zu steps more; -o FILE writes them all)", n_steps - t);
                 break;
             }
@@ -131,25 +129,37 @@ static int finish(session *s, report *r)
 {
     const char *path = s->args->text[FLAG_OUTPUT];
     const bool to_stdout = path && strcmp(path, "-") == 0;
-    int status;
     out other, *o = s->out;
     if (to_stdout) {
         out_open(&other, stderr, "standard error", o->json);
         other.size_unit = o->size_unit;
         o = &other;
     }
-    if (path &&
-        (status = session_write(s, path, write_plan, r->plan, session_format(path, REMAT_JSON))))
-        return status;
+    if (path) TRY(session_write(s, path, write_plan, r->plan, session_format(path, REMAT_JSON)));
     r->path = path;
     if (o->json) {
         emitter j = {.out = o};
         report_json(&j, s, r);
         return report_status(s, r, o);
     }
-    if ((status = show(s, o, r))) return status;
+    TRY(show(s, o, r));
     if (path && !to_stdout) out_print(o, "\nplan written to %s\n", out_clean(o, path, 64).text);
     return report_status(s, r, o);
+}
+
+/* --mps: the program instead of a plan. */
+static int write_mps(session *s, int64_t budget)
+{
+    const char *strategy = s->args->text[FLAG_STRATEGY], *path = s->args->text[FLAG_MPS];
+    if ((strategy && strcmp(strategy, "checkmate") != 0) || s->chain)
+        return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
+                        "is for strategy checkmate and for graphs");
+    if (s->args->text[FLAG_OUTPUT])
+        return out_fail(s->out, REMAT_E_USAGE, "plan", "-o", "and --mps exclude each other");
+    if (session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
+        return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
+                        "is not compressed: choose a name without .gz");
+    return session_write(s, path, write_program, &budget, REMAT_JSON);
 }
 
 int cmd_plan(session *s)
@@ -158,29 +168,18 @@ int cmd_plan(session *s)
     const char *strategy = a->text[FLAG_STRATEGY];
     int64_t budget;
     reports r = {0};
-    int status;
-    if (strategy && (status = session_strategy(s, strategy))) return status;
-    if ((status = session_read(s, a->operands[0], NULL, NULL))) return status;
-    if ((status = session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget))) return status;
-    if (a->text[FLAG_MPS]) {
-        if ((strategy && strcmp(strategy, "checkmate") != 0) || s->chain)
-            return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
-                            "is for strategy checkmate and for graphs");
-        if (a->text[FLAG_OUTPUT])
-            return out_fail(s->out, REMAT_E_USAGE, "plan", "-o", "and --mps exclude each other");
-        if (session_format(a->text[FLAG_MPS], REMAT_JSON) == REMAT_JSON_GZ)
-            return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
-                            "is not compressed: choose a name without .gz");
-        return session_write(s, a->text[FLAG_MPS], write_program, &budget, REMAT_JSON);
-    }
+    if (strategy) TRY(session_strategy(s, strategy));
+    TRY(session_read(s, a->operands[0], NULL, NULL));
+    TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
+    if (a->text[FLAG_MPS]) return write_mps(s, budget);
     if (!strategy && budget == REMAT_BUDGET_NONE) strategy = "keep-all";
     session_catch(s);
-    status = report_make(s, strategy, &budget, 1, &r);
+    int status = report_make(s, strategy, &budget, 1, &r);
     session_release(s);
     if (!status && r.n == 0) status = EXIT_INTERRUPTED;
-    else if (!status && !r.items[0].plan)
+    if (!status && !r.items[0].plan)
         status = out_fail(s->out, r.items[0].status, "", "", "strategy '%s' does not apply: %s",
-                          strategy, r.items[0].reason);
+                          r.items[0].summary.strategy, r.items[0].reason);
     if (!status) status = finish(s, &r.items[0]);
     free(r.items);
     return status;

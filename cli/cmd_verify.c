@@ -3,7 +3,7 @@
  *
  * With --bound its bound must be proved as well. The graph is prepared with the options that the
  * plan recorded, unless flags say otherwise. With --budget a plan whose peak is above it is invalid
- * as well, and the first step above it is the bad one. Exit code 5 if invalid. */
+ * too. The bad step is then the first above it. Exit code 5 if invalid. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -49,12 +49,12 @@ static void verdict_table(session *s, const remat_verdict *v, const char *peak_o
     table_print(&t);
 }
 
-static int check_budget(session *s, const remat_plan *plan, int64_t budget, remat_verdict *v)
+/* The plan is above the budget: says where first. */
+static int refuse_peak(session *s, const remat_plan *plan, int64_t budget, remat_verdict *v)
 {
     size_t step = 0;
     timeline t;
-    const int status = timeline_make(s, plan, &t);
-    if (status) return status;
+    TRY(timeline_make(s, plan, &t));
     while (step < t.n_steps && t.bytes[step] <= budget) step++;
     v->valid = false;
     v->first_bad_step = step < t.n_steps ? (uint32_t)step : REMAT_NONE;
@@ -71,33 +71,29 @@ int cmd_verify(session *s)
     const remat_plan *plan;
     remat_verdict v = REMAT_VERDICT_INIT;
     int64_t budget;
-    int status;
     if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
         return out_fail(s->out, REMAT_E_USAGE, "verify", "",
                         "only one of GRAPH and PLAN can be standard input");
     if (a->text[FLAG_LIMIT] && strcmp(a->text[FLAG_LIMIT], "min") == 0)
         return out_fail(s->out, REMAT_E_USAGE, "verify", "--budget",
                         "a plan cannot be checked against 'min'");
-    if ((status = session_read_plan(s, a->operands[1], &plan))) return status;
-    if ((status = session_read(s, a->operands[0], plan, a->operands[1]))) return status;
-    if ((status = session_budget(s, "--budget", a->text[FLAG_LIMIT], &budget))) return status;
+    TRY(session_read_plan(s, a->operands[1], &plan));
+    TRY(session_read(s, a->operands[0], plan, a->operands[1]));
+    TRY(session_budget(s, "--budget", a->text[FLAG_LIMIT], &budget));
     if (s->chain) CHECK(s, remat_chain_plan_verify(s->ctx, s->chain, plan, &v));
-    else
-        CHECK(s, (a->text[FLAG_PROVED] ? remat_plan_verify_bound
-                                       : remat_plan_verify)(s->ctx, s->graph, plan, &v));
+    else if (a->text[FLAG_PROVED]) CHECK(s, remat_plan_verify_bound(s->ctx, s->graph, plan, &v));
+    else CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
     if (a->text[FLAG_PROVED] && s->chain)
         return out_fail(s->out, REMAT_E_APPLIES, "verify", "--bound",
                         "bounds of chains have no certificate");
-    if (v.valid && budget >= 0 && v.peak_bytes > budget &&
-        (status = check_budget(s, plan, budget, &v)))
-        return status;
+    if (v.valid && budget >= 0 && v.peak_bytes > budget) TRY(refuse_peak(s, plan, budget, &v));
 
     amount buffer;
     const char *peak_op = session_op(s, v.peak_op, &buffer);
     if (s->out->json) verdict_json(s, &v, peak_op);
     else verdict_table(s, &v, peak_op);
     if (v.valid) return REMAT_OK;
-    if (!s->out->json)
-        out_message(s->out, "%s: %s", a->operands[1], v.reason); /* the reason names the step */
+    /* The reason names the step. */
+    if (!s->out->json) out_message(s->out, "%s: %s", a->operands[1], v.reason);
     return REMAT_E_PLAN;
 }

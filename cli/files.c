@@ -1,6 +1,6 @@
-/* files.c: where results go. A regular file is never seen half written: the bytes go into a new
+/* files.c: where results go. A regular file is never seen half written. The bytes go into a new
  * file beside it, which takes its name once all of them are there. What is no regular file
- * (/dev/full, a pipe, a link), or lies where no file can be made, is written directly. */
+ * (/dev/full, a pipe, a link) is written directly. So is a file where no other can be made. */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ remat_format session_format(const char *path, remat_format plain)
     return gz && plain == REMAT_JSON ? REMAT_JSON_GZ : plain;
 }
 
-/* A new file beside `path`, with its permissions; NULL: write to it directly. `temporary` is to be
- * freed. */
+/* A new file beside `path`, with the permissions of `path`. NULL: write to `path` directly.
+ * `temporary` is to be freed. */
 static FILE *open_beside(const char *path, char **temporary)
 {
     static const char ending[] = ".XXXXXX";
@@ -31,9 +31,12 @@ static FILE *open_beside(const char *path, char **temporary)
     if (fd < 0) return NULL;
     const mode_t mask = umask(0);
     umask(mask);
-    FILE *file =
-        fchmod(fd, exists ? about.st_mode & 0777 : 0666 & ~mask) == 0 ? fdopen(fd, "wb") : NULL;
-    if (!file) close(fd), unlink(*temporary);
+    const mode_t mode = exists ? about.st_mode & 0777 : 0666 & ~mask;
+    FILE *file = fchmod(fd, mode) == 0 ? fdopen(fd, "wb") : NULL;
+    if (!file) {
+        close(fd);
+        unlink(*temporary);
+    }
     return file;
 }
 

@@ -1,4 +1,4 @@
-/* help.c: what --help prints, from the tables in main.c and args.c: examples first, then text
+/* help.c: what --help prints, from the tables in main.c and args.c. Examples come first. Text is
  * wrapped to the terminal. */
 #include <inttypes.h>
 #include <string.h>
@@ -30,39 +30,22 @@ static void flag_row(out *o, const flag *f)
     row(o, left, f->help);
 }
 
-void help_overview(out *o)
+static void example_rows(out *o)
 {
-    out_wrap(o, 0, 0, "remat makes a training step fit a memory budget by running some ops twice.");
-    heading(o, "Examples");
     static const char *const examples[][2] = {
         {"info zoo:resnet50", "where the memory goes"},
         {"plan zoo:resnet50 --budget 50% -o p.json", "a plan in half the memory"},
         {"verify zoo:resnet50 p.json", "check it, independently"},
         {"compare model.json.gz --budget 8GiB", "all strategies side by side"},
         {"curve model.json.gz", "what each budget costs"}};
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+    for (size_t i = 0; i < LEN(examples); i++) {
         if (o->width < 80) out_print(o, "  remat %s\n", examples[i][0]);
         else out_print(o, "  remat %-40s  %s\n", examples[i][0], examples[i][1]);
     }
-    heading(o, "Commands");
-    for (int c = 0; c < CMD_COUNT; c++) {
-        char left[80];
-        snprintf(left, sizeof left, "%s %s", commands[c].name, commands[c].operands);
-        row(o, left, commands[c].help);
-    }
-    out_print(o, "\n");
-    out_wrap(o, 0, 0,
-             "A GRAPH is a file, - for standard input, zoo:NAME for an embedded model or "
-             "chain:NAME for a chain of stages "
-             "(remat gen "
-             "--list). remat COMMAND --help says more about each, remat help " COST_MODELS_TOPIC
-             " about costs.");
-    heading(o, "Common flags");
-    const flag_id common[] = {FLAG_COST_MODEL,    FLAG_DCE,  FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                              FLAG_REPLAY_RANDOM, FLAG_FUSE, FLAG_JSON,          FLAG_HELP};
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++) flag_row(o, &flags[common[i]]);
-    row(o, "--version", "print the version, and the solver of checkmate");
-    heading(o, "Exit codes");
+}
+
+static void exit_code_rows(out *o)
+{
     static const char *const codes[][2] = {{"0", "fine"},
                                            {"1", "usage: a flag or an argument is wrong"},
                                            {"2", "bad input: a file is wrong"},
@@ -74,10 +57,36 @@ void help_overview(out *o)
                                            {"10", "proved: no plan fits the budget"},
                                            {"11", "no plan within the budget was found"},
                                            {"130", "interrupted: what was done is printed"}};
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    for (size_t i = 0; i < LEN(codes); i++) {
         out_print(o, "%5s  ", codes[i][0]);
         out_wrap(o, 7, 7, codes[i][1]);
     }
+}
+
+void help_overview(out *o)
+{
+    out_wrap(o, 0, 0, "remat makes a training step fit a memory budget by running some ops twice.");
+    heading(o, "Examples");
+    example_rows(o);
+    heading(o, "Commands");
+    for (int c = 0; c < CMD_COUNT; c++) {
+        char left[80];
+        snprintf(left, sizeof left, "%s %s", commands[c].name, commands[c].operands);
+        row(o, left, commands[c].help);
+    }
+    out_print(o, "\n");
+    out_wrap(
+        o, 0, 0,
+        "A GRAPH is a file, - for standard input, zoo:NAME for an embedded model or chain:NAME for "
+        "a chain of stages (remat gen --list). remat COMMAND --help says more about each, "
+        "remat help " COST_MODELS_TOPIC " about costs.");
+    heading(o, "Common flags");
+    const flag_id common[] = {FLAG_COST_MODEL,    FLAG_DCE,  FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
+                              FLAG_REPLAY_RANDOM, FLAG_FUSE, FLAG_JSON,          FLAG_HELP};
+    for (size_t i = 0; i < LEN(common); i++) flag_row(o, &flags[common[i]]);
+    row(o, "--version", "print the version, and the solver of checkmate");
+    heading(o, "Exit codes");
+    exit_code_rows(o);
 }
 
 static void entries(out *o, const char *title, const remat_entry *(*at)(size_t))
@@ -99,8 +108,19 @@ void help_cost_models(out *o)
         {"flops", "floating point operations"}};
     out_wrap(o, 0, 0, "What running an op once costs: --cost-model C.");
     heading(o, "Cost models");
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) row(o, models[i][0], models[i][1]);
+    for (size_t i = 0; i < LEN(models); i++) row(o, models[i][0], models[i][1]);
     entries(o, "Devices of roofline", remat_device_at);
+}
+
+static void option_row(out *o, const remat_option *option)
+{
+    char left[80], text[400], high[40];
+    if (option->high == INT64_MAX) snprintf(high, sizeof high, "or more");
+    else snprintf(high, sizeof high, "to %" PRId64, option->high);
+    snprintf(left, sizeof left, "--%s N", option_flag(option).text);
+    snprintf(text, sizeof text, "%.300s (%" PRId64 " %s, default %" PRId64 ")", option->help,
+             option->low, high, option->initial);
+    row(o, left, text);
 }
 
 void help_command(out *o, command_id id)
@@ -119,18 +139,6 @@ void help_command(out *o, command_id id)
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].commands >> id & 1) flag_row(o, &flags[i]);
     for (size_t i = 0; (option = remat_option_at(i)); i++)
-        if (option_commands(option) >> id & 1) {
-            char left[80], text[400];
-            size_t used =
-                (size_t)snprintf(text, sizeof text, "%.300s (%" PRId64, option->help, option->low);
-            if (option->high == INT64_MAX)
-                used += (size_t)snprintf(text + used, sizeof text - used, " or more");
-            else
-                used +=
-                    (size_t)snprintf(text + used, sizeof text - used, " to %" PRId64, option->high);
-            snprintf(text + used, sizeof text - used, ", default %" PRId64 ")", option->initial);
-            snprintf(left, sizeof left, "--%s N", option_flag(option).text);
-            row(o, left, text);
-        }
+        if (option_commands(option) >> id & 1) option_row(o, option);
     if (flags[FLAG_STRATEGY].commands >> id & 1) entries(o, "Strategies", remat_strategy_at);
 }

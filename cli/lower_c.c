@@ -1,10 +1,10 @@
 /* lower_c.c: a lowered schedule as a C function of allocate, compute and free calls
  * (Checkmate, 4.7), for a runtime that has no other use for us.
  *
- * One register is one storage instance; the file needs only <stddef.h>, compiles as C99 without
+ * One register is one storage instance. The file needs only <stddef.h>, compiles as C99 without
  * warnings, and depends on nothing of ours: the caller hands in three functions (five if the plan
- * moves values). Names are data from a file: they are written only as comments and string literals,
- * with everything but harmless ASCII escaped. Linear. */
+ * moves values). Names are data from a file. They are written only as comments and string literals,
+ * with everything but harmless ASCII escaped. Cost: linear in what is written. */
 #include "lower_c.h"
 
 #include <inttypes.h>
@@ -12,9 +12,10 @@
 
 enum { LONGEST_NAME = 60 };
 
+/* Octal escapes have three digits, so what follows cannot become part of one. Stars are escaped
+ * because literals stand in comments too. */
 static void put_literal(out *o, const char *text)
-{ /* octal escapes of three digits: what follows cannot become part of one; literals stand in
-     comments too */
+{
     out_print(o, "\"");
     for (int i = 0; text[i] && i < LONGEST_NAME; i++) {
         const unsigned char c = (unsigned char)text[i];
@@ -25,15 +26,15 @@ static void put_literal(out *o, const char *text)
     out_print(o, "\"");
 }
 
+/* Without the end of a comment, and without a backslash at the end of a line. */
 static void put_comment(out *o, const char *text)
-{ /* no end of comment, and no backslash at the end of a line */
+{
     out_print(o, " /* ");
-    for (int i = 0; text[i] && i < LONGEST_NAME; i++)
-        out_print(o, "%c",
-                  text[i] < ' ' || text[i] > '~' || text[i] == '*' || text[i] == '\\' ||
-                          text[i] == '?'
-                      ? '_'
-                      : text[i]);
+    for (int i = 0; text[i] && i < LONGEST_NAME; i++) {
+        const char c = text[i];
+        const bool harmless = c >= ' ' && c <= '~' && c != '*' && c != '\\' && c != '?';
+        out_print(o, "%c", harmless ? c : '_');
+    }
     out_print(o, " */\n");
 }
 

@@ -2,9 +2,9 @@
  * function.
  *
  * Order of a run: understand the whole line, make a session, run the command, flush. The exit code
- * is the library's status; a failed write to standard output turns success into 3. The program
- * never writes to a descriptor it was not given: closed standard streams are replaced by ones on
- * which every write fails. */
+ * is the library's status, or 3 after a failed write to standard output. The program
+ * never writes to a descriptor that it was not given: it replaces closed standard streams by ones
+ * on which every write fails. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <locale.h>

@@ -1,10 +1,10 @@
 /* out.c: streams, errors and text for people.
  *
- * Problem: names come from files that anybody may have written, and output may go to a terminal, a
- * pipe that closes or a full disk. Method: names pass out_clean, which decodes UTF-8 strictly and
- * drops what a terminal could obey; every write goes through out_print or out_sink, which remember
- * the first errno; out_close turns it into exit code 3. Invariant: nothing printed through
- * out_clean contains a control, a bidirectional override or broken UTF-8. */
+ * Problem: names come from files that anybody may have written. Output may go to a terminal, a pipe
+ * that closes or a full disk. Method: names pass out_clean, which decodes UTF-8 strictly and drops
+ * what a terminal could obey. Every write goes through out_print or out_sink, which remember the
+ * first errno. out_close turns it into exit code 3. Invariant: nothing printed through out_clean
+ * contains a control, a bidirectional override or broken UTF-8. */
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 #define _DARWIN_C_SOURCE
@@ -25,24 +25,31 @@
 
 enum { DEFAULT_WIDTH = 80, NARROWEST = 20, WIDEST = 160, CLEAN_COLUMNS = 64 };
 
+/* COLUMNS, else the terminal's, else 80. */
+static int find_width(int fd, bool terminal)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    int width = DEFAULT_WIDTH;
+    if (columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 5 &&
+        atoi(columns) > 0)
+        width = atoi(columns);
+    else if (terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width = size.ws_col;
+    if (width < NARROWEST) return NARROWEST;
+    return width > WIDEST ? WIDEST : width;
+}
+
 void out_open(out *o, FILE *file, const char *name, bool as_json)
 {
     const char *codeset = nl_langinfo(CODESET);
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    const char *columns = getenv("COLUMNS");
     const int fd = fileno(file);
-    struct winsize size;
-    *o = (out){.file = file, .name = name, .json = as_json, .width = DEFAULT_WIDTH};
+    *o = (out){.file = file, .name = name, .json = as_json};
     const bool terminal = fd >= 0 && isatty(fd);
     o->utf8 = strcasecmp(codeset, "UTF-8") == 0 || strcasecmp(codeset, "UTF8") == 0;
     o->moves = terminal && term && strcmp(term, "dumb") != 0;
     o->colour = o->moves && !(no_color && *no_color);
-    if (columns && strspn(columns, "0123456789") == strlen(columns) && strlen(columns) < 5 &&
-        atoi(columns) > 0)
-        o->width = atoi(columns);
-    else if (terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        o->width = size.ws_col;
-    o->width = o->width < NARROWEST ? NARROWEST : o->width > WIDEST ? WIDEST : o->width;
+    o->width = find_width(fd, terminal);
 }
 
 label out_errno(int error)
@@ -91,12 +98,18 @@ void out_wrap(out *o, int indent, int column, const char *text)
         const int word = (int)strcspn(text, " \n");
         if (*text == '\n' || (space && column + 1 + word > o->width)) {
             out_print(o, "\n%*s", indent, "");
-            column = indent, space = false;
+            column = indent;
+            space = false;
         }
-        out_print(o, "%s%.*s", space && word ? " " : "", word, text);
-        column += word + (space && word ? 1 : 0);
+        if (space && word) {
+            out_print(o, " ");
+            column++;
+        }
+        out_print(o, "%.*s", word, text);
+        column += word;
         space = (space || word > 0) && text[word] == ' ';
-        text += word + (text[word] != '\0' && (word == 0 || text[word] == ' ') ? 1 : 0);
+        text += word;
+        if (*text == ' ' || (*text && word == 0)) text++;
     }
     out_print(o, "\n");
 }
@@ -112,6 +125,12 @@ void out_title(out *o, const char *name, const char *after)
 }
 
 /* ---- safe text ---- */
+
+/* May this character be printed as it is? */
+static bool is_printable(const out *o, size_t length, uint32_t code)
+{
+    return length > 0 && !utf8_unsafe(code) && (code < 0x80 || o->utf8);
+}
 
 static int columns_of(const out *o, uint32_t code)
 {
@@ -130,7 +149,7 @@ label out_clean(const out *o, const char *text, int width)
     for (const unsigned char *p = (const unsigned char *)text; *p;) {
         uint32_t code;
         const size_t length = utf8_decode(p, &code);
-        const bool keep = length > 0 && !utf8_unsafe(code) && (code < 0x80 || o->utf8);
+        const bool keep = is_printable(o, length, code);
         const int wide = keep ? columns_of(o, code) : 1;
         const size_t n = keep ? length : 1;
         if (columns + wide > width || used + n + 4 > sizeof result.text) {
@@ -139,7 +158,8 @@ label out_clean(const out *o, const char *text, int width)
         }
         if (keep) memcpy(result.text + used, p, n);
         else result.text[used] = '?';
-        used += n, columns += wide;
+        used += n;
+        columns += wide;
         result.text[used] = '\0';
         if (columns < width) fits_at = used;
         p += length ? length : 1;
@@ -163,14 +183,15 @@ int out_columns(const out *o, const char *text)
 
 static void put_message(const out *o, const char *line)
 {
-    char *safe = malloc(strlen(line) + 1), *end = safe; /* replaced characters never grow */
+    char *safe = malloc(strlen(line) + 1), *end = safe; /* a '?' is never longer */
     if (!safe) return;
     for (const unsigned char *p = (const unsigned char *)line; *p;) {
         uint32_t code;
         const size_t length = utf8_decode(p, &code);
-        if (length > 0 && !utf8_unsafe(code) && (code < 0x80 || o->utf8))
-            memcpy(end, p, length), end += length;
-        else *end++ = '?';
+        if (is_printable(o, length, code)) {
+            memcpy(end, p, length);
+            end += length;
+        } else *end++ = '?';
         p += length ? length : 1;
     }
     *end = '\0';
@@ -202,8 +223,8 @@ int out_fail(out *o, remat_status status, const char *file, const char *place, c
         emit_open(&j, NULL, '{');
         emit_open(&j, "error", '{');
         emit_int(&j, "code", status);
-        emit_text(&j, "file",
-                  status == REMAT_E_USAGE ? "" : file); /* there the first part is the command */
+        /* At a usage error `file` is the command. */
+        emit_text(&j, "file", status == REMAT_E_USAGE ? "" : file);
         emit_text(&j, "place", place);
         emit_text(&j, "reason", reason);
         emit_close(&j, '}');
@@ -227,7 +248,9 @@ void *out_resize(void *p, size_t n, size_t size)
 static amount three_digits(double x, const char *unit)
 {
     amount result;
-    const int decimals = x < 9.995 ? 2 : x < 99.95 ? 1 : 0;
+    int decimals = 0;
+    if (x < 99.95) decimals = 1;
+    if (x < 9.995) decimals = 2;
     snprintf(result.text, sizeof result.text, "%.*f %s", decimals, x, unit);
     return result;
 }
@@ -242,7 +265,7 @@ amount out_size(const out *o, int64_t size)
     }
     double x = (double)size / 1024;
     size_t unit = 0;
-    while (x >= 1023.5 && unit + 1 < sizeof units / sizeof *units) x /= 1024, unit++;
+    for (; x >= 1023.5 && unit + 1 < LEN(units); unit++) x /= 1024;
     return three_digits(x, units[unit]);
 }
 
@@ -271,7 +294,7 @@ amount out_cost(const out *o, int64_t cost, const char *cost_unit)
     static const char *const units[] = {"us", "ms", "s"};
     double x = (double)cost / 1000;
     size_t unit = 0;
-    while (x >= 999.5 && unit + 1 < sizeof units / sizeof *units) x /= 1000, unit++;
+    for (; x >= 999.5 && unit + 1 < LEN(units); unit++) x /= 1000;
     return three_digits(x, units[unit]);
 }
 

@@ -1,5 +1,5 @@
 /* out.h: everything the program prints: text made safe for a terminal, byte counts for people,
- * tables, JSON, errors. An `out` is one destination with its abilities; it remembers the first
+ * tables, JSON, errors. An `out` is one destination with its abilities. It remembers the first
  * failed write until out_close. */
 #ifndef CLI_OUT_H
 #define CLI_OUT_H
@@ -18,6 +18,15 @@
 #define CLI_PRINTF(format_index, first_argument)
 #endif
 
+#define LEN(array) (sizeof(array) / sizeof *(array))
+
+/* Returns the exit code of a call that failed. Its error is printed already. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        const int code_ = (call);                                                                  \
+        if (code_) return code_;                                                                   \
+    } while (0)
+
 typedef enum style { PLAIN = 0, BOLD, DIM, GOOD, BAD, LIMIT, BAR } style;
 
 typedef struct out {
@@ -30,17 +39,18 @@ typedef struct out {
     int error;  /* errno of the first failed write, or 0 */
 } out;
 
+/* A short string by value. Use its `.text` within one statement only. */
 typedef struct label {
     char text[272];
-} label; /* a short string by value: use `.text` within one statement */
+} label;
 
 void out_open(out *o, FILE *file, const char *name, bool json);
-remat_status
-out_close(out *o); /* flushes; REMAT_E_IO after one line on stderr (none for a closed pipe) */
+/* Flushes. REMAT_E_IO after one line on stderr; there is none for a closed pipe. */
+remat_status out_close(out *o);
 void out_print(out *o, const char *format, ...) CLI_PRINTF(2, 3);
 const char *out_style(const out *o, style s); /* escape sequence, "" where colours are off */
-void out_wrap(out *o, int indent, int column,
-              const char *text); /* text from `column` on, wrapped at `indent` */
+/* Text from `column` on, further lines from `indent` on. */
+void out_wrap(out *o, int indent, int column, const char *text);
 /* A name in bold, cut to what `after` leaves of the line, then `after`. */
 void out_title(out *o, const char *name, const char *after);
 int out_sink(void *user, const void *bytes, size_t n_bytes); /* a remat_sink; user is an out */
@@ -52,27 +62,25 @@ int out_columns(const out *o, const char *text); /* how many columns clean text 
 /* One line on stderr, or the error object on stdout with --json; returns `status`. */
 int out_fail(out *o, remat_status status, const char *file, const char *place, const char *format,
              ...) CLI_PRINTF(5, 6);
-void out_message(out *o, const char *format, ...)
-    CLI_PRINTF(2, 3);       /* "remat: ..." on stderr after what is printed so far */
-label out_errno(int error); /* what the system says of an errno */
-void *out_resize(void *p, size_t n, size_t size); /* realloc or exit with REMAT_E_MEMORY */
+/* "remat: ..." on stderr, after what is printed so far. */
+void out_message(out *o, const char *format, ...) CLI_PRINTF(2, 3);
+label out_errno(int error);                       /* what the system says of an errno */
+void *out_resize(void *p, size_t n, size_t size); /* realloc, or exit with REMAT_E_MEMORY */
 
 typedef struct amount {
     char text[48];
 } amount;
-amount out_size(const out *o,
-                int64_t size); /* "12.3 GiB"; a plain number where sizes are not bytes */
+amount out_size(const out *o, int64_t size);  /* "12.3 GiB"; "9000" where sizes are not bytes */
 amount out_exact(const out *o, int64_t size); /* "12.3 GiB (13207024435 bytes)", "9000 pages" */
-amount out_number(
-    const out *o, int64_t x,
-    const char *unit); /* "540 unit"; "540" where the unit is "" or "given", which says nothing */
+/* "540 unit", or "540" where the unit is "" or "given", which says nothing. */
+amount out_number(const out *o, int64_t x, const char *unit);
 amount out_cost(const out *o, int64_t cost,
                 const char *cost_unit);               /* "88.1 ms", or as out_number */
 amount out_percent(const out *o, int64_t per_myriad); /* "+12.3%", for charts */
 amount human_percent(double share);                   /* 0.123: "12.3%" */
 double share_of(int64_t part, int64_t whole);         /* part / whole, 0 where whole is 0 */
 
-/* ---- tables: cells row by row, the first row is the heading ---- */
+/* ---- tables: cells row by row; the first row is the heading ---- */
 
 typedef struct cell {
     label text;
@@ -101,8 +109,7 @@ void emit_close(emitter *j, char bracket); /* ends the line when it closes the o
 void emit_text(emitter *j, const char *key, const char *text); /* NULL: null */
 void emit_int(emitter *j, const char *key, int64_t x);
 void emit_int_or_null(emitter *j, const char *key, int64_t x); /* negative: null */
-void emit_real(emitter *j, const char *key,
-               double x); /* shortest that reads back; not finite: null */
+void emit_real(emitter *j, const char *key, double x);         /* not finite: null */
 void emit_bool(emitter *j, const char *key, bool x);
 void emit_null(emitter *j, const char *key);
 

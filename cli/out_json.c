@@ -1,9 +1,10 @@
-/* out_json.c: a JSON writer. One element of an outermost array per line, else no white space.
+/* out_json.c: a JSON writer. Each element of an outermost array has a line; else there is no white
+ * space.
  *
- * Problem: valid JSON whatever the names and the locale. Method: strings are decoded as UTF-8,
- * broken bytes become U+FFFD, controls are escaped; reals are tried with 15, 16 and 17 digits until
- * they read back (LC_NUMERIC stays "C" in this program). Invariant: used[depth] says whether the
- * open bracket at that depth has an element, so commas are never wrong. */
+ * Problem: valid JSON whatever the names and the locale. Method: strings are decoded as UTF-8.
+ * Broken bytes become U+FFFD, controls are escaped. Reals are tried with 15, 16 and 17 digits until
+ * they read back. LC_NUMERIC stays "C" in this program. Invariant: used[depth] says whether the
+ * open bracket at that depth has an element. So commas are never wrong. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -43,7 +44,7 @@ void emit_open(emitter *j, const char *key, char bracket)
     put_key(j, key);
     out_print(j->out, "%c", bracket);
     j->depth++;
-    assert(j->depth < (int)(sizeof j->used / sizeof *j->used));
+    assert(j->depth < (int)LEN(j->used));
     j->used[j->depth] = false;
 }
 
@@ -51,7 +52,8 @@ void emit_close(emitter *j, char bracket)
 {
     assert(j->depth > 0);
     out_print(j->out, "%c", bracket);
-    if (--j->depth == 0) out_print(j->out, "\n");
+    j->depth--;
+    if (j->depth == 0) out_print(j->out, "\n");
 }
 
 void emit_text(emitter *j, const char *key, const char *text)

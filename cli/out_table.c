@@ -1,8 +1,9 @@
 /* out_table.c: tables that fit the terminal.
  *
- * Cells are collected first, so that each column is as wide as its widest cell; where a row is
- * wider than the terminal the widest column marked L gives way, its cells cut with an ellipsis.
+ * Cells are collected first. So each column is as wide as its widest cell. Where a row is wider
+ * than the terminal, the widest column marked L gives way, and its cells are cut with an ellipsis.
  * Invariant: cells are clean text (out_clean or our own). */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,16 +30,18 @@ static void put_cell(const table *t, const cell *c, int width, char align, bool 
 {
     const label text = out_clean(t->out, c->text.text, width);
     const int pad = width - out_columns(t->out, text.text);
-    out_print(t->out, "%*s%s%s%s%*s", align == 'r' ? pad : 0, "",
-              c->style == PLAIN ? "" : out_style(t->out, c->style), text.text,
-              c->style == PLAIN ? "" : out_style(t->out, PLAIN), align == 'r' || last ? 0 : pad,
-              "");
+    if (align == 'r') out_print(t->out, "%*s", pad, "");
+    if (c->style == PLAIN) out_print(t->out, "%s", text.text);
+    else
+        out_print(t->out, "%s%s%s", out_style(t->out, c->style), text.text,
+                  out_style(t->out, PLAIN));
+    if (align != 'r' && !last) out_print(t->out, "%*s", pad, "");
 }
 
-void table_print(table *t)
+/* As wide as the widest cell, or less where the terminal is narrow. */
+static void find_widths(const table *t, size_t n_columns, int width[MAX_COLUMNS])
 {
-    const size_t n_columns = strlen(t->align);
-    int width[MAX_COLUMNS] = {0}, total = -GAP;
+    int total = -GAP;
     for (size_t i = 0; i < t->n_cells; i++) {
         const int columns = out_columns(t->out, t->cells[i].text.text);
         if (columns > width[i % n_columns]) width[i % n_columns] = columns;
@@ -53,6 +56,14 @@ void table_print(table *t)
         if (widest == n_columns) break;
         width[widest]--;
     }
+}
+
+void table_print(table *t)
+{
+    const size_t n_columns = strlen(t->align);
+    int width[MAX_COLUMNS] = {0};
+    assert(n_columns > 0 && n_columns <= MAX_COLUMNS && t->n_cells % n_columns == 0);
+    find_widths(t, n_columns, width);
     for (size_t row = 0; row + n_columns <= t->n_cells; row += n_columns) {
         size_t n = n_columns; /* empty cells at the end are not padded */
         while (n > 1 && !*t->cells[row + n - 1].text.text) n--;

@@ -1,14 +1,13 @@
 /* report.c: how a plan is told: the JSON object that scripts read, the table that people read, and
- * the one line that explains why a budget cannot be kept. Overhead and gap are the only derived
- * numbers and are computed here only: overhead = cost / keep-all cost - 1 (0 where nothing costs
- * anything), gap = (cost - bound) / bound. */
+ * the one line that explains why a budget cannot be kept.
+ *
+ * Overhead and gap are the only derived numbers. They are computed only here: overhead = cost /
+ * keep-all cost - 1 (0 where nothing costs anything), gap = (cost - bound) / bound. */
 #include "report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define LEN(array) (sizeof(array) / sizeof *(array))
 
 double report_overhead(const remat_summary *m)
 {
@@ -54,17 +53,18 @@ static report *append(reports *list)
 static int does_not_apply(session *s, const char *strategy, int64_t budget, const char *reason,
                           report *r)
 {
-    const int status = session_keep_all(s); /* its summary has what no strategy changes */
-    if (status) return status;
+    TRY(session_keep_all(s)); /* its summary has what no strategy changes */
     *r = (report){.status = REMAT_E_APPLIES, .summary = *remat_plan_summary(s->keep_all)};
     snprintf(r->reason, sizeof r->reason, "%s", reason);
     remat_summary *m = &r->summary;
     m->strategy = strategy;
     m->budget_bytes = budget;
-    m->peak_bytes = m->cost = m->bound_cost = m->offloaded_bytes = m->saved_bytes =
-        m->traffic_bytes = m->cut_capacity = REMAT_ABSENT;
-    m->seed = m->work = REMAT_ABSENT;
-    m->steps = m->recomputed_ops = 0;
+    int64_t *const unknown[] = {&m->peak_bytes,    &m->cost,         &m->bound_cost,
+                                &m->saved_bytes,   &m->cut_capacity, &m->offloaded_bytes,
+                                &m->traffic_bytes, &m->seed,         &m->work};
+    for (size_t i = 0; i < LEN(unknown); i++) *unknown[i] = REMAT_ABSENT;
+    m->steps = 0;
+    m->recomputed_ops = 0;
     m->within_budget = false;
     m->outcome = REMAT_UNKNOWN;
     return REMAT_OK;
@@ -81,7 +81,8 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
         char reason[320];
         snprintf(reason, sizeof reason, "%s", session_why_not(s));
         failed = does_not_apply(s, name, budgets[0], reason, append(list));
-        status = REMAT_OK, n_made = 0;
+        status = REMAT_OK;
+        n_made = 0;
     }
     if (status != REMAT_OK) failed = session_fail(s, status);
     for (uint32_t i = 0; i < n_made && !failed; i++)
@@ -92,11 +93,23 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
     return failed;
 }
 
+/* A plan read from a file may not know its graph. */
+static bool knows_ops(const remat_summary *m) { return m->ops > 0 || m->steps == 0; }
+
+/* Why there is no plan. */
+static void error_json(emitter *j, const report *r)
+{
+    emit_open(j, "error", '{');
+    emit_int(j, "code", r->status);
+    emit_text(j, "file", "");
+    emit_text(j, "place", "");
+    emit_text(j, "reason", r->reason);
+    emit_close(j, '}');
+}
+
 void report_json(emitter *j, const session *s, const report *r)
 {
     const remat_summary *m = &r->summary;
-    const bool counted =
-        m->ops > 0 || m->steps == 0; /* a plan read from a file may not know its graph */
     amount buffer;
     double gap;
     emit_open(j, NULL, '{');
@@ -123,7 +136,7 @@ void report_json(emitter *j, const session *s, const report *r)
     emit_text(j, "outcome", report_outcome(m));
     emit_text(j, "stopped", stopped_name(m));
     emit_int(j, "steps", m->steps);
-    emit_int_or_null(j, "ops", counted ? m->ops : REMAT_ABSENT);
+    emit_int_or_null(j, "ops", knows_ops(m) ? m->ops : REMAT_ABSENT);
     emit_int(j, "recomputed_ops", m->recomputed_ops);
     emit_int_or_null(j, "offloaded_bytes", m->offloaded_bytes);
     emit_int_or_null(j, "saved_bytes", m->saved_bytes);
@@ -134,14 +147,7 @@ void report_json(emitter *j, const session *s, const report *r)
     else emit_real(j, "seconds", r->seconds);
     emit_text(j, "plan", r->path);
     emit_int_or_null(j, "cut_capacity", m->cut_capacity); /* from here on: more than the contract */
-    if (r->status != REMAT_OK) {                          /* why there is no plan */
-        emit_open(j, "error", '{');
-        emit_int(j, "code", r->status);
-        emit_text(j, "file", "");
-        emit_text(j, "place", "");
-        emit_text(j, "reason", r->reason);
-        emit_close(j, '}');
-    }
+    if (r->status != REMAT_OK) error_json(j, r);
     emit_close(j, '}');
 }
 
@@ -154,56 +160,76 @@ static void amount_row(table *t, const char *name, int64_t bytes, const char *no
     table_cell(t, DIM, "%s", note);
 }
 
+static void peak_row(table *t, const remat_summary *m)
+{
+    const out *o = t->out;
+    style fits = PLAIN;
+    const char *verdict = "";
+    amount share = {""}, budget = {""};
+    if (m->budget_bytes >= 0 && m->within_budget) {
+        fits = GOOD;
+        verdict = ", fits ";
+    } else if (m->budget_bytes >= 0 && m->peak_bytes >= 0) {
+        fits = BAD;
+        verdict = ", over the budget of ";
+    }
+    if (fits != PLAIN) budget = out_size(o, m->budget_bytes);
+    if (m->peak_bytes >= 0 && m->keep_all_peak_bytes > 0)
+        share = human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes));
+    table_cell(t, PLAIN, "peak");
+    table_cell(t, PLAIN, "%s",
+               m->keep_all_peak_bytes >= 0 ? out_size(o, m->keep_all_peak_bytes).text : "?");
+    table_cell(t, fits, "%s", m->peak_bytes >= 0 ? out_size(o, m->peak_bytes).text : "?");
+    table_cell(t, PLAIN, "%s%s%s%s", share.text, *share.text ? " of keep-all" : "", verdict,
+               budget.text);
+}
+
+static void cost_row(table *t, const remat_summary *m)
+{
+    const out *o = t->out;
+    table_cell(t, PLAIN, "cost");
+    table_cell(t, PLAIN, "%s",
+               m->keep_all_cost >= 0 ? out_cost(o, m->keep_all_cost, m->cost_unit).text : "?");
+    table_cell(t, PLAIN, "%s", m->cost >= 0 ? out_cost(o, m->cost, m->cost_unit).text : "?");
+    table_cell(t, PLAIN, "+%s%s%s", human_percent(report_overhead(m)).text,
+               *m->cost_model ? ", costs: " : "", out_clean(o, m->cost_model, 30).text);
+}
+
+static void steps_row(table *t, const remat_summary *m)
+{
+    const bool chain = m->kind == REMAT_KIND_CHAIN;
+    table_cell(t, PLAIN, "steps");
+    if (!knows_ops(m)) table_cell(t, PLAIN, "?");
+    else table_cell(t, PLAIN, "%" PRIu32, chain ? 2 * m->ops : m->ops); /* forward and backward */
+    table_cell(t, PLAIN, "%" PRIu32, m->steps);
+    table_cell(t, PLAIN, "%" PRIu32 " %s run%s more than once", m->recomputed_ops,
+               chain ? "stages" : "ops", chain ? " forward" : "");
+}
+
+static void outcome_row(table *t, const remat_summary *m)
+{
+    const amount gap = report_gap_text(m);
+    table_cell(t, PLAIN, "outcome");
+    table_cell(t, PLAIN, "%s", "");
+    table_cell(t, PLAIN, "%s", report_outcome(m));
+    if (*gap.text != '-')
+        table_cell(t, PLAIN, "gap at most %s (%s)", gap.text,
+                   out_clean(t->out, m->bound_scope, 20).text);
+    else table_cell(t, PLAIN, "%s", m->within_budget ? "no bound" : "");
+}
+
 void report_table(out *o, const report *r)
 {
     const remat_summary *m = &r->summary;
     table t = {.out = o, .align = "lrrL"};
-    amount note = {""};
     table_cell(&t, BOLD, "%s", "");
     table_cell(&t, BOLD, "keep-all");
     table_cell(&t, BOLD, "%s", out_clean(o, m->strategy, 20).text);
     table_cell(&t, BOLD, "%s", "");
-
-    const bool limited = m->budget_bytes >= 0;
-    const style fits = !limited ? PLAIN : m->within_budget ? GOOD : m->peak_bytes < 0 ? PLAIN : BAD;
-    table_cell(&t, PLAIN, "peak");
-    table_cell(&t, PLAIN, "%s",
-               m->keep_all_peak_bytes >= 0 ? out_size(o, m->keep_all_peak_bytes).text : "?");
-    table_cell(&t, fits, "%s", m->peak_bytes >= 0 ? out_size(o, m->peak_bytes).text : "?");
-    if (m->peak_bytes >= 0 && m->keep_all_peak_bytes > 0)
-        note = human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes));
-    table_cell(&t, PLAIN, "%s%s%s%s", note.text, *note.text ? " of keep-all" : "",
-               fits == PLAIN  ? ""
-               : fits == GOOD ? ", fits "
-                              : ", over the budget of ",
-               fits == PLAIN ? "" : out_size(o, m->budget_bytes).text);
-
-    table_cell(&t, PLAIN, "cost");
-    table_cell(&t, PLAIN, "%s",
-               m->keep_all_cost >= 0 ? out_cost(o, m->keep_all_cost, m->cost_unit).text : "?");
-    table_cell(&t, PLAIN, "%s", m->cost >= 0 ? out_cost(o, m->cost, m->cost_unit).text : "?");
-    table_cell(&t, PLAIN, "+%s%s%s", human_percent(report_overhead(m)).text,
-               *m->cost_model ? ", costs: " : "", out_clean(o, m->cost_model, 30).text);
-
-    const bool counted = m->ops > 0 || m->steps == 0;
-    table_cell(&t, PLAIN, "steps");
-    if (!counted) table_cell(&t, PLAIN, "?");
-    else
-        table_cell(&t, PLAIN, "%" PRIu32,
-                   m->kind == REMAT_KIND_CHAIN ? 2 * m->ops : m->ops); /* forward and backward */
-    table_cell(&t, PLAIN, "%" PRIu32, m->steps);
-    table_cell(&t, PLAIN, "%" PRIu32 " %s run%s more than once", m->recomputed_ops,
-               m->kind == REMAT_KIND_CHAIN ? "stages" : "ops",
-               m->kind == REMAT_KIND_CHAIN ? " forward" : "");
-
-    table_cell(&t, PLAIN, "outcome");
-    table_cell(&t, PLAIN, "%s", "");
-    table_cell(&t, PLAIN, "%s", report_outcome(m));
-    if (*report_gap_text(m).text != '-')
-        table_cell(&t, PLAIN, "gap at most %s (%s)", report_gap_text(m).text,
-                   out_clean(o, m->bound_scope, 20).text);
-    else table_cell(&t, PLAIN, "%s", m->within_budget ? "no bound" : "");
-
+    peak_row(&t, m);
+    cost_row(&t, m);
+    steps_row(&t, m);
+    outcome_row(&t, m);
     if (m->offloaded_bytes > 0)
         amount_row(&t, "offloaded", m->offloaded_bytes, "moved to the host");
     amount_row(&t, "saved", m->saved_bytes, "kept from forward to backward");
@@ -249,7 +275,6 @@ void report_csv(out *o, const report *r)
     out_print(o, "\n");
 }
 
-/* ": resident 4 MiB, conv1 16 MiB": what is in memory together at the op that needs most. */
 void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size)
 {
     enum { SHOWN = 4 };
@@ -274,7 +299,7 @@ void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size)
     }
 }
 
-/* Does this strategy round sizes up to slots? */
+/* Does this strategy round sizes up to slots? To how many? */
 static bool is_slotted(session *s, const char *strategy, int64_t *slots)
 {
     static const char *const names[] = {"rotor", "rotor-float", "revolve"};
@@ -304,8 +329,8 @@ int report_status(session *s, const report *r, out *o)
         if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
         out_message(o, "no plan fits %s: %s needs %s%s", budget.text,
                     session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
-    } else if (status == REMAT_E_INFEASIBLE) { /* on chains a strategy's model may need more than
-                                                  any schedule does */
+    } else if (status == REMAT_E_INFEASIBLE) {
+        /* On chains a strategy's model may need more than any schedule does. */
         const remat_plan *least = least_plan(s, m->strategy);
         const remat_summary *x = remat_plan_summary(least ? least : r->plan);
         size_t n_steps;

@@ -18,15 +18,14 @@ typedef struct reports {
     size_t n, capacity;
 } reports;
 
-/* Plans at n ascending budgets and appends the reports, fewer after Ctrl-C. No strategy (NULL): the
- * default, and keep-all with a message where that does not apply. REMAT_OK also where a strategy
- * that was asked for does not apply (one report, whose status says so); else an exit code, error
- * printed. */
+/* Plans at n ascending budgets and appends the reports, fewer after Ctrl-C. Strategy NULL: the
+ * default. Where a strategy does not apply, the answer is REMAT_OK and one report, whose status
+ * says so. Else it is an exit code, with the error printed. */
 int report_make(session *s, const char *strategy, const int64_t *budgets, uint32_t n,
                 reports *list);
 
-void report_json(emitter *j, const session *s,
-                 const report *r);          /* the object of `remat plan --json`: docs/remat.1 */
+/* The object of `remat plan --json`: docs/remat.1. */
+void report_json(emitter *j, const session *s, const report *r);
 void report_table(out *o, const report *r); /* before and after */
 void report_csv_head(out *o);
 void report_csv(out *o, const report *r);

@@ -1,13 +1,16 @@
 /* session.c: from the command line to a prepared graph or a chain, and to plans.
  *
  * Every command begins alike: make a context, set the options, read, prepare. The graph is kept
- * twice: plans, steps and statements name ops and values of the file as read (`original`), while
- * remat_info and planning speak of the prepared copy (`graph`). Ctrl-C is caught only while
- * planners run, and not if the program was started to ignore it: the first asks them to stop with
- * the best so far, the second kills the program; anywhere else one is enough. */
+ * twice. Plans, steps and statements name ops and values of the file as read (`original`).
+ * remat_info and planning speak of the prepared copy (`graph`).
+ *
+ * Ctrl-C is caught only while planners run, and not if the program was started to ignore it. The
+ * first asks planners to stop with the best so far, the second kills the program. Anywhere else one
+ * is enough. */
 #define _XOPEN_SOURCE 700
 #include "session.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -39,6 +42,8 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * NS_PER_SECOND + t.tv_nsec;
 }
 
+double seconds_now(void) { return (double)now_ns() / 1e9; }
+
 /* ---- progress ---- */
 
 static void clear_bar(session *s)
@@ -47,18 +52,22 @@ static void clear_bar(session *s)
     s->bar.drawn_ns = 0;
 }
 
+/* How far all loops are, where the planner at hand is at `one`. */
+static int permille_of_all(const session *s, int64_t one)
+{
+    const int64_t points = s->bar.points, done = s->bar.part * points + s->bar.point;
+    if (one < 0) one = 0;
+    if (one > 1000) one = 1000;
+    return (int)((1000 * done + one) / (s->bar.parts * points));
+}
+
 static void on_progress(void *user, const remat_progress *p)
 {
     session *s = user;
     const int64_t now = now_ns();
     if (now - s->bar.begin_ns < PROGRESS_AFTER_NS || now - s->bar.drawn_ns < PROGRESS_EVERY_NS)
         return;
-    const int64_t one = p->permille < 0      ? 0
-                        : p->permille > 1000 ? 1000
-                                             : p->permille,
-                  points = s->bar.points;
-    const int permille =
-        (int)((1000 * (s->bar.part * points + s->bar.point) + one) / (s->bar.parts * points));
+    const int permille = permille_of_all(s, p->permille);
     char line[BAR_COLUMNS + 240], bar[BAR_COLUMNS + 1] = "";
     for (int i = 0; i < BAR_COLUMNS; i++) bar[i] = i * 1000 < permille * BAR_COLUMNS ? '#' : '.';
     size_t n =
@@ -101,7 +110,8 @@ void session_catch(session *s)
     sigaction(SIGINT, NULL, &action_before);
     if (action_before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
     out_open(&terminal, stderr, "", false);
-    s->bar.begin_ns = now_ns(), s->bar.columns = terminal.width;
+    s->bar.begin_ns = now_ns();
+    s->bar.columns = terminal.width;
     if (terminal.moves) remat_ctx_on_progress(s->ctx, on_progress, s);
 }
 
@@ -156,8 +166,7 @@ int session_open(session *s, const args *a, out *o)
         CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
     for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {
         next = strchr(item, ',');
-        const int status = set_class(s, item, next ? (size_t)(next - item) : strlen(item));
-        if (status) return status;
+        TRY(set_class(s, item, next ? (size_t)(next - item) : strlen(item)));
         if (next) next++;
     }
     return REMAT_OK;
@@ -185,7 +194,7 @@ int session_fail(session *s, remat_status status)
                     "%s", error_reason(s));
 }
 
-/* A model's name that is nearly right; one that is not near any is for the library to refuse. */
+/* Refuses a model's name that is nearly right. The library refuses one that is not near any. */
 static int check_model(session *s, const char *source)
 {
     const bool chain = strncmp(source, "chain:", 6) == 0;
@@ -201,15 +210,13 @@ static int check_model(session *s, const char *source)
         if (strcmp(candidate, name) == 0) return REMAT_OK;
         guess_offer(&g, candidate);
     }
-    return g.best ? out_fail(s->out, REMAT_E_USAGE, source, "", "no such model%s",
-                             guess_hint(&g, "").text)
-                  : REMAT_OK;
+    if (!g.best) return REMAT_OK;
+    return out_fail(s->out, REMAT_E_USAGE, source, "", "no such model%s", guess_hint(&g, "").text);
 }
 
 int session_input(session *s, const char *source, remat_input **input)
 {
-    const int status = check_model(s, source);
-    if (status) return status;
+    TRY(check_model(s, source));
     CHECK(s, remat_input_open(s->ctx, source, input));
     return REMAT_OK;
 }
@@ -219,12 +226,12 @@ static const flag_id graph_flags[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FL
 
 bool session_prepares(const args *a)
 {
-    for (size_t i = 0; i < sizeof graph_flags / sizeof *graph_flags; i++)
+    for (size_t i = 0; i < LEN(graph_flags); i++)
         if (a->text[graph_flags[i]]) return true;
     return false;
 }
 
-/* "50GB/s": costs must be ns for that to mean something; "50GB": per 1e9 cost units, whatever they
+/* "50GB/s" means something only where costs are ns. "50GB" is per 1e9 cost units, whatever they
  * are. */
 static int set_offload(session *s)
 {
@@ -253,8 +260,7 @@ static unsigned wanted_flags(const args *a)
     static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS,
                                     REMAT_REPLAY_RANDOM, REMAT_FUSE};
     unsigned wanted = 0;
-    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
-        wanted |= a->text[graph_flags[i]] ? bits[i] : 0;
+    for (size_t i = 0; i < LEN(bits); i++) wanted |= a->text[graph_flags[i]] ? bits[i] : 0;
     return wanted;
 }
 
@@ -268,11 +274,15 @@ remat_status session_read_batch(session *s, const remat_input *input, int64_t ba
                                      s->args->text[FLAG_COST_MODEL], &graph);
     if (status == REMAT_OK) status = remat_graph_info(s->ctx, graph, &info);
     if (status != REMAT_OK) {
-        remat_graph_free(graph), remat_graph_free(original);
+        remat_graph_free(graph);
+        remat_graph_free(original);
         return status;
     }
-    remat_graph_free(s->graph), remat_graph_free(s->original);
-    s->original = original, s->graph = graph, s->info = info;
+    remat_graph_free(s->graph);
+    remat_graph_free(s->original);
+    s->original = original;
+    s->graph = graph;
+    s->info = info;
     s->keep_all = NULL; /* it was another graph's */
     return REMAT_OK;
 }
@@ -299,7 +309,7 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
 
 static int read_chain(session *s, const char *source, const remat_input *input)
 {
-    for (size_t i = 0; i < sizeof graph_flags / sizeof *graph_flags; i++)
+    for (size_t i = 0; i < LEN(graph_flags); i++)
         if (s->args->text[graph_flags[i]]) {
             char flag_name[40];
             snprintf(flag_name, sizeof flag_name, "--%s", flags[graph_flags[i]].name);
@@ -335,8 +345,7 @@ int session_measure(session *s)
         CHECK(s, remat_graph_info(s->ctx, s->graph, &s->info));
         return REMAT_OK;
     }
-    const int status = session_keep_all(s);
-    if (status) return status;
+    TRY(session_keep_all(s));
     const remat_summary *m = remat_plan_summary(s->keep_all);
     s->info = (remat_info){.ops = m->ops,
                            .keep_all_peak_bytes = m->peak_bytes,
@@ -370,9 +379,8 @@ int session_budget(session *s, const char *place, const char *text, int64_t *bud
             *s->out->size_unit ? out_clean(s->out, s->out->size_unit, 20).text : "its own unit");
     const remat_status status =
         remat_budget_parse(s->ctx, text, s->info.keep_all_peak_bytes, budget_bytes);
-    return status == REMAT_OK
-               ? REMAT_OK
-               : out_fail(s->out, status, command_name(s), place, "%s", error_reason(s));
+    if (status == REMAT_OK) return REMAT_OK;
+    return out_fail(s->out, status, command_name(s), place, "%s", error_reason(s));
 }
 
 int session_strategy(session *s, const char *name)
@@ -391,10 +399,10 @@ int session_strategy(session *s, const char *name)
 int session_strategies(session *s, const char *list)
 {
     char name[64];
-    for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+    for (const char *p = list, *comma; p; p = comma ? comma + 1 : NULL) {
+        comma = strchr(p, ',');
         snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
-        const int status = session_strategy(s, name);
-        if (status) return status;
+        TRY(session_strategy(s, name));
     }
     return REMAT_OK;
 }
@@ -438,11 +446,9 @@ label session_op_phrase(const session *s, uint32_t op)
     amount buffer;
     label phrase;
     const char *name = session_op(s, op, &buffer);
-    const bool numbered = !name || name == buffer.text;
-    snprintf(phrase.text, sizeof phrase.text, "%s%.200s",
-             numbered   ? ""
-             : s->chain ? "stage "
-                        : "op ",
+    const bool numbered = !name || name == buffer.text; /* it says what it is already */
+    const char *kind = s->chain ? "stage " : "op ";
+    snprintf(phrase.text, sizeof phrase.text, "%s%.200s", numbered ? "" : kind,
              name ? out_clean(s->out, name, 40).text : "?");
     return phrase;
 }
@@ -456,6 +462,7 @@ const char *session_value(const session *s, uint32_t value, amount *buffer)
 
 const remat_plan *session_keep(session *s, remat_plan *plan)
 {
+    assert(plan);
     s->plans = out_resize(s->plans, s->n_plans + 1, sizeof *s->plans);
     s->plans[s->n_plans++] = plan;
     return plan;
@@ -502,10 +509,9 @@ static int read_no_chain(session *s, const remat_plan *plan, const char *plan_so
 int session_program(session *s, const remat_plan **plan)
 {
     const args *a = s->args;
-    int status;
     if (a->n_operands < 2) {
-        if ((status = read_no_chain(s, NULL, NULL)) || (status = session_keep_all(s)))
-            return status;
+        TRY(read_no_chain(s, NULL, NULL));
+        TRY(session_keep_all(s));
         *plan = s->keep_all;
         return REMAT_OK;
     }
@@ -513,8 +519,8 @@ int session_program(session *s, const remat_plan **plan)
         return out_fail(s->out, REMAT_E_USAGE, command_name(s), "",
                         "only one of GRAPH and PLAN can be standard input");
     remat_verdict v = REMAT_VERDICT_INIT;
-    if ((status = session_read_plan(s, a->operands[1], plan))) return status;
-    if ((status = read_no_chain(s, *plan, a->operands[1]))) return status;
+    TRY(session_read_plan(s, a->operands[1], plan));
+    TRY(read_no_chain(s, *plan, a->operands[1]));
     CHECK(s, remat_plan_verify(s->ctx, s->graph, *plan, &v));
     if (v.valid) return REMAT_OK;
     return out_fail(s->out, REMAT_E_PLAN, a->operands[1], "", "%s", v.reason);

@@ -1,5 +1,5 @@
-/* session.h: what one run of the program holds: the context, the graph as read and as prepared or
- * the chain, the plans made. */
+/* session.h: what one run of the program holds: the context, the graph (as read and as prepared) or
+ * the chain, and the plans made. */
 #ifndef CLI_SESSION_H
 #define CLI_SESSION_H
 
@@ -14,16 +14,15 @@ struct session {
     const args *args;
     out *out; /* standard output */
     remat_ctx *ctx;
-    remat_graph *original, *graph; /* as read: names of ops and values in plans; as prepared:
-                                      planned, numbered by itself */
-    remat_chain
-        *chain;      /* if not NULL: this is meant, not the graph; its ops are stages 1 .. L + 1 */
-    remat_info info; /* of the prepared graph or the chain */
+    remat_graph *original; /* as read: plans speak of its ops and values */
+    remat_graph *graph;    /* as prepared: this one is planned; it has numbers of its own */
+    remat_chain *chain; /* not NULL: this is meant, not the graph; its ops are stages 1 to L + 1 */
+    remat_info info;    /* of the prepared graph or the chain */
     const remat_plan *keep_all; /* by session_keep_all */
     remat_plan **plans;         /* all that were made or read, freed by session_close */
     size_t n_plans;
-    struct {
-        uint32_t part, parts;       /* progress: of a loop over strategies */
+    struct {                        /* progress */
+        uint32_t part, parts;       /* of a loop over strategies */
         uint32_t point, points;     /* of a loop over budgets inside */
         int64_t begin_ns, drawn_ns; /* drawn_ns: 0 if no bar is on the terminal */
         int64_t work;               /* spent when it was drawn */
@@ -39,19 +38,19 @@ int session_input(session *s, const char *source, remat_input **input);
 const remat_plan *session_keep(session *s, remat_plan *plan); /* freed by session_close */
 int session_read_plan(session *s, const char *source, const remat_plan **plan);
 int session_input_plan(session *s, const remat_input *input, const remat_plan **plan);
-/* A graph, prepared, or a chain (also of a graph, with --chain). `plan`, read from `plan_source`,
- * has options that apply where no flag does; or NULL. */
+/* A graph, prepared, or a chain (also of a graph, with --chain). `plan` is NULL or was read from
+ * `plan_source`; its options apply where no flag does. */
 int session_read_input(session *s, const char *source, const remat_input *input,
                        const remat_plan *plan, const char *plan_source);
 int session_measure(session *s); /* fills in `info` */
-int session_read(session *s, const char *source, const remat_plan *plan,
-                 const char *plan_source); /* all three */
-bool session_prepares(const args *a);      /* is there a graph flag? */
+/* session_input, session_read_input and session_measure. */
+int session_read(session *s, const char *source, const remat_plan *plan, const char *plan_source);
+bool session_prepares(const args *a); /* is there a graph flag? */
 int session_keep_all(session *s);
-int session_program(session *s, const remat_plan **plan); /* the operands GRAPH [PLAN]: the plan,
-                                                             verified; keep-all without one */
-int session_budget(session *s, const char *place, const char *text,
-                   int64_t *budget_bytes); /* NULL text: no budget */
+/* The operands GRAPH [PLAN]: the plan, verified; keep-all without one. */
+int session_program(session *s, const remat_plan **plan);
+/* NULL text: no budget. */
+int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes);
 const char *session_why_not(session *s); /* why a strategy does not apply, after REMAT_E_APPLIES */
 int session_strategy(session *s, const char *name);   /* is there such a strategy? */
 int session_strategies(session *s, const char *list); /* the same for each of "a,b,c" */
@@ -66,23 +65,23 @@ const char *session_cost_unit(const session *s);
 /* The name of an op, a stage or a value of the original; "op 3", "stage 3" or "value 3" where it
  * has none, in `buffer`. NULL for REMAT_NONE. */
 const char *session_op(const session *s, uint32_t op, amount *buffer);
-label session_op_phrase(const session *s,
-                        uint32_t op); /* "op relu", "op 3", "stage 2": for messages */
+label session_op_phrase(const session *s, uint32_t op); /* "op relu", "op 3", "stage 2" */
 const char *session_value(const session *s, uint32_t value, amount *buffer);
 
-/* Between these two Ctrl-C stops planners and loops instead of the program (a second one does end
- * it), and a bar shows progress. */
+/* Between these two a bar shows progress, and Ctrl-C stops planners and loops instead of the
+ * program. A second Ctrl-C does end it. */
 void session_catch(session *s);
 void session_release(session *s);
 bool session_interrupted(void);
+double seconds_now(void); /* of a clock that never goes back */
 
 typedef struct made {
     const remat_plan *plan;
     double seconds;
 } made;
-/* Plans at n ascending budgets, on a chain all at once; REMAT_BUDGET_MIN and _NONE only alone.
- * *n_made is less than n after Ctrl-C. Unlike the others it prints nothing: the caller may want to
- * go on. */
+/* Plans at n ascending budgets, on a chain all at once. REMAT_BUDGET_MIN and _NONE must be the only
+ * one. *n_made is less than n after Ctrl-C. Unlike the others it prints nothing: the caller may
+ * want to go on. */
 remat_status session_plans(session *s, const char *strategy, const int64_t *budgets, uint32_t n,
                            made *plans, uint32_t *n_made);
 
@@ -91,9 +90,9 @@ remat_status session_plans(session *s, const char *strategy, const int64_t *budg
 typedef remat_status session_writer(session *s, const void *object, remat_format format, out *to);
 int session_write(session *s, const char *path, session_writer *write, const void *object,
                   remat_format format);
-remat_format session_format(const char *path,
-                            remat_format plain); /* gzip for names that end in .gz */
+remat_format session_format(const char *path, remat_format plain); /* gzip where it ends in .gz */
 
+/* Prints the error of a library call that failed, and returns its exit code. */
 #define CHECK(s, call)                                                                             \
     do {                                                                                           \
         const remat_status status_ = (call);                                                       \

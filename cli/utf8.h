@@ -1,4 +1,4 @@
-/* utf8.h: a strict decoder and what is not safe to print, shared by the text and the JSON writer.
+/* utf8.h: a strict decoder, and what is not safe to print. The text and the JSON writer share it.
  */
 #ifndef CLI_UTF8_H
 #define CLI_UTF8_H
@@ -15,14 +15,17 @@ static inline size_t utf8_decode(const unsigned char *p, uint32_t *code)
     *code = p[0];
     if (p[0] < 0x80) return 1;
     if (p[0] < 0xc0 || p[0] >= 0xf8) return 0;
-    const size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    size_t length = 2;
+    if (p[0] >= 0xe0) length = 3;
+    if (p[0] >= 0xf0) length = 4;
     uint32_t c = p[0] & (0xffu >> (length + 1));
     for (size_t i = 1; i < length; i++) {
         if ((p[i] & 0xc0) != 0x80) return 0; /* the terminating 0 stops here too */
         c = c << 6 | (p[i] & 0x3fu);
     }
     *code = c;
-    return c < least[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : length;
+    const bool overlong = c < least[length], surrogate = c >= 0xd800 && c < 0xe000;
+    return overlong || surrogate || c > 0x10ffff ? 0 : length;
 }
 
 /* What a terminal may obey or a reader cannot see: controls, zero width characters, changes of

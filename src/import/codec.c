@@ -1,9 +1,9 @@
-/* codec.c: gzip as a sink in front of the caller's, and its memory from the caller's heap. */
+/* codec.c: gzip as a sink in front of the caller's. Its memory is from the caller's heap. */
 #include "import/codec.h"
 
-/* ---- zlib's memory: each block remembers its size in front, because zlib does not pass it back
- * ---- */
+/* ---- zlib's memory ---- */
 
+/* In front of each block lies its size, because zlib does not pass it back. */
 typedef union block_head {
     size_t size;
     max_align_t align;
@@ -11,8 +11,7 @@ typedef union block_head {
 
 void *rm_zlib_alloc(void *opaque, unsigned n, unsigned size)
 {
-    const size_t bytes =
-        sizeof(block_head) + (size_t)n * size; /* two 32-bit factors cannot overflow 64 bits */
+    const size_t bytes = sizeof(block_head) + (size_t)n * size; /* 32-bit factors: no overflow */
     block_head *head = rm_resize(opaque, NULL, 0, bytes);
     if (!head) return NULL;
     head->size = bytes;

@@ -7,7 +7,7 @@
 #include "base/out.h"
 #include "import/input.h"
 
-extern const char *const rm_chain_operations[]; /* names of REMAT_F_ALL .. REMAT_B */
+extern const char *const rm_chain_operations[4]; /* names of REMAT_F_ALL to REMAT_B */
 
 remat_status rm_read_chain(remat_ctx *ctx, const remat_input *input, remat_chain **out);
 remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan **out);

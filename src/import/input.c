@@ -1,7 +1,9 @@
-/* input.c: from bytes to a parsed input. The content decides: gzip by its magic number, then JSON
- * by its first character, DIMACS by its first line, DOT otherwise. Nothing here trusts the bytes:
- * decompression stops at the option max_input_bytes (a gzip bomb costs no more than that twice,
- * once for the text, once for the tree), and json.c is strict. */
+/* input.c: from bytes to a parsed input. The content decides what it is: gzip by its magic number,
+ * then JSON by its first character, DIMACS by its first line, DOT otherwise.
+ *
+ * Nothing here trusts the bytes. Decompression stops at the option max_input_bytes, and json.c is
+ * strict. So a gzip bomb costs no more than twice that option: once for the text, once for the
+ * tree. Cost: O(bytes). */
 #include "import/input.h"
 
 #include <stdio.h>
@@ -31,9 +33,8 @@ static remat_status inflate_all(remat_ctx *ctx, z_stream *z, byte_vec *out)
         if (rc == Z_MEM_ERROR) return rm_no_memory(ctx);
         if (rc == Z_STREAM_END) {
             if (z->avail_in == 0) return REMAT_OK;
-            if (inflateReset(z) != Z_OK)
-                return rm_fail(ctx, REMAT_E_INPUT,
-                               "damaged gzip data"); /* another member follows */
+            /* Another member follows. */
+            if (inflateReset(z) != Z_OK) return rm_fail(ctx, REMAT_E_INPUT, "damaged gzip data");
             continue;
         }
         if (rc == Z_BUF_ERROR && z->avail_in == 0)
@@ -69,8 +70,8 @@ static remat_status classify_json(remat_ctx *ctx, remat_input *input)
         return rm_fail(ctx, REMAT_E_INPUT, "the file is a JSON array, not an object");
     const rm_json *format = rm_json_get(root, "format");
     if (!format) {
-        if (!rm_json_get(root, "nodes") ||
-            !(rm_json_get(root, "links") || rm_json_get(root, "edges")))
+        const bool has_edges = rm_json_get(root, "links") || rm_json_get(root, "edges");
+        if (!rm_json_get(root, "nodes") || !has_edges)
             return rm_fail(ctx, REMAT_E_INPUT,
                            "neither a remat file (no \"format\") nor networkx node-link JSON (no "
                            "\"nodes\" and \"links\")");
@@ -111,7 +112,10 @@ static bool begins_like_dimacs(const char *text)
 static remat_status parse_text(remat_ctx *ctx, remat_input *input, const char *text, size_t n)
 {
     size_t first = 0;
-    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, n -= 3; /* byte order mark */
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* byte order mark */
+        text += 3;
+        n -= 3;
+    }
     while (first < n && strchr(" \t\r\n", text[first]) && text[first]) first++;
     if (first == n) return rm_fail(ctx, REMAT_E_INPUT, "the file is empty");
     TRY(rm_input_set_text(ctx, input, text, n));

@@ -1,13 +1,19 @@
-/* json.c: a recursive descent parser for RFC 8259, strict: no comments, no trailing commas, no NaN,
- * no duplicate keys, valid UTF-8 only, no zero bytes, numbers that fit (integers into 64 bits;
- * reals below 1e309), nesting of at most 512.
+/* json.c: a recursive descent parser for RFC 8259. It is strict:
+ *   - no comments, no trailing commas, no NaN;
+ *   - no duplicate keys;
+ *   - valid UTF-8 only, no zero bytes;
+ *   - integers fit into 64 bits, reals are below 1e309;
+ *   - nesting of at most 512.
  *
- * Children are collected on one stack and copied to the arena when their parent closes, so every
- * array is contiguous. Strings are decoded into the arena; reals stay text, because nothing here
- * needs their value. Time is linear, duplicate keys included. Written here rather than taken from a
- * library: the common one (jansson) drops characters silently when memory runs out. */
+ * Children are collected on one stack. They are copied to the arena when their parent closes, so
+ * every array is contiguous. Strings are decoded into the arena. Reals stay text, because nothing
+ * here needs their value. Time is linear, the search for duplicate keys included.
+ *
+ * It is our own because the common library (jansson) drops characters silently when memory runs
+ * out. */
 #include "import/json.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +27,8 @@ typedef struct parser {
     rm_arena *arena;
     const char *text, *at, *end;
     unsigned depth;
-    int64_t n_values, most_values; /* the tree may take as much memory as the text, and a bit */
+    int64_t n_values;
+    int64_t most_values; /* the tree may take as much memory as the text may, and a bit */
     RM_VEC(rm_json) stack;
 } parser;
 
@@ -30,7 +37,10 @@ static remat_status fail(const parser *p, const char *at, const char *reason)
     size_t line = 1, column = 1;
     for (const char *c = p->text; c < at; c++) {
         column++;
-        if (*c == '\n') line++, column = 1;
+        if (*c == '\n') {
+            line++;
+            column = 1;
+        }
     }
     char place[64];
     snprintf(place, sizeof place, "line %zu column %zu", line, column);
@@ -49,19 +59,19 @@ static bool next_is(const parser *p, char c) { return p->at < p->end && *p->at =
 
 size_t rm_utf8_length(const unsigned char *p, const unsigned char *end)
 {
+    assert(p < end);
+    size_t n = 0;
     if (p[0] < 0x80) return 1;
-    const size_t n = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
-                     : (p[0] & 0xf0) == 0xe0        ? 3
-                     : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
-                                                    : 0;
+    if (p[0] >= 0xc2 && p[0] <= 0xdf) n = 2;
+    if (p[0] >= 0xe0 && p[0] <= 0xef) n = 3;
+    if (p[0] >= 0xf0 && p[0] <= 0xf4) n = 4;
     if (n == 0 || (size_t)(end - p) < n) return 0;
     for (size_t i = 1; i < n; i++)
         if ((p[i] & 0xc0) != 0x80) return 0;
-    if (n == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)))
-        return 0; /* overlong, surrogate */
-    if (n == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)))
-        return 0; /* overlong, past U+10FFFF */
-    return n;
+    const bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    const bool surrogate = p[0] == 0xed && p[1] > 0x9f;
+    const bool past_unicode = p[0] == 0xf4 && p[1] > 0x8f;
+    return overlong || surrogate || past_unicode ? 0 : n;
 }
 
 static bool hex4(const parser *p, const char *at, uint32_t *out)
@@ -77,17 +87,27 @@ static bool hex4(const parser *p, const char *at, uint32_t *out)
     return true;
 }
 
+/* Returns where the next character goes. */
 static char *put_utf8(char *to, uint32_t c)
 {
-    if (c < 0x80) *to++ = (char)c;
-    else if (c < 0x800) *to++ = (char)(0xc0 | c >> 6), *to++ = (char)(0x80 | (c & 0x3f));
-    else if (c < 0x10000)
-        *to++ = (char)(0xe0 | c >> 12), *to++ = (char)(0x80 | (c >> 6 & 0x3f)),
-        *to++ = (char)(0x80 | (c & 0x3f));
-    else
-        *to++ = (char)(0xf0 | c >> 18), *to++ = (char)(0x80 | (c >> 12 & 0x3f)),
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f)), *to++ = (char)(0x80 | (c & 0x3f));
-    return to;
+    static const unsigned char head[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* by length */
+    unsigned length = 4;
+    if (c < 0x10000) length = 3;
+    if (c < 0x800) length = 2;
+    if (c < 0x80) length = 1;
+    for (unsigned i = length - 1; i > 0; i--) {
+        to[i] = (char)(0x80 | (c & 0x3f));
+        c >>= 6;
+    }
+    to[0] = (char)(head[length] | c);
+    return to + length;
+}
+
+/* The second half of a surrogate pair at p->at. */
+static bool low_surrogate(const parser *p, uint32_t *low)
+{
+    return p->end - p->at >= 6 && p->at[0] == '\\' && p->at[1] == 'u' && hex4(p, p->at + 2, low) &&
+           *low >= 0xdc00 && *low <= 0xdfff;
 }
 
 /* The escape sequence at p->at, behind its backslash. */
@@ -98,17 +118,19 @@ static remat_status parse_escape(parser *p, char **to)
     if (p->at == p->end) return fail(p, begin, "a string does not end");
     const char c = *p->at++;
     const char *name = c ? strchr(names, c) : NULL;
-    if (name) return *(*to)++ = values[name - names], REMAT_OK;
+    if (name) {
+        *(*to)++ = values[name - names];
+        return REMAT_OK;
+    }
     uint32_t code, low;
     if (c != 'u' || !hex4(p, p->at, &code)) return fail(p, begin, "unknown escape sequence");
     p->at += 4;
-    if (code >= 0xd800 && code < 0xdc00) {
-        if (p->end - p->at < 6 || p->at[0] != '\\' || p->at[1] != 'u' ||
-            !hex4(p, p->at + 2, &low) || low < 0xdc00 || low > 0xdfff)
+    if (code >= 0xd800 && code < 0xe000) {
+        if (code >= 0xdc00 || !low_surrogate(p, &low))
             return fail(p, begin, "half a surrogate pair");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
         p->at += 6;
-    } else if (code >= 0xdc00 && code < 0xe000) return fail(p, begin, "half a surrogate pair");
+    }
     if (code == 0) return fail(p, begin, "a string must not hold a zero byte");
     *to = put_utf8(*to, code);
     return REMAT_OK;
@@ -119,8 +141,8 @@ static remat_status parse_string(parser *p, const char **out)
     const char *begin = p->at++, *close = p->at;
     while (close < p->end && *close != '"') close += *close == '\\' && close + 1 < p->end ? 2 : 1;
     if (close >= p->end) return fail(p, begin, "a string does not end");
-    char *text = rm_arena_get(p->ctx, p->arena, (size_t)(close - p->at) + 1, 1),
-         *to = text; /* decoding never lengthens */
+    /* Decoding never makes a string longer. */
+    char *text = rm_arena_get(p->ctx, p->arena, (size_t)(close - p->at) + 1, 1), *to = text;
     if (!text) return REMAT_E_MEMORY;
     while (*p->at != '"') {
         if ((unsigned char)*p->at < 0x20) return fail(p, p->at, "a control character in a string");
@@ -133,7 +155,8 @@ static remat_status parse_string(parser *p, const char **out)
             rm_utf8_length((const unsigned char *)p->at, (const unsigned char *)p->end);
         if (n == 0) return fail(p, p->at, "a string is not valid UTF-8");
         memcpy(to, p->at, n);
-        p->at += n, to += n;
+        p->at += n;
+        to += n;
     }
     p->at++;
     *out = text;
@@ -149,6 +172,20 @@ static size_t digits(parser *p)
     return (size_t)(p->at - begin);
 }
 
+/* What follows the e. Beyond a million its size does not matter. */
+static remat_status parse_exponent(parser *p, const char *begin, int64_t *out)
+{
+    int64_t x = 0;
+    const bool negative = next_is(p, '-');
+    if (negative || next_is(p, '+')) p->at++;
+    const char *c = p->at;
+    if (digits(p) == 0) return fail(p, begin, "a number has an empty exponent");
+    for (; c < p->at; c++)
+        if (x < 1000000) x = 10 * x + (*c - '0');
+    *out = negative ? -x : x;
+    return REMAT_OK;
+}
+
 static remat_status parse_number(parser *p, rm_json *out)
 {
     const char *begin = p->at;
@@ -158,7 +195,7 @@ static remat_status parse_number(parser *p, rm_json *out)
     const size_t n = digits(p);
     if (n == 0 || (n > 1 && *first == '0')) return fail(p, begin, "not a JSON value");
     out->kind = RM_JSON_INTEGER;
-    int64_t exponent = (int64_t)n;
+    int64_t exponent = 0;
     if (next_is(p, '.')) {
         p->at++;
         out->kind = RM_JSON_REAL;
@@ -167,56 +204,84 @@ static remat_status parse_number(parser *p, rm_json *out)
     if (next_is(p, 'e') || next_is(p, 'E')) {
         p->at++;
         out->kind = RM_JSON_REAL;
-        const bool down = next_is(p, '-');
-        if (down || next_is(p, '+')) p->at++;
-        const char *e = p->at;
-        if (digits(p) == 0) return fail(p, begin, "a number has an empty exponent");
-        int64_t x = 0;
-        for (; e < p->at; e++) x = x < 1000000 ? 10 * x + (*e - '0') : x;
-        exponent += down ? -x : x;
+        TRY(parse_exponent(p, begin, &exponent));
     }
-    if (out->kind == RM_JSON_REAL)
-        return *first != '0' && exponent > 309 ? fail(p, begin, "a number is too large") : REMAT_OK;
+    if (out->kind == RM_JSON_REAL) {
+        if (*first != '0' && (int64_t)n + exponent > 309)
+            return fail(p, begin, "a number is too large");
+        return REMAT_OK;
+    }
     int64_t x = 0;
-    for (const char *c = first; c < p->at; c++)
+    for (const char *c = first; c < p->at; c++) {
+        const int64_t digit = *c - '0';
         if (rm_mul_overflows(x, (int64_t)10, &x) ||
-            rm_add_overflows(x, negative ? -(int64_t)(*c - '0') : (int64_t)(*c - '0'), &x))
+            rm_add_overflows(x, negative ? -digit : digit, &x))
             return fail(p, begin, "an integer does not fit into 64 bits");
+    }
     out->integer = x;
     return REMAT_OK;
 }
 
+/* Behind the key of a member; else all of it. */
+static const char *begin_of_number(const rm_json *number)
+{
+    const char *begin = number->raw + number->raw_length;
+    if (!number->key) return number->raw;
+    while (begin > number->raw && strchr("0123456789.eE+-", begin[-1])) begin--;
+    return begin;
+}
+
+/* The digits from `c` to `end` as one number, and how many of them stand behind the point. Zeros at
+ * the end of these do not count. False: it needs over 64 bits. */
+static bool digits_of(const char *c, const char *end, int64_t *value, int64_t *behind_point)
+{
+    const char *point = memchr(c, '.', (size_t)(end - c));
+    while (point && end[-1] == '0') end--;
+    *value = *behind_point = 0;
+    for (; c < end; c++) {
+        if (c == point) continue;
+        if (rm_mul_overflows(*value, (int64_t)10, value) ||
+            rm_add_overflows(*value, (int64_t)(*c - '0'), value))
+            return false;
+        if (point && c > point) ++*behind_point;
+    }
+    return true;
+}
+
+/* The exponent between `c`, behind its e, and `end`; 0 where there is none. Beyond 10000 its size
+ * does not matter. */
+static int64_t exponent_of(const char *c, const char *end)
+{
+    int64_t exponent = 0;
+    const bool negative = c < end && *c == '-';
+    if (c < end && (*c == '-' || *c == '+')) c++;
+    for (; c < end; c++)
+        if (exponent < 10000) exponent = 10 * exponent + (*c - '0');
+    return negative ? -exponent : exponent;
+}
+
 bool rm_json_whole(const rm_json *number, int64_t *out)
 {
-    if (number->kind == RM_JSON_INTEGER) return *out = number->integer, true;
-    if (number->kind != RM_JSON_REAL) return false;
-    const char *c = number->raw, *end = number->raw + number->raw_length;
-    if (number->key) { /* a member's raw text begins with its key */
-        while (end > c && strchr("0123456789.eE+-", end[-1])) end--;
-        c = end, end = number->raw + number->raw_length;
+    if (number->kind == RM_JSON_INTEGER) {
+        *out = number->integer;
+        return true;
     }
+    if (number->kind != RM_JSON_REAL) return false;
+    const char *c = begin_of_number(number), *end = number->raw + number->raw_length;
     const bool negative = *c == '-';
-    int64_t value = 0, shift = 0, exponent = 0;
-    bool point = false, down = false;
+    int64_t value, behind_point;
+    if (negative) c++;
     const char *mantissa_end = c;
     while (mantissa_end < end && *mantissa_end != 'e' && *mantissa_end != 'E') mantissa_end++;
-    const char *dot = memchr(c, '.', (size_t)(mantissa_end - c)), *tail = mantissa_end;
-    while (dot && tail[-1] == '0') tail--; /* zeros behind the point say nothing */
-    for (c += negative; c < mantissa_end; c++) {
-        if (c >= tail) continue;
-        if (*c == '.') point = true;
-        else if (rm_mul_overflows(value, (int64_t)10, &value) ||
-                 rm_add_overflows(value, (int64_t)(*c - '0'), &value))
-            return false;
-        else shift += point;
-    }
-    if (c < end) c++;
-    if (c < end && (*c == '-' || *c == '+')) down = *c++ == '-';
-    for (; c < end; c++) exponent = exponent < 10000 ? 10 * exponent + (*c - '0') : exponent;
-    for (exponent = (down ? -exponent : exponent) - shift; exponent > 0 && value; exponent--)
+    if (!digits_of(c, mantissa_end, &value, &behind_point)) return false;
+    int64_t exponent = mantissa_end < end ? exponent_of(mantissa_end + 1, end) : 0;
+    exponent -= behind_point;
+    for (; exponent > 0 && value; exponent--)
         if (rm_mul_overflows(value, (int64_t)10, &value)) return false;
-    for (; exponent < 0 && value; exponent++, value /= 10)
+    for (; exponent < 0 && value; exponent++) {
         if (value % 10) return false;
+        value /= 10;
+    }
     *out = negative ? -value : value;
     return true;
 }
@@ -260,6 +325,20 @@ static remat_status refuse_duplicates(parser *p, const rm_json *object, const ch
     return REMAT_OK;
 }
 
+/* A member's key and its colon. `begin`: where the object begins. */
+static remat_status parse_key(parser *p, const char *begin, const char **out)
+{
+    if (p->at == p->end) return fail(p, begin, "the file ends inside this object");
+    if (!next_is(p, '"')) return fail(p, p->at, "expected a key");
+    TRY(parse_string(p, out));
+    skip_blanks(p);
+    if (!next_is(p, ':')) return fail(p, p->at, "expected ':'");
+    p->at++;
+    skip_blanks(p);
+    return REMAT_OK;
+}
+
+/* The items of an array or the members of an object, up to `close`. */
 static remat_status parse_children(parser *p, rm_json *out, char close)
 {
     const char *begin = p->at++;
@@ -268,21 +347,16 @@ static remat_status parse_children(parser *p, rm_json *out, char close)
     skip_blanks(p);
     for (bool first = true; !next_is(p, close); first = false) {
         rm_json child = {.raw = p->at};
+        if (!first && p->at == p->end)
+            return fail(p, begin, "the file ends inside this array or object");
         if (!first && !next_is(p, ','))
-            return p->at == p->end
-                       ? fail(p, begin, "the file ends inside this array or object")
-                       : fail(p, p->at, "expected ',' or the end of the array or object");
-        if (!first) p->at++, skip_blanks(p), child.raw = p->at;
-        if (close == '}') {
-            if (!next_is(p, '"'))
-                return p->at == p->end ? fail(p, begin, "the file ends inside this object")
-                                       : fail(p, p->at, "expected a key");
-            TRY(parse_string(p, &child.key));
-            skip_blanks(p);
-            if (!next_is(p, ':')) return fail(p, p->at, "expected ':'");
+            return fail(p, p->at, "expected ',' or the end of the array or object");
+        if (!first) {
             p->at++;
             skip_blanks(p);
+            child.raw = p->at;
         }
+        if (close == '}') TRY(parse_key(p, begin, &child.key));
         TRY(parse_value(p, &child));
         child.raw_length = (size_t)(p->at - child.raw);
         TRY(RM_PUSH(p->ctx, p->stack, child));
@@ -310,8 +384,11 @@ static remat_status parse_value(parser *p, rm_json *out)
     }
     for (size_t i = 0; i < RM_LEN(words); i++) {
         const size_t n = strlen(words[i].text);
-        if ((size_t)(p->end - p->at) >= n && memcmp(p->at, words[i].text, n) == 0)
-            return p->at += n, out->kind = words[i].kind, REMAT_OK;
+        if ((size_t)(p->end - p->at) >= n && memcmp(p->at, words[i].text, n) == 0) {
+            p->at += n;
+            out->kind = words[i].kind;
+            return REMAT_OK;
+        }
     }
     return parse_number(p, out);
 }
@@ -328,7 +405,9 @@ remat_status rm_json_parse(remat_ctx *ctx, rm_arena *arena, const char *text, si
                     ctx->options.max_input_bytes / (int64_t)sizeof(rm_json) + MIN_TREE_VALUES};
     skip_blanks(&p);
     rm_json *root = rm_arena_get(ctx, arena, 1, sizeof *root);
-    remat_status status = root ? (root->raw = p.at, parse_value(&p, root)) : REMAT_E_MEMORY;
+    if (!root) return REMAT_E_MEMORY;
+    root->raw = p.at;
+    remat_status status = parse_value(&p, root);
     if (status == REMAT_OK) {
         root->raw_length = (size_t)(p.at - root->raw);
         skip_blanks(&p);

@@ -1,5 +1,5 @@
-/* json.h: JSON (RFC 8259) as a tree in an arena. Every allocation goes through the context, so
- * running out of memory is always noticed and never mistaken for something else. */
+/* json.h: JSON (RFC 8259) as a tree in an arena. Every allocation goes through the context. So
+ * running out of memory is always noticed, and never mistaken for something else. */
 #ifndef RM_JSON_H
 #define RM_JSON_H
 
@@ -25,19 +25,20 @@ typedef struct rm_json {
         const struct rm_json *items;
     };
     const char *key; /* of a member; else NULL */
-    const char *raw; /* in the parsed text: the value, or, of a member, key and value */
+    const char *raw; /* the value in the parsed text; of a member: key and value */
     size_t raw_length;
 } rm_json;
 
 /* `text` must outlive the tree. Errors are REMAT_E_INPUT at "line L column C". */
 remat_status rm_json_parse(remat_ctx *ctx, rm_arena *arena, const char *text, size_t n,
                            const rm_json **out);
-const rm_json *rm_json_get(const rm_json *object,
-                           const char *key); /* NULL: no object, no such member, or null */
-bool rm_json_whole(const rm_json *number,
-                   int64_t *out); /* an integer, or a real such as 3.0 or 2e6 that is one */
+/* NULL: no object, no such member, or null. */
+const rm_json *rm_json_get(const rm_json *object, const char *key);
+/* An integer, or a real that is one, such as 3.0 or 2e6. False: neither, or it needs over 64 bits.
+ */
+bool rm_json_whole(const rm_json *number, int64_t *out);
 
-size_t rm_utf8_length(const unsigned char *p,
-                      const unsigned char *end); /* of the valid sequence at p, or 0 */
+/* Bytes of the UTF-8 sequence at p; 0: it is not valid. */
+size_t rm_utf8_length(const unsigned char *p, const unsigned char *end);
 
 #endif

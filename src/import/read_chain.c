@@ -1,52 +1,56 @@
-/* read_chain.c: remat-chain version 1 (docs/format.md). */
+/* read_chain.c: remat-chain version 1 (docs/format.md). Cost: O(bytes). */
 #include "graph/chain.h"
 #include "import/formats.h"
 
-static remat_status read_stage(remat_ctx *ctx, const rm_json *object, rm_place place, bool full,
+/* `object` NULL: a stage of zeros. Only what is `whole`, neither input nor loss, has a name, and
+ * must have sizes and times. */
+static remat_status read_stage(remat_ctx *ctx, const rm_json *object, rm_place place, bool whole,
                                remat_stage *s)
 {
-    *s = (remat_stage){.name = "", .delta = REMAT_ABSENT};
+    const rm_fields f = {ctx, object, place};
     const struct {
         const char *key;
         int64_t *to;
         bool required;
-    } fields[] = {{"a", &s->a, full},    {"abar", &s->abar, full}, {"delta", &s->delta, false},
-                  {"tf", &s->tf, full},  {"tb", &s->tb, full},     {"of", &s->of, false},
-                  {"ob", &s->ob, false}, {"keep", &s->keep, false}};
-    if (!object) return s->delta = 0, REMAT_OK;
+    } numbers[] = {{"a", &s->a, whole},   {"abar", &s->abar, whole}, {"delta", &s->delta, false},
+                   {"tf", &s->tf, whole}, {"tb", &s->tb, whole},     {"of", &s->of, false},
+                   {"ob", &s->ob, false}, {"keep", &s->keep, false}};
+    *s = (remat_stage){.name = ""};
+    if (!object) return REMAT_OK;
     TRY(rm_check_object(ctx, object, place));
-    for (size_t i = 0; i < RM_LEN(fields); i++) {
-        place.key = fields[i].key;
-        if (fields[i].required) TRY(rm_require(ctx, object, place));
-        TRY(rm_get_int(ctx, object, place, 0, fields[i].to));
+    s->delta = REMAT_ABSENT;
+    for (size_t i = 0; i < RM_LEN(numbers); i++) {
+        if (numbers[i].required) TRY(rm_require(&f, numbers[i].key));
+        TRY(rm_get_int(&f, numbers[i].key, 0, numbers[i].to));
     }
-    if (full) TRY((place.key = "name", rm_get_string(ctx, object, place, &s->name)));
+    if (whole) TRY(rm_get_string(&f, "name", &s->name));
     if (s->delta == REMAT_ABSENT) s->delta = s->a;
     return REMAT_OK;
 }
 
 remat_status rm_read_chain(remat_ctx *ctx, const remat_input *input, remat_chain **out)
 {
-    const rm_json *root = input->json, *stages;
-    rm_place place = {.item = RM_NO_ITEM};
+    const rm_fields f = rm_root_fields(ctx, input);
+    const rm_json *root = f.object, *stages;
     remat_chain head = {.name = "", .size_unit = "bytes", .cost_unit = "ns"};
-    TRY(rm_check_version(ctx, root));
-    TRY((place.key = "name", rm_get_string(ctx, root, place, &head.name)));
-    TRY((place.key = "size_unit", rm_get_string(ctx, root, place, &head.size_unit)));
-    TRY((place.key = "cost_unit", rm_get_string(ctx, root, place, &head.cost_unit)));
-    TRY((place.key = "stages", rm_get_array(ctx, root, place, &stages)));
-    head.n_stages = stages->n;
     remat_stage *list;
+    TRY(rm_check_version(&f));
+    TRY(rm_get_string(&f, "name", &head.name));
+    TRY(rm_get_string(&f, "size_unit", &head.size_unit));
+    TRY(rm_get_string(&f, "cost_unit", &head.cost_unit));
+    TRY(rm_get_array(&f, "stages", &stages));
+    head.n_stages = stages->n;
     TRY(RM_SCRATCH(ctx, list, (size_t)head.n_stages + 2));
-    TRY(read_stage(ctx, rm_json_get(root, "input"),
-                   (rm_place){"input", RM_NO_ITEM, NULL, RM_NO_ITEM}, false, &list[0]));
-    for (uint32_t i = 0; i < head.n_stages; i++)
-        TRY(read_stage(ctx, &stages->items[i], (rm_place){"stages", i, NULL, RM_NO_ITEM}, true,
-                       &list[i + 1]));
     remat_stage *loss = &list[head.n_stages + 1];
-    TRY(read_stage(ctx, rm_json_get(root, "loss"), (rm_place){"loss", RM_NO_ITEM, NULL, RM_NO_ITEM},
-                   false, loss));
-    place.key = "loss";
+    rm_place place = {"input", RM_NO_ITEM, NULL, RM_NO_ITEM};
+    TRY(read_stage(ctx, rm_json_get(root, "input"), place, false, &list[0]));
+    place.list = "stages";
+    for (uint32_t i = 0; i < head.n_stages; i++) {
+        place.index = i;
+        TRY(read_stage(ctx, &stages->items[i], place, true, &list[i + 1]));
+    }
+    place = (rm_place){"loss", RM_NO_ITEM, NULL, RM_NO_ITEM};
+    TRY(read_stage(ctx, rm_json_get(root, "loss"), place, false, loss));
     if (loss->a || loss->delta)
         return rm_bad(ctx, place, "has no a and no delta of its own: both are 0");
     return rm_chain_new(ctx, &head, list, out);

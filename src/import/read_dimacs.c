@@ -1,10 +1,16 @@
-/* read_dimacs.c: maximum-flow problems in the format of the first DIMACS challenge: lines `c ...`
- * (comments), one `p max VERTICES ARCS`, then `n ID s` and `n ID t`, and `a FROM TO CAPACITY`, ids
- * from 1. Strict: every count, id and number must be right, and the capacities must sum to less
- * than 2^62. Loops and parallel arcs are fine. O(bytes); the header's numbers size nothing but the
- * vertices, whose number is limited. */
+/* read_dimacs.c: maximum-flow problems in the format of the first DIMACS challenge. Its lines:
+ *   - `c ...`, a comment;
+ *   - `p max VERTICES ARCS`, once and first;
+ *   - `n ID s` and `n ID t`, the source and the sink;
+ *   - `a FROM TO CAPACITY`, an arc.
+ * Ids count from 1. The reader is strict: every count, id and number must be right, and the
+ * capacities must sum to less than 2^62. Loops and parallel arcs are fine.
+ *
+ * Cost: O(bytes). A wrong header costs no memory: nothing is allocated by its number of arcs, and
+ * its number of vertices is limited. */
 #include "import/network.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,10 +60,11 @@ static bool is(const word *w, const char *text)
     return w->length == strlen(text) && memcmp(w->text, text, w->length) == 0;
 }
 
-/* Digits only, at most `high`. */
+/* The i-th word: digits only, between `low` and `high`. `what` says what it is not. */
 static remat_status number(reader *r, size_t i, int64_t low, int64_t high, const char *what,
                            int64_t *out)
 {
+    assert(i < r->n_words);
     const word *w = &r->words[i];
     int64_t x = 0;
     for (size_t k = 0; k < w->length; k++) {
@@ -109,8 +116,8 @@ static remat_status read_arc(reader *r)
     TRY(read_vertex(r, 2, &e.to));
     TRY(number(r, 3, 0, RM_MAX_SUM - 1, "the capacity is not a whole number below 2^62",
                &e.capacity));
-    if ((r->sum += e.capacity) >= RM_MAX_SUM)
-        return fail(r, "the capacities sum to 2^62 or more", NULL);
+    r->sum += e.capacity; /* both below 2^62: no overflow */
+    if (r->sum >= RM_MAX_SUM) return fail(r, "the capacities sum to 2^62 or more", NULL);
     if ((int64_t)r->edges.n == r->n_arcs) return fail(r, "more arcs than the header says", NULL);
     return RM_PUSH(r->ctx, r->edges, e);
 }

@@ -1,11 +1,15 @@
-/* read_dot.c: the DOT language as far as graphs need it: strict or not, digraph only, node and edge
- * statements with attribute lists, edge chains (a -> b -> c), defaults (`node [size=4]`), subgraphs
- * (their statements count, their grouping does not), ports, all three comment styles, quoted and
- * HTML identifiers.
+/* read_dot.c: the DOT language, as far as graphs need it:
+ *   - digraph only, strict or not;
+ *   - node and edge statements with attribute lists, several edges in a row (a -> b -> c);
+ *   - defaults (`node [size=4]`);
+ *   - subgraphs: their statements count, their grouping does not;
+ *   - ports, all three comment styles, quoted and HTML identifiers.
  *
- * A node is an op with one value: `size` in bytes (required), `cost`, `phase` (forward, backward),
- * and `label`, its name. Nodes are numbered as they appear; dag.c orders them. A recursive descent
- * over one token of look-ahead, with nesting limited. */
+ * A node is an op with one value. Its attributes: `size` in bytes (required), `cost`, `phase`
+ * (forward, backward), and `label`, its name. Nodes are numbered as they appear; dag.c orders them.
+ *
+ * Method: recursive descent over one token of look-ahead, with nesting limited. Cost: O(bytes), and
+ * what dag.c takes. */
 #include "import/input.h"
 #include "import/names.h"
 
@@ -18,16 +22,16 @@ typedef enum token_kind {
     END,
     WORD,
     ARROW,
-    LINE,
+    LINE, /* --, an undirected edge */
     PUNCT
-} token_kind; /* LINE: --, an undirected edge */
+} token_kind;
 typedef struct token {
     token_kind kind;
     const char *text;
     char punct;
-    bool bare;
+    bool bare; /* not quoted, so it may be a keyword */
     size_t line;
-} token; /* bare: not quoted, so it may be a keyword */
+} token;
 
 typedef struct attributes {
     int64_t size, cost;
@@ -57,21 +61,27 @@ static remat_status fail(parser *p, size_t line, const char *what, const char *d
 
 /* ---- tokens ---- */
 
+/* A comment between slash and star. */
+static remat_status skip_comment(parser *p)
+{
+    const size_t begin = p->line;
+    for (p->at += 2; !(p->at[0] == '*' && p->at[1] == '/'); p->at++) {
+        if (*p->at == '\0') return fail(p, begin, "a comment does not end", "");
+        if (*p->at == '\n') p->line++;
+    }
+    p->at += 2;
+    return REMAT_OK;
+}
+
 static remat_status skip_blanks(parser *p)
 {
     for (;;) {
-        if (*p->at == '\n') p->line++, p->at++;
-        else if (*p->at == ' ' || *p->at == '\t' || *p->at == '\r') p->at++;
-        else if (p->at[0] == '#' || (p->at[0] == '/' && p->at[1] == '/'))
-            p->at += strcspn(p->at, "\n");
-        else if (p->at[0] == '/' && p->at[1] == '*') {
-            const size_t begin = p->line;
-            for (p->at += 2; !(p->at[0] == '*' && p->at[1] == '/'); p->at++) {
-                if (*p->at == '\0') return fail(p, begin, "a comment does not end", "");
-                if (*p->at == '\n') p->line++;
-            }
-            p->at += 2;
-        } else return REMAT_OK;
+        const char c = p->at[0];
+        if (c == '\n') p->line++;
+        if (c == '\n' || c == ' ' || c == '\t' || c == '\r') p->at++;
+        else if (c == '#' || (c == '/' && p->at[1] == '/')) p->at += strcspn(p->at, "\n");
+        else if (c == '/' && p->at[1] == '*') TRY(skip_comment(p));
+        else return REMAT_OK;
     }
 }
 
@@ -127,6 +137,7 @@ static bool is_word_char(char c)
            c == '.' || (unsigned char)c >= 0x80;
 }
 
+/* Reads the next token. */
 static remat_status advance(parser *p)
 {
     TRY(skip_blanks(p));
@@ -136,8 +147,8 @@ static remat_status advance(parser *p)
     if (c == '"') return quoted(p);
     if (c == '<') return html(p);
     if (c == '-' && (p->at[1] == '>' || p->at[1] == '-')) {
-        p->next = (token){p->at[1] == '>' ? ARROW : LINE, p->at[1] == '>' ? "->" : "--", 0, false,
-                          p->line};
+        const bool arrow = p->at[1] == '>';
+        p->next = (token){arrow ? ARROW : LINE, arrow ? "->" : "--", 0, false, p->line};
         p->at += 2;
         return REMAT_OK;
     }
@@ -163,7 +174,8 @@ static bool is_punct(const parser *p, char c)
     return p->next.kind == PUNCT && p->next.punct == c;
 }
 
-static bool is_keyword(const token *t, const char *word) /* keywords are case-independent */
+/* Keywords may be written in any case. */
+static bool is_keyword(const token *t, const char *word)
 {
     if (t->kind != WORD || !t->bare || strlen(t->text) != strlen(word)) return false;
     for (size_t i = 0; word[i]; i++)
@@ -209,9 +221,11 @@ static remat_status number(parser *p, const char *key, const char *text, size_t 
     for (const char *c = text; *c && ok; c++)
         ok = *c >= '0' && *c <= '9' && !rm_mul_overflows(x, (int64_t)10, &x) &&
              !rm_add_overflows(x, (int64_t)(*c - '0'), &x);
-    char what[60];
-    snprintf(what, sizeof what, "%s must be a whole number below 2^63, not", key);
-    if (!ok) return fail(p, line, what, text);
+    if (!ok) {
+        char what[60];
+        snprintf(what, sizeof what, "%s must be a whole number below 2^63, not", key);
+        return fail(p, line, what, text);
+    }
     *out = x;
     return REMAT_OK;
 }
@@ -269,27 +283,30 @@ static remat_status endpoint(parser *p, uint32_t *node)
     return REMAT_OK;
 }
 
+static remat_status node_attributes(parser *p, uint32_t node)
+{
+    rm_dag_node *n = &p->nodes.items[node]; /* lists add no nodes: it stays where it is */
+    attributes a = {n->size, n->cost, n->phase, NULL};
+    TRY(attribute_lists(p, &a));
+    *n = (rm_dag_node){a.label ? a.label : n->name, a.size, a.cost, a.phase};
+    return REMAT_OK;
+}
+
 static remat_status node_or_edge(parser *p)
 {
-    const token first = p->next;
-    const char *at = p->at;
-    const size_t line = p->line;
+    const parser before = *p;
+    uint32_t node, from;
     TRY(advance(p));
     if (is_punct(p, '=')) { /* graph attribute: name = value */
+        const char *ignored;
         TRY(advance(p));
-        return word(p, &(const char *){NULL});
+        return word(p, &ignored);
     }
-    p->next = first, p->at = at, p->line = line;
-    uint32_t node, from;
+    p->next = before.next; /* no second token of look-ahead: go back */
+    p->at = before.at;
+    p->line = before.line;
     TRY(endpoint(p, &node));
-    if (p->next.kind != ARROW && p->next.kind != LINE) {
-        rm_dag_node *n = &p->nodes.items[node];
-        attributes a = {n->size, n->cost, n->phase, NULL};
-        TRY(attribute_lists(p, &a));
-        n = &p->nodes.items[node];
-        *n = (rm_dag_node){a.label ? a.label : n->name, a.size, a.cost, a.phase};
-        return REMAT_OK;
-    }
+    if (p->next.kind != ARROW && p->next.kind != LINE) return node_attributes(p, node);
     while (p->next.kind == ARROW || p->next.kind == LINE) {
         if (p->next.kind == LINE)
             return fail(p, p->next.line, "undirected edges (--) are not supported", "");
@@ -315,9 +332,9 @@ static remat_status subgraph(parser *p)
     p->defaults = outer;
     p->depth--;
     TRY(expect(p, '}'));
-    return p->next.kind == ARROW
-               ? fail(p, p->next.line, "an edge to or from a subgraph is not supported", "")
-               : REMAT_OK;
+    if (p->next.kind == ARROW)
+        return fail(p, p->next.line, "an edge to or from a subgraph is not supported", "");
+    return REMAT_OK;
 }
 
 static remat_status statements(parser *p)
@@ -355,6 +372,11 @@ static remat_status file(parser *p, remat_builder *b)
     TRY(statements(p));
     TRY(expect(p, '}'));
     if (p->next.kind != END) return fail(p, p->next.line, "text after the graph:", p->next.text);
+    return REMAT_OK;
+}
+
+static remat_status build(parser *p, remat_builder *b)
+{
     size_t with_cost = 0;
     for (size_t i = 0; i < p->nodes.n; i++) {
         if (p->nodes.items[i].size == REMAT_ABSENT)
@@ -373,7 +395,8 @@ remat_status rm_read_dot(remat_ctx *ctx, const remat_input *input, remat_builder
                 .at = input->text,
                 .line = 1,
                 .defaults = {REMAT_ABSENT, REMAT_ABSENT, REMAT_PHASE_NONE, NULL}};
-    const remat_status status = file(&p, b);
+    remat_status status = file(&p, b);
+    if (status == REMAT_OK) status = build(&p, b);
     RM_VEC_FREE(&ctx->heap, p.nodes);
     RM_VEC_FREE(&ctx->heap, p.edges);
     return status;

@@ -1,5 +1,6 @@
-/* write.c: remat-graph, remat-chain, remat-plan and DOT files. Each object on a line of its own,
- * defaults left out, keys in a fixed order: equal content gives equal bytes. */
+/* write.c: remat-graph, remat-chain, remat-plan and DOT files. Each object has a line of its own,
+ * defaults are left out, keys have a fixed order. So equal content gives equal bytes. Cost: linear
+ * in what is written. */
 #include "graph/chain.h"
 #include "graph/plan.h"
 #include "import/formats.h"
@@ -109,20 +110,21 @@ void rm_write_graph(rm_out *out, const remat_graph *g)
     rm_out_text(out, "}\n");
 }
 
-/* ---- DOT: a node per op, an edge per op that reads another's output; sizes are the storages an op
- * makes ---- */
+/* ---- DOT ---- */
 
+/* Control characters become blanks. */
 static void dot_string(rm_out *out, const char *text)
 {
     rm_out_text(out, "\"");
     for (; *text; text++) {
-        const char one[3] = {*text == '"' || *text == '\\' ? '\\' : *text,
-                             *text == '"' || *text == '\\' ? *text : '\0', '\0'};
-        rm_out_text(out, (unsigned char)*text < 0x20 ? " " : one);
+        if (*text == '"' || *text == '\\') rm_out_text(out, "\\");
+        rm_out_bytes(out, (unsigned char)*text < 0x20 ? " " : text, 1);
     }
     rm_out_text(out, "\"");
 }
 
+/* A node, whose size is that of the storages the op makes, and an edge from each op whose outputs
+ * it reads. `reader`: by op, 1 + the last op that read from it. */
 static void dot_op(rm_out *out, const remat_graph *g, uint32_t op, uint32_t *reader)
 {
     int64_t bytes = 0;
@@ -143,8 +145,7 @@ static void dot_op(rm_out *out, const remat_graph *g, uint32_t op, uint32_t *rea
 
 void rm_write_dot(rm_out *out, const remat_graph *g)
 {
-    uint32_t *reader =
-        rm_scratch(out->ctx, g->n_ops, sizeof *reader); /* by op: 1 + the last op that read it */
+    uint32_t *reader = rm_scratch(out->ctx, g->n_ops, sizeof *reader);
     if (!reader) out->status = REMAT_E_MEMORY;
     rm_out_text(out, "digraph ");
     dot_string(out, rm_text(g, g->name));
@@ -192,7 +193,7 @@ static void write_steps(rm_out *out, const remat_plan *plan)
     rm_out_text(out, ",\n\"schedule\":[");
     for (size_t t = 0; t < plan->n_steps; t++) {
         const remat_step s = plan->steps[t];
-        rm_out_text(out, t == 0 ? "" : t % 20 ? "," : ",\n");
+        if (t > 0) rm_out_text(out, t % 20 ? "," : ",\n");
         if (s.kind == REMAT_RUN) rm_out_format(out, "%" PRIu32, s.index);
         else if (s.kind < REMAT_F_ALL)
             rm_out_format(out, "{\"%s\":%" PRIu32 "}",

@@ -1,13 +1,18 @@
-/* backend_highs.c: HiGHS, found when the program runs and called through its C interface; nothing
+/* backend_highs.c: HiGHS, found when the program runs and called through its C interface. Nothing
  * of it is needed to build.
  *
- * Where it is looked for: the file that REMAT_HIGHS names, and then nowhere else; libhighs by the
- * loader's own rules; the Python package highsbox in the virtual environment at hand (VIRTUAL_ENV).
- * Taken only if it has every function below, says that its integers have 32 bits, and is
- * version 1.7 or newer. Only opaque handles and plain arrays pass the border; of the structure that
- * callbacks get, the one member that HiGHS promises to keep in front (the wish to stop) is written.
- * Work is counted in simplex iterations, each as one and a thousandth of the program's entries.
+ * Where it is looked for:
+ *   - the file that REMAT_HIGHS names, and then nowhere else;
+ *   - libhighs, by the loader's own rules;
+ *   - the Python package highsbox in the virtual environment at hand (VIRTUAL_ENV).
+ * It is taken only if it has every function below, has integers of 32 bits, and is version 1.7 or
+ * newer.
+ *
+ * Only opaque handles and plain arrays pass between us and HiGHS. Of the structure that callbacks
+ * get we write one member: the wish to stop, which HiGHS promises to keep in front. A simplex
+ * iteration counts as work in proportion to 1 + entries / 1000, where entries are the program's.
  * With one thread the same call takes the same steps. */
+#include <assert.h>
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -17,10 +22,11 @@
 #include "milp/backend.h"
 
 enum { LEAST_MAJOR = 1, LEAST_MINOR = 7 };
-enum {
-    OPTIONAL_PRESOLVE_RULES = ((1 << 20) - 1) & ~((1 << 6) - 1)
-}; /* of 1.15: from forcing rows on */
+/* Bits 6 to 19: of 1.15, from forcing rows on. */
+enum { OPTIONAL_PRESOLVE_RULES = ((1 << 20) - 1) & ~((1 << 6) - 1) };
+/* Constants of HiGHS' C interface. */
 enum { ROWWISE = 2, MINIMIZE = 1, ERROR = -1 };
+enum { SOLUTION_INFEASIBLE = 1, SOLUTION_FEASIBLE = 2 };
 enum {
     SIMPLEX_CALLBACK = 1,
     IPM_CALLBACK = 2,
@@ -100,17 +106,26 @@ typedef struct job {
     const calls *c;
     const rm_solve *how;
     double bound;
-    int64_t spent, finished; /* iterations: in all; of linear programs before the one at hand */
-    int64_t weight;          /* of an iteration */
+    int64_t spent;    /* iterations in all */
+    int64_t finished; /* iterations of linear programs before the one at hand */
+    int64_t weight;   /* work of an iteration */
     remat_status status;
 } job;
 
-static int64_t iterations(job *j, int type, const void *data_out)
+/* Iterations in all, as far as this callback tells. */
+static int64_t count_iterations(job *j, int type, const void *data_out)
 {
     const int64_t *total = j->c->item(data_out, "mip_total_lp_iterations");
     const int32_t *now = j->c->item(data_out, "simplex_iteration_count");
     if (type == MIP_CALLBACK && total && *total > j->finished) j->finished = *total;
-    return j->finished + (type == SIMPLEX_CALLBACK && now && *now > 0 ? *now : 0);
+    const bool inside = type == SIMPLEX_CALLBACK && now && *now > 0;
+    return j->finished + (inside ? *now : 0);
+}
+
+/* HiGHS says 1e308 and the like where it has no bound. */
+static void raise_bound(double *bound, double to)
+{
+    if (to > *bound && to < 1e300) *bound = to;
 }
 
 static void on_callback(int type, const char *message, const void *data_out, void *data_in,
@@ -123,17 +138,16 @@ static void on_callback(int type, const char *message, const void *data_out, voi
     if (type == SOLUTION_CALLBACK) x = j->c->item(data_out, "mip_solution");
     if (type == MIP_CALLBACK || type == SOLUTION_CALLBACK || type == LOG_CALLBACK) {
         const double *bound = j->c->item(data_out, "mip_dual_bound");
-        if (bound && *bound > j->bound && *bound < 1e300) j->bound = *bound;
+        if (bound) raise_bound(&j->bound, *bound);
     }
-    const int64_t spent = iterations(j, type, data_out),
-                  more = spent > j->spent ? spent - j->spent : 0;
+    const int64_t spent = count_iterations(j, type, data_out);
+    const int64_t more = spent > j->spent ? spent - j->spent : 0;
     j->spent += more;
     if (j->status == REMAT_OK)
         j->status = j->how->on_progress(j->how->user, j->how->relax ? NULL : x, j->bound);
-    const bool stop = rm_spend(j->ctx, more * j->weight);
-    if ((stop || j->status != REMAT_OK) && data_in && type != SOLUTION_CALLBACK &&
-        type != LOG_CALLBACK)
-        *(int *)data_in = 1;
+    const bool stop = rm_spend(j->ctx, more * j->weight) || j->status != REMAT_OK;
+    const bool listens = data_in && type != SOLUTION_CALLBACK && type != LOG_CALLBACK;
+    if (stop && listens) *(int *)data_in = 1;
 }
 
 static remat_status pass(const calls *c, remat_ctx *ctx, void *h, const rm_model *m, bool relax)
@@ -141,6 +155,8 @@ static remat_status pass(const calls *c, remat_ctx *ctx, void *h, const rm_model
     const size_t n = m->columns.n, n_rows = m->rows.n, n_terms = m->n_done;
     double *cost, *lower, *upper, *row_lower, *row_upper, *value;
     int32_t *index, *integer, none = 0;
+    assert(n_rows == 0 || m->row_begin.n == n_rows + 1);
+    assert(m->terms.n == n_terms); /* no row is under construction */
     TRY(RM_SCRATCH(ctx, cost, n));
     TRY(RM_SCRATCH(ctx, lower, n));
     TRY(RM_SCRATCH(ctx, upper, n));
@@ -151,13 +167,19 @@ static remat_status pass(const calls *c, remat_ctx *ctx, void *h, const rm_model
     TRY(RM_SCRATCH(ctx, value, n_terms));
     for (size_t i = 0; i < n; i++) {
         const rm_column *column = &m->columns.items[i];
-        cost[i] = column->cost, lower[i] = column->lower, upper[i] = column->upper;
+        cost[i] = column->cost;
+        lower[i] = column->lower;
+        upper[i] = column->upper;
         integer[i] = column->integer && !relax;
     }
-    for (size_t r = 0; r < n_rows; r++)
-        row_lower[r] = m->rows.items[r].lower, row_upper[r] = m->rows.items[r].upper;
-    for (size_t k = 0; k < n_terms; k++)
-        index[k] = (int32_t)m->terms.items[k].column, value[k] = m->terms.items[k].value;
+    for (size_t r = 0; r < n_rows; r++) {
+        row_lower[r] = m->rows.items[r].lower;
+        row_upper[r] = m->rows.items[r].upper;
+    }
+    for (size_t k = 0; k < n_terms; k++) {
+        index[k] = (int32_t)m->terms.items[k].column;
+        value[k] = m->terms.items[k].value;
+    }
     if (c->pass(h, (int32_t)n, (int32_t)n_rows, (int32_t)n_terms, ROWWISE, MINIMIZE, 0, cost, lower,
                 upper, row_lower, row_upper, n_rows ? m->row_begin.items : &none, index, value,
                 integer) == ERROR)
@@ -167,50 +189,53 @@ static remat_status pass(const calls *c, remat_ctx *ctx, void *h, const rm_model
     return REMAT_OK;
 }
 
+/* An option that a version does not have does no harm. */
 static void set_options(const calls *c, void *h, const rm_solve *how, double seconds)
-{ /* an option that a version does not have is no harm */
+{
     c->set_bool(h, "output_flag", 0);
     c->set_int(h, "threads", (int32_t)how->threads);
     c->set_int(h, "random_seed", 0);
-    /* 1.15.1 calls programs infeasible that are not: prop_checkmate 1 5022 with all rules, 1 30451
-     * without that for parallel rows alone. */
+    /* 1.15.1 calls programs infeasible that are not: with all rules the one of `prop_checkmate 1
+     * 5022`, without the rule for parallel rows still that of `prop_checkmate 1 30451`. */
     c->set_int(h, "presolve_rule_off", OPTIONAL_PRESOLVE_RULES);
     if (seconds < 1e9) c->set_double(h, "time_limit", seconds);
     if (how->relax) {
-        c->set_string(h, "solver", "simplex"); /* on these programs as fast as the interior point
-                                                  method, or ten times faster */
+        /* On these programs as fast as the interior point method, or ten times faster. */
+        c->set_string(h, "solver", "simplex");
         return;
     }
     c->set_double(h, "mip_rel_gap", 0.0);
     c->set_double(h, "mip_abs_gap", how->gap);
-    if (how->start)
-        c->set_double(h, "mip_heuristic_effort",
-                      0.0); /* what it would look for is there: all for the bound */
+    /* What a heuristic would look for is there already: all effort goes into the bound. */
+    if (how->start) c->set_double(h, "mip_heuristic_effort", 0.0);
+}
+
+static rm_solve_outcome outcome_of(int32_t status)
+{
+    switch (status) {
+    case STATUS_OPTIMAL:
+    case STATUS_MODEL_EMPTY: return RM_SOLVE_OPTIMAL;
+    case STATUS_INFEASIBLE:
+    case STATUS_UNBOUNDED_OR_INFEASIBLE: return RM_SOLVE_INFEASIBLE;
+    default: return RM_SOLVE_STOPPED;
+    }
 }
 
 static remat_status take(const calls *c, remat_ctx *ctx, void *h, const job *j, rm_solved *out)
 {
     const int32_t status = c->status(h);
+    double bound;
     int32_t has = 0;
     out->bound = j->bound;
-    out->outcome = status == STATUS_OPTIMAL || status == STATUS_MODEL_EMPTY ? RM_SOLVE_OPTIMAL
-                                                                            : RM_SOLVE_STOPPED;
-    if (status == STATUS_INFEASIBLE || status == STATUS_UNBOUNDED_OR_INFEASIBLE)
-        out->outcome = RM_SOLVE_INFEASIBLE;
+    out->outcome = outcome_of(status);
     if (status == STATUS_MEMORY) return rm_fail(ctx, REMAT_E_MEMORY, "HiGHS is out of memory");
-    if (!j->how->relax) {
-        double bound;
-        if (c->get_double(h, "mip_dual_bound", &bound) != ERROR && bound > out->bound &&
-            bound < 1e300)
-            out->bound = bound;
-    }
+    if (!j->how->relax && c->get_double(h, "mip_dual_bound", &bound) != ERROR)
+        raise_bound(&out->bound, bound);
     if (c->get_int(h, "primal_solution_status", &has) == ERROR) has = 0;
-    out->any = has == 2;
-    if (!out->any && !(j->how->relax && has == 1)) return REMAT_OK;
-    out->any = true;
-    if (c->get_double(h, "objective_function_value", &out->objective) == ERROR ||
-        c->solution(h, out->x, NULL, NULL, NULL) == ERROR)
-        out->any = false;
+    /* A relaxation that was stopped may have no feasible x yet: the one at hand will do. */
+    if (has != SOLUTION_FEASIBLE && !(j->how->relax && has == SOLUTION_INFEASIBLE)) return REMAT_OK;
+    out->any = c->get_double(h, "objective_function_value", &out->objective) != ERROR &&
+               c->solution(h, out->x, NULL, NULL, NULL) != ERROR;
     return REMAT_OK;
 }
 
@@ -262,13 +287,13 @@ static bool take_symbols(void *library, calls *c)
     for (size_t i = 0; i < RM_LEN(symbols); i++) {
         void *symbol = dlsym(library, symbols[i].name);
         if (!symbol) return false;
-        memcpy((char *)c + symbols[i].offset, &symbol,
-               sizeof symbol); /* how POSIX has a pointer become a function */
+        /* This is how POSIX lets a pointer become a function. */
+        memcpy((char *)c + symbols[i].offset, &symbol, sizeof symbol);
     }
     return true;
 }
 
-/* NULL: it will do. */
+/* Why it is not taken; NULL: it is. */
 static const char *refuse(void *library, calls *c, char *version, size_t room)
 {
     const char *(*says)(void);
@@ -286,33 +311,39 @@ static const char *refuse(void *library, calls *c, char *version, size_t room)
     return fits ? NULL : "has integers of another width than 32 bits";
 }
 
-/* True: found and taken. `why` gets the reason against it, if there was such a file. */
-static bool try_file(remat_ctx *ctx, const char *path, rm_backend *out, calls *c, char *why,
-                     size_t room)
+typedef struct finder {
+    rm_backend *out;
+    calls *c;
+    char why[sizeof((rm_backend *)0)->path]; /* the reason against the last file tried, or "" */
+} finder;
+
+/* True: found and taken. */
+static bool try_file(finder *f, const char *path)
 {
-    (void)ctx;
-    void *library =
-        dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* it may leave threads behind */
+    rm_backend *out = f->out;
+    /* NODELETE: it may leave threads behind. */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
-        if (strchr(path, '/')) snprintf(why, room, "REMAT_HIGHS: %s", dlerror());
+        if (strchr(path, '/')) snprintf(f->why, sizeof f->why, "REMAT_HIGHS: %s", dlerror());
         return false;
     }
-    const char *fault = refuse(library, c, out->version, sizeof out->version);
+    const char *fault = refuse(library, f->c, out->version, sizeof out->version);
     if (fault) {
-        snprintf(why, room, "%.300s%s%s %s", path, *out->version ? " " : "", out->version, fault);
+        snprintf(f->why, sizeof f->why, "%.300s%s%s %s", path, *out->version ? " " : "",
+                 out->version, fault);
         out->version[0] = '\0';
         dlclose(library);
         return false;
     }
     snprintf(out->path, sizeof out->path, "%s", path);
     out->library = library;
-    out->calls = c;
+    out->calls = f->c;
     out->solve = solve;
     return true;
 }
 
-static bool try_environment(remat_ctx *ctx, const char *root, rm_backend *out, calls *c, char *why,
-                            size_t room)
+/* highsbox in the virtual environment at `root`. */
+static bool try_environment(finder *f, const char *root)
 {
     char pattern[512];
     glob_t found;
@@ -321,31 +352,30 @@ static bool try_environment(remat_ctx *ctx, const char *root, rm_backend *out, c
         snprintf(pattern, sizeof pattern,
                  "%s/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so*", root);
     if (n < 0 || (size_t)n >= sizeof pattern || glob(pattern, 0, NULL, &found) != 0) return false;
-    for (size_t i = 0; i < found.gl_pathc && !taken; i++)
-        taken = try_file(ctx, found.gl_pathv[i], out, c, why, room);
+    for (size_t i = 0; i < found.gl_pathc && !taken; i++) taken = try_file(f, found.gl_pathv[i]);
     globfree(&found);
     return taken;
 }
 
-remat_status rm_backend_open(remat_ctx *ctx, rm_backend *out)
+static bool find(finder *f)
 {
     const char *given = getenv("REMAT_HIGHS"), *environment = getenv("VIRTUAL_ENV");
-    char why[sizeof out->path] = "";
-    calls *c = rm_alloc(ctx, sizeof *c);
-    if (!c) return REMAT_E_MEMORY;
+    if (given && *given) return try_file(f, given);
+    if (try_file(f, "libhighs.so.1") || try_file(f, "libhighs.so")) return true;
+    return environment && *environment && try_environment(f, environment);
+}
+
+remat_status rm_backend_open(remat_ctx *ctx, rm_backend *out)
+{
+    static const char nowhere[] =
+        "none was found: pip install highsbox, and say in REMAT_HIGHS where its libhighs.so is";
+    finder f = {.out = out, .c = rm_alloc(ctx, sizeof *f.c)};
+    if (!f.c) return REMAT_E_MEMORY;
     *out = (rm_backend){.solve = rm_solve_nothing};
-    bool taken = given && *given ? try_file(ctx, given, out, c, why, sizeof why)
-                                 : try_file(ctx, "libhighs.so.1", out, c, why, sizeof why) ||
-                                       try_file(ctx, "libhighs.so", out, c, why, sizeof why);
-    if (!taken && !(given && *given) && environment && *environment)
-        taken = try_environment(ctx, environment, out, c, why, sizeof why);
-    if (taken) return REMAT_OK;
-    rm_release(&ctx->heap, c, sizeof *c);
-    rm_clean_text(why);
-    snprintf(out->path, sizeof out->path, "%s",
-             *why ? why
-                  : "none was found: pip install highsbox, and say in REMAT_HIGHS where its "
-                    "libhighs.so is");
+    if (find(&f)) return REMAT_OK;
+    rm_release(&ctx->heap, f.c, sizeof *f.c);
+    rm_clean_text(f.why);
+    snprintf(out->path, sizeof out->path, "%s", *f.why ? f.why : nowhere);
     return REMAT_OK;
 }
 

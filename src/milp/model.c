@@ -1,5 +1,12 @@
-/* model.c: columns, and rows as one list of terms. Amortised O(1) a term. */
+/* model.c: a program under construction: columns, and rows as one list of terms.
+ *
+ * Problem: a row may get a term of the same column several times, and solvers want one. Method:
+ * `seen` knows where the column's term of this row is, so the values add up there. A row that ends
+ * drops the terms that have become zero. Invariant: between two rows terms.n == n_done, and no
+ * column of a finished row is marked in `seen`. Cost: amortised O(1) a term. */
 #include "milp/model.h"
+
+#include <assert.h>
 
 remat_status rm_model_column(remat_ctx *ctx, rm_model *m, const rm_column *column, uint32_t *out)
 {
@@ -24,6 +31,7 @@ remat_status rm_model_too_large(remat_ctx *ctx, const rm_model *m)
 remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column, double value)
 {
     if (column == REMAT_NONE || value == 0) return REMAT_OK;
+    assert(column < m->columns.n);
     if (m->seen.items[column] > m->n_done) { /* the row has it already */
         m->terms.items[m->seen.items[column] - 1].value += value;
         return REMAT_OK;
@@ -38,10 +46,12 @@ remat_status rm_model_row(remat_ctx *ctx, rm_model *m, double lower, double uppe
 {
     size_t n = m->n_done;
     const rm_row row = {lower, upper};
-    for (size_t k = m->n_done; k < m->terms.n; k++)
-        if (m->terms.items[k].value != 0) m->terms.items[n++] = m->terms.items[k];
-    for (size_t k = n; k < m->terms.n; k++) m->seen.items[m->terms.items[k].column] = 0;
-    for (size_t k = m->n_done; k < n; k++) m->seen.items[m->terms.items[k].column] = 0;
+    assert(lower <= upper);
+    for (size_t k = m->n_done; k < m->terms.n; k++) {
+        const rm_term term = m->terms.items[k];
+        m->seen.items[term.column] = 0;
+        if (term.value != 0) m->terms.items[n++] = term;
+    }
     m->terms.n = n;
     if (n == m->n_done) return REMAT_OK;
     if (m->rows.n == 0) TRY(RM_PUSH(ctx, m->row_begin, 0));
@@ -69,7 +79,8 @@ double rm_model_cost(const rm_model *m, const double *x)
 
 static double outside(double x, double lower, double upper)
 {
-    return x < lower ? lower - x : x > upper ? x - upper : 0;
+    if (x < lower) return lower - x;
+    return x > upper ? x - upper : 0;
 }
 
 double rm_model_violation(const rm_model *m, const double *x)

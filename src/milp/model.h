@@ -1,12 +1,14 @@
 /* model.h: a mixed integer linear program under construction: min c x, lower <= x <= upper,
  * row_lower <= A x <= row_upper.
  *
- *     const uint32_t x = ...; TRY(rm_model_column(ctx, &m, &(rm_column){.cost = 3, .upper = 1,
- * .integer = true, .name = {'R', {4, 2}}}, &x)); TRY(rm_model_term(ctx, &m, x, 1));
+ *     const rm_column column = {.cost = 3, .upper = 1, .integer = true, .name = {'R', {4, 2}, 2}};
+ *     uint32_t x;
+ *     TRY(rm_model_column(ctx, &m, &column, &x));
+ *     TRY(rm_model_term(ctx, &m, x, 1));
  *     TRY(rm_model_row(ctx, &m, -INFINITY, 1)); // the row of the terms since the last one
  *
- * Terms of one column in one row add up; zeros vanish. Columns know themselves by a letter and up
- * to three numbers: R_4_2. */
+ * Terms of one column in one row add up. Zeros vanish. A column's name is a letter and up to three
+ * numbers: R_4_2. */
 #ifndef RM_MODEL_H
 #define RM_MODEL_H
 
@@ -43,32 +45,32 @@ typedef struct rm_model {
     RM_VEC(rm_term) terms;     /* by row */
     RM_VEC(uint32_t) seen;     /* by column: 1 + its last term */
     size_t n_done;             /* terms of finished rows */
-    size_t
-        most_terms; /* REMAT_E_APPLIES beyond them; 0: what a solver with 32 bit indices can take */
+    /* One more term is REMAT_E_APPLIES. 0: what a solver with 32 bit indices can take. */
+    size_t most_terms;
 } rm_model;
 
 size_t rm_model_most_terms(const rm_model *m);
-remat_status rm_model_too_large(remat_ctx *ctx,
-                                const rm_model *m); /* REMAT_E_APPLIES, and says so */
+/* REMAT_E_APPLIES, with the message that the program has too many terms. */
+remat_status rm_model_too_large(remat_ctx *ctx, const rm_model *m);
 remat_status rm_model_column(remat_ctx *ctx, rm_model *m, const rm_column *column, uint32_t *out);
-remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column,
-                           double value); /* REMAT_NONE: no term */
-remat_status rm_model_row(remat_ctx *ctx, rm_model *m, double lower,
-                          double upper); /* without terms: no row */
+/* A term of the row under construction. Column REMAT_NONE: no term. */
+remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column, double value);
+/* Ends the row under construction. There is no row without terms. */
+remat_status rm_model_row(remat_ctx *ctx, rm_model *m, double lower, double upper);
 void rm_model_free(remat_ctx *ctx, rm_model *m);
 
-/* The objective of x, and how far it is from satisfying bounds and rows at worst. */
-double rm_model_cost(const rm_model *m, const double *x);
+double rm_model_cost(const rm_model *m, const double *x); /* the objective */
+/* By how much x breaks the bound or the row that it breaks most; 0: none. */
 double rm_model_violation(const rm_model *m, const double *x);
 
 enum { RM_NAME_ROOM = 40 };
 void rm_column_name_text(const rm_column_name *name, char text[RM_NAME_ROOM]);
-/* As free MPS, which every solver reads. */
+/* Writes the program as free MPS, which every solver reads. */
 remat_status rm_model_write_mps(remat_ctx *ctx, const rm_model *m, const char *name,
                                 remat_sink *sink, void *user);
-/* A solution file of another solver: wherever one of our names is followed by a number, that is its
- * value; all else, and columns that are not named, count as 0 (or what their bounds leave).
- * REMAT_E_INPUT if there is no value at all, or one that is no number. */
+/* Reads a solution file of another solver. Wherever one of our names is followed by a number, that
+ * is the column's value. All else is skipped. A column that is not named is 0, or what its bounds
+ * leave nearest to 0. REMAT_E_INPUT if there is no value at all, or one that is no number. */
 remat_status rm_model_read_solution(remat_ctx *ctx, const rm_model *m, const char *text,
                                     size_t n_bytes, double *x);
 

@@ -1,9 +1,10 @@
 /* mps.c: a program as free MPS, and solutions of other solvers read back.
  *
  * Numbers are written with 17 digits, so that they come back as they were. Rows are named c0, c1,
- * ...; ranges are written where a row has two limits. A solution is any text in which a column's
- * name is followed by its value: that covers the files of HiGHS, SCIP, Gurobi, CPLEX' own short
- * form, CBC and GLPK. Cost: O(entries) to write; O(bytes + columns log columns) to read. */
+ * and so on. A row with two limits gets a range. A solution is any text in which a column's name is
+ * followed by its value. That covers the files of HiGHS, SCIP, Gurobi, CPLEX' own short form, CBC
+ * and GLPK. Cost: O(entries) to write; O(bytes + columns log columns) to read. */
+#include <assert.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "base/out.h"
 #include "milp/model.h"
 
-/* ---- numbers with a point, whatever the locale of the program around us ---- */
+/* ---- numbers with a point, whatever locale the caller's program has ---- */
 
 typedef struct c_numbers {
     locale_t c, before;
@@ -36,7 +37,8 @@ static void end_numbers(const c_numbers *n)
 
 /* ---- write ---- */
 
-typedef struct outside { /* the caller's sink, which knows nothing of our locale */
+/* The caller's sink, which runs in the caller's locale. */
+typedef struct outside {
     remat_sink *sink;
     void *user;
     const c_numbers *numbers;
@@ -53,6 +55,7 @@ static int sink_outside(void *user, const void *bytes, size_t n)
 
 void rm_column_name_text(const rm_column_name *name, char text[RM_NAME_ROOM])
 {
+    assert(name->n <= RM_LEN(name->index));
     int n = snprintf(text, RM_NAME_ROOM, "%c", name->letter);
     for (int i = 0; i < name->n; i++)
         n += snprintf(text + n, (size_t)(RM_NAME_ROOM - n), "_%" PRIu32, name->index[i]);
@@ -60,7 +63,8 @@ void rm_column_name_text(const rm_column_name *name, char text[RM_NAME_ROOM])
 
 static char kind_of(const rm_row *row)
 {
-    return row->lower == row->upper ? 'E' : row->upper < INFINITY ? 'L' : 'G';
+    if (row->lower == row->upper) return 'E';
+    return row->upper < INFINITY ? 'L' : 'G';
 }
 
 typedef struct entry {
@@ -96,7 +100,8 @@ static remat_status write_columns(rm_out *out, const rm_model *m)
         rm_column_name_text(&c->name, name);
         if (c->integer != inside) {
             inside = c->integer;
-            rm_out_format(out, " M%d 'MARKER' '%s'\n", n_markers++, inside ? "INTORG" : "INTEND");
+            rm_out_format(out, " M%d 'MARKER' '%s'\n", n_markers, inside ? "INTORG" : "INTEND");
+            n_markers++;
         }
         if (c->cost != 0 || begin[i] == begin[i + 1])
             rm_out_format(out, " %s cost %.17g\n", name, c->cost);
@@ -107,12 +112,12 @@ static remat_status write_columns(rm_out *out, const rm_model *m)
     return REMAT_OK;
 }
 
-static void write_limits(rm_out *out, const rm_model *m)
+static void write_row_limits(rm_out *out, const rm_model *m)
 {
     rm_out_text(out, "RHS\n");
     for (uint32_t r = 0; r < m->rows.n; r++) {
-        const double limit =
-            kind_of(&m->rows.items[r]) == 'G' ? m->rows.items[r].lower : m->rows.items[r].upper;
+        const rm_row *row = &m->rows.items[r];
+        const double limit = kind_of(row) == 'G' ? row->lower : row->upper;
         if (limit != 0) rm_out_format(out, " rhs c%" PRIu32 " %.17g\n", r, limit);
     }
     rm_out_text(out, "RANGES\n");
@@ -121,6 +126,10 @@ static void write_limits(rm_out *out, const rm_model *m)
         if (row->lower > -INFINITY && row->upper < INFINITY && row->lower != row->upper)
             rm_out_format(out, " range c%" PRIu32 " %.17g\n", r, row->upper - row->lower);
     }
+}
+
+static void write_column_limits(rm_out *out, const rm_model *m)
+{
     rm_out_text(out, "BOUNDS\n");
     for (uint32_t i = 0; i < m->columns.n; i++) {
         const rm_column *c = &m->columns.items[i];
@@ -134,7 +143,6 @@ static void write_limits(rm_out *out, const rm_model *m)
         else if (c->lower != 0) rm_out_format(out, " LO bound %s %.17g\n", name, c->lower);
         if (c->upper < INFINITY) rm_out_format(out, " UP bound %s %.17g\n", name, c->upper);
     }
-    rm_out_text(out, "ENDATA\n");
 }
 
 static remat_status write_mps(rm_out *out, const rm_model *m, const char *name)
@@ -147,7 +155,9 @@ static remat_status write_mps(rm_out *out, const rm_model *m, const char *name)
     for (uint32_t r = 0; r < m->rows.n; r++)
         rm_out_format(out, " %c c%" PRIu32 "\n", kind_of(&m->rows.items[r]), r);
     TRY(write_columns(out, m));
-    write_limits(out, m);
+    write_row_limits(out, m);
+    write_column_limits(out, m);
+    rm_out_text(out, "ENDATA\n");
     return rm_out_end(out);
 }
 
@@ -187,17 +197,20 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '"' || c == '=';
 }
 
-/* "R_4_2"; false: no name of ours. */
+/* A name such as R_4_2; false: no name of ours. */
 static bool parse_name(const char *word, size_t n, rm_column_name *out)
 {
+    assert(n > 0);
     *out = (rm_column_name){.letter = word[0]};
     size_t at = 1;
     while (at < n) {
         uint64_t number = 0;
         const size_t first = at + 1;
-        if (word[at++] != '_' || out->n == 3) return false;
-        for (; at < n && word[at] >= '0' && word[at] <= '9'; at++)
-            if ((number = 10 * number + (uint64_t)(word[at] - '0')) > UINT32_MAX) return false;
+        if (word[at] != '_' || out->n == RM_LEN(out->index)) return false;
+        for (at = first; at < n && word[at] >= '0' && word[at] <= '9'; at++) {
+            number = 10 * number + (uint64_t)(word[at] - '0');
+            if (number > UINT32_MAX) return false;
+        }
         if (at == first) return false;
         out->index[out->n++] = (uint32_t)number;
     }
@@ -211,25 +224,42 @@ static bool parse_number(const char *word, size_t n, double *out)
     memcpy(text, word, n);
     text[n] = '\0';
     *out = strtod(text, &end);
-    return *end == '\0' && *out - *out == 0;
+    return *end == '\0' && isfinite(*out);
+}
+
+static double nearest_to_0(const rm_column *c)
+{
+    if (c->lower > 0) return c->lower;
+    return c->upper < 0 ? c->upper : 0;
+}
+
+static remat_status sort_names(remat_ctx *ctx, const rm_model *m, named **out)
+{
+    TRY(RM_SCRATCH(ctx, *out, m->columns.n));
+    for (uint32_t i = 0; i < m->columns.n; i++) (*out)[i] = (named){m->columns.items[i].name, i};
+    qsort(*out, m->columns.n, sizeof **out, by_name);
+    return REMAT_OK;
+}
+
+static remat_status bad_value(remat_ctx *ctx, size_t line, const char *word, size_t n)
+{
+    char place[40];
+    snprintf(place, sizeof place, "line %zu", line);
+    return rm_fail_at(ctx, REMAT_E_INPUT, place, "'%.*s' is no value", n < 40 ? (int)n : 40, word);
 }
 
 static remat_status read_solution(remat_ctx *ctx, const rm_model *m, const char *text,
                                   size_t n_bytes, double *x)
 {
     named *names;
-    size_t n_found = 0, row = 1;
+    size_t n_found = 0, line = 1;
     const named *waiting = NULL; /* the last word was its name */
-    TRY(RM_SCRATCH(ctx, names, m->columns.n));
-    for (uint32_t i = 0; i < m->columns.n; i++) {
-        const rm_column *c = &m->columns.items[i];
-        names[i] = (named){c->name, i};
-        x[i] = c->lower > 0 ? c->lower : c->upper < 0 ? c->upper : 0;
-    }
-    qsort(names, m->columns.n, sizeof *names, by_name);
+    TRY(sort_names(ctx, m, &names));
+    for (size_t i = 0; i < m->columns.n; i++) x[i] = nearest_to_0(&m->columns.items[i]);
     for (size_t at = 0; at < n_bytes;) {
         if (is_space(text[at])) {
-            row += text[at++] == '\n';
+            if (text[at] == '\n') line++;
+            at++;
             continue;
         }
         const char *word = text + at;
@@ -237,18 +267,13 @@ static remat_status read_solution(remat_ctx *ctx, const rm_model *m, const char 
         while (at < n_bytes && !is_space(text[at])) at++;
         const size_t n = (size_t)(text + at - word);
         if (waiting) {
-            char place[40];
             double value;
-            snprintf(place, sizeof place, "line %zu", row);
-            if (!parse_number(word, n, &value))
-                return rm_fail_at(ctx, REMAT_E_INPUT, place, "'%.*s' is no value",
-                                  n < 40 ? (int)n : 40, word);
+            if (!parse_number(word, n, &value)) return bad_value(ctx, line, word, n);
             x[waiting->column] = value;
             waiting = NULL;
             n_found++;
-        } else if (parse_name(word, n, &key.name)) {
-            waiting =
-                m->columns.n ? bsearch(&key, names, m->columns.n, sizeof *names, by_name) : NULL;
+        } else if (m->columns.n && parse_name(word, n, &key.name)) {
+            waiting = bsearch(&key, names, m->columns.n, sizeof *names, by_name);
         }
     }
     if (n_found == 0)

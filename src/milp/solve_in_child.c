@@ -1,19 +1,29 @@
 /* solve_in_child.c: a solver that cannot take its caller with it.
  *
- * Out of memory, HiGHS ends the process it is in (an exception of C++ that no C program can catch),
- * and for minutes of presolving it asks nobody whether to stop. So it runs in a child process of
- * its own. The child has the program by copy-on-write and sends letters through a pipe: each better
- * solution, each better bound, how much work is done, the end. The caller waits in short ticks: it
- * takes letters, reports progress, and kills the child at Ctrl-C, at a failure of its own, and when
- * time is up and the child has not noticed. A child whose caller is gone ends with its next letter,
- * on Linux at once.
+ * Problem: HiGHS ends its process when memory runs out (by a C++ exception that no C program can
+ * catch). It also presolves for minutes without asking whether to stop.
  *
- * Invariants. Work limits are the child's to judge, by its own count, so that they stay
- * reproducible; all that is known at the end came by letter. After fork the child calls the solver,
- * libc's allocator and write: of the caller's neither allocator, nor callbacks, nor signal handlers
- * run in it. Death is noticed by waitpid, not by the end of the pipe: children of other threads may
- * hold that open too. Cost: one fork, and 8 bytes a column for each better solution. */
+ * Method: HiGHS runs in a child process. The child has the program by copy-on-write. It sends
+ * letters through a pipe: each better solution, each better bound, how much work is done, the end.
+ * The caller waits in short ticks, takes letters and reports progress. It kills the child
+ *   - at Ctrl-C,
+ *   - at a failure of its own,
+ *   - when time is up and the child has not noticed.
+ * A child whose caller is gone ends with its next letter, on Linux at once.
+ *
+ * Invariants:
+ *   - The child judges work limits, by its own count. So they stay reproducible.
+ *   - All that is known at the end came by letter.
+ *   - After fork the child calls the solver, libc's allocator and write. The caller's allocator,
+ *     callbacks and signal handlers do not run in it.
+ *   - The child holds no file of the caller's but the pipe.
+ *   - waitpid notices the child's death, not the end of the pipe. A child that another thread has
+ *     just forked may hold that open too.
+ *
+ * Cost: one fork, and 8 bytes a column for each better solution. */
 #define _XOPEN_SOURCE 700 /* fork, poll, setrlimit */
+#define _DEFAULT_SOURCE   /* syscall */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,18 +34,27 @@
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #endif
 
 #include "milp/backend.h"
 
-enum { TICK_MS = 20, LETTER_NS = 50000000, GRACE_NS = 200000000, LAST_SIGNAL = 31 };
+enum {
+    TICK_MS = 20,         /* the caller looks this often */
+    LETTER_NS = 50000000, /* least time between two letters without news */
+    GRACE_NS = 200000000  /* for the child to notice that time is up */
+};
+enum { LAST_SIGNAL = 31 };
+enum { CHILD_PIPE = STDERR_FILENO + 1 }; /* the child's end of the pipe */
+enum { MOST_FILES = 65536 };             /* closed one by one, where close_range is missing */
 
 typedef struct letter {
     int64_t work;
     double bound, objective;
     remat_status status;
     rm_solve_outcome outcome;
-    bool last, has_x; /* has_x: as many doubles follow as there are columns */
+    bool last;
+    bool has_x; /* as many doubles follow as there are columns */
     char reason[RM_LEN(((rm_error *)0)->reason)];
 } letter;
 
@@ -82,16 +101,39 @@ static remat_status on_progress(void *user, const double *x, double bound)
     return REMAT_OK;
 }
 
-/* Nothing of the caller's is left but memory; last words go nowhere: the caller has better ones. */
-static void come_loose(pid_t caller)
+static void close_from(int lowest)
+{
+#ifdef SYS_close_range /* Linux 5.9 and newer */
+    if (syscall(SYS_close_range, (unsigned)lowest, ~0u, 0u) == 0) return;
+#endif
+    const long most = sysconf(_SC_OPEN_MAX);
+    const int end = most > 0 && most < MOST_FILES ? (int)most : MOST_FILES;
+    for (int fd = lowest; fd < end; fd++) close(fd);
+}
+
+/* Keeps only the pipe of the caller's files, as CHILD_PIPE: else somebody could wait in vain for
+ * the end of a pipe that only the child still has open. The standard streams lead nowhere: what
+ * HiGHS prints as it dies, the caller says better. */
+static void keep_pipe_only(int fd)
+{
+    assert(fd >= CHILD_PIPE);
+    if (fd != CHILD_PIPE && dup2(fd, CHILD_PIPE) < 0) _exit(1);
+    close_from(CHILD_PIPE + 1);
+    const int nowhere = open("/dev/null", O_RDWR);
+    if (nowhere < 0) return;
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) dup2(nowhere, stream);
+    if (nowhere > CHILD_PIPE) close(nowhere);
+}
+
+/* Leaves the child nothing of the caller's but memory and the pipe. */
+static void come_loose(pid_t caller, int fd)
 {
     const struct rlimit no_core = {0, 0};
-    const int nowhere = open("/dev/null", O_RDWR);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
     if (getppid() != caller) _exit(1);
-    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
+    keep_pipe_only(fd);
     setrlimit(RLIMIT_CORE, &no_core);
     for (int i = 1; i <= LAST_SIGNAL; i++) signal(i, SIG_DFL);
     signal(SIGINT, SIG_IGN); /* at Ctrl-C the caller decides */
@@ -100,13 +142,13 @@ static void come_loose(pid_t caller)
 static _Noreturn void be_the_child(const rm_backend *backend, const remat_ctx *ctx,
                                    const rm_model *m, const rm_solve *how, int fd, pid_t caller)
 {
-    come_loose(caller);
+    come_loose(caller, fd);
     sender s = {.ctx = {.heap = rm_libc_heap,
                         .own_heap = rm_libc_heap,
                         .options = ctx->options,
                         .limits = ctx->limits,
                         .bound_cost = REMAT_ABSENT},
-                .fd = fd,
+                .fd = CHILD_PIPE,
                 .n_columns = m->columns.n,
                 .bound = -INFINITY};
     rm_solve mine = *how;
@@ -135,18 +177,21 @@ typedef struct listener {
     pid_t child;
     int fd;
     bool dead, killed;
-    int64_t late_ns;     /* when it was seen that time is up; 0: not yet */
-    size_t x_size, have; /* bytes: of the columns, and of the letter that is coming in */
-    letter *inbox;       /* and its x behind it */
+    int64_t late_ns; /* when it was seen that time is up; 0: not yet */
+    letter *inbox;   /* the letter that is coming in, and its x behind it */
+    size_t have;     /* bytes of it that are there */
+    size_t x_size;   /* bytes of an x */
     double bound;
 } listener;
 
+/* The size of the letter that is coming in, as far as it is known yet. */
 static size_t wanted(const listener *l)
 {
-    return sizeof(letter) + (l->have >= sizeof(letter) && l->inbox->has_x ? l->x_size : 0);
+    const bool has_x = l->have >= sizeof(letter) && l->inbox->has_x;
+    return sizeof(letter) + (has_x ? l->x_size : 0);
 }
 
-/* Takes what is there. True: a letter is complete. */
+/* Takes the bytes that are there. True: a letter is complete. */
 static bool take_bytes(listener *l)
 {
     while (l->have < wanted(l)) {
@@ -158,23 +203,25 @@ static bool take_bytes(listener *l)
     return true;
 }
 
-/* Takes every letter that is there. *end: the last of them, where it is. */
+/* Takes every letter that is there. *end: the child's last one, once it has come. */
 static remat_status take_letters(listener *l, const letter **end)
 {
     while (!*end && take_bytes(l)) {
         const letter *now = l->inbox;
+        const double *x = (const double *)(const void *)(now + 1);
         if (now->work > l->ctx->limits.work) l->ctx->limits.work = now->work;
         if (now->bound > l->bound) l->bound = now->bound;
-        if (now->last) *end = now;
-        else l->have = 0;
-        if (!now->last && now->has_x)
-            TRY(l->how->on_progress(l->how->user, (const double *)(const void *)(now + 1),
-                                    l->bound));
+        if (now->last) {
+            *end = now;
+            return REMAT_OK;
+        }
+        l->have = 0;
+        if (now->has_x) TRY(l->how->on_progress(l->how->user, x, l->bound));
     }
     return REMAT_OK;
 }
 
-/* Time is up, and the child has had its grace; or there is Ctrl-C. */
+/* True at Ctrl-C, and when time is up and the child has had its grace. Notes when that began. */
 static bool is_overdue(listener *l)
 {
     if (!rm_is_late(l->ctx)) return false;
@@ -189,8 +236,8 @@ static remat_status hear(listener *l, const letter **end)
     struct pollfd readable = {.fd = l->fd, .events = POLLIN};
     while (!*end && !l->dead) {
         poll(&readable, 1, TICK_MS);
-        l->dead = waitpid(l->child, NULL, WNOHANG) !=
-                  0; /* before the letters: what it sent is there to be read then */
+        /* First whether it is dead: then all that it sent is there to be read. */
+        l->dead = waitpid(l->child, NULL, WNOHANG) != 0;
         TRY(take_letters(l, end));
         if (*end || l->dead) break;
         TRY(l->how->on_progress(l->how->user, NULL, l->bound));
@@ -233,14 +280,16 @@ static remat_status follow(listener *l, rm_solved *out)
     return REMAT_OK;
 }
 
-/* Above the standard streams, where those are closed; not for programs that the caller starts
- * meanwhile. */
+/* Both ends lie above the standard streams, even where those are closed. Programs that the caller
+ * starts meanwhile do not inherit them. */
 static bool open_pipe(int fd[2])
 {
     int low[2];
     if (pipe(low) != 0) return false;
-    for (int i = 0; i < 2; i++)
-        fd[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1), close(low[i]);
+    for (int i = 0; i < 2; i++) {
+        fd[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close(low[i]);
+    }
     if (fd[0] >= 0 && fd[1] >= 0) return fcntl(fd[0], F_SETFL, O_NONBLOCK) == 0;
     if (fd[0] >= 0) close(fd[0]);
     if (fd[1] >= 0) close(fd[1]);
@@ -262,7 +311,7 @@ remat_status rm_solve_in_child(const rm_backend *backend, remat_ctx *ctx, const 
     const pid_t caller = getpid();
     l.fd = fd[0];
     l.child = fork();
-    if (l.child == 0) close(fd[0]), be_the_child(backend, ctx, m, how, fd[1], caller);
+    if (l.child == 0) be_the_child(backend, ctx, m, how, fd[1], caller);
     close(fd[1]);
     const remat_status status =
         l.child > 0 ? follow(&l, out)

@@ -1,17 +1,21 @@
 /* autodiff.c: what a model's backward pass computes, and what it keeps for that.
  *
  * Problem: from the forward ops on a tape, write the ops that make the gradient of every parameter.
+ *
  * Method: reverse-mode differentiation of the graph. The tape is walked from the last op to the
- * first, which is the order in which torch's autograd engine runs; each op is replaced by the
- * derivatives of its type, the table below. A derivative reads the gradients of the op's outputs
- * and exactly those inputs and outputs that torch saves for it (relu keeps its output, gelu its
- * input, max pooling its input and the indices, ...); a gradient that nobody wants is not made.
- * Gradients of a tensor with several readers are added as they arrive. Three simplifications, none
- * of which changes any storage: the detach and transpose views that torch puts in front of a
- * derivative are left out (they are free aliases), sums over broadcast dimensions keep no dimension
- * of size one, and gradients of expanded values are written in one op (div) instead of a view and
- * an op. Invariants: an op is visited after all readers of its outputs, so its gradients are
- * complete; the tape's phase is backward. Cost: O(ops + edges). */
+ * first, which is the order in which torch's autograd engine runs. Each op becomes the derivatives
+ * of its type, by the table below. A derivative reads the gradients of the op's outputs. It also
+ * reads exactly those inputs and outputs that torch saves for it: relu keeps its output, gelu its
+ * input, max pooling its input and the indices. A gradient that nobody wants is not made. Gradients
+ * of a tensor with several readers are added as they arrive.
+ *
+ * Departures from torch, none of which changes any storage:
+ *   - There are no detach and transpose views in front of a derivative. They are free aliases.
+ *   - Sums over broadcast dimensions keep no dimension of size one.
+ *   - Gradients of expanded values are one op (div) instead of a view and an op.
+ *
+ * Invariants: an op is visited after all readers of its outputs, so its gradients are complete. The
+ * tape's phase is backward. Cost: O(ops + edges). */
 #include "zoo/tape.h"
 
 #include <assert.h>
@@ -207,6 +211,7 @@ static uint32_t wanted_inputs(const rm_taped_op *op)
 
 static void reverse(rm_tape *tape, const rm_taped_op *op)
 {
+    static const char *const prefixes[RM_MAX_DERIVATIVES] = {"grad", "grad2", "grad3"};
     const uint32_t wanted = wanted_inputs(op);
     for (uint32_t d = 0; d < RM_MAX_DERIVATIVES; d++) {
         const rm_derivative *rule = &op->type->backward[d];
@@ -216,11 +221,7 @@ static void reverse(rm_tape *tape, const rm_taped_op *op)
             pass_gradient(tape, op);
             continue;
         }
-        const char *name = rm_tape_name(tape,
-                                        d == 0   ? "grad_%s"
-                                        : d == 1 ? "grad2_%s"
-                                                 : "grad3_%s",
-                                        op->name);
+        const char *name = rm_tape_name(tape, "%s_%s", prefixes[d], op->name);
         if (!rule->one_each) differentiate(tape, op, rule, name, gives);
         else
             for (uint32_t i = 0; i < op->n_in; i++)

@@ -1,16 +1,21 @@
 /* chains.c: "chain:NAME?key=value&..." to a chain of stages, without a file.
  *
- * toy        the example of the Rotor paper, Table 2: sizes in hundredths of MB, times in
- * hundredths of ms figure4    its Figure 4, where activations that float win: n + 2 stages, F^1
- * takes k, F^2 takes 2, all else is free. With budget 15 and k = n - 2, n > 4: 3n - 2 if
- * activations must persist, 2n + 2 if not partition  its Theorem 3.6, 2-partition as a chain:
- * stages of x_i with stages of nothing between, then V, half their sum. Within 3V the cost is 4V if
- * and only if some of the x_i add up to V random     sizes and times uniform, abar >= a, a gradient
- * as large as its activation resnet     a stem, n bottleneck blocks in four groups as 3:4:6:3 (16:
- * ResNet-50), pooling and classifier; images of 224 x 224, four bytes an element. abar: the output
- * and what the backward pass reads, the inputs of convolutions, batch norms and pooling. Times: 10
- * TFLOP/s, backward twice forward A stage without a name is called by its number. Ranges keep every
- * sum below 2^62. Cost: O(stages). */
+ *   - toy: the example of the Rotor paper, Table 2. Sizes are in hundredths of MB, times in
+ *     hundredths of ms.
+ *   - figure4: Figure 4 of that paper, where activations that float win. There are n + 2 stages.
+ *     F^1 takes k, F^2 takes 2, all else is free. With budget 15, k = n - 2 and n > 4 the least
+ *     cost is 3n - 2 if activations must persist, and 2n + 2 if not.
+ *   - partition: Theorem 3.6 of that paper, 2-partition as a chain. Stages of size x_i alternate
+ *     with stages of nothing. The last stage is V, half the sum of all x_i. Within 3V the cost is
+ * 4V if and only if some of the x_i add up to V.
+ *   - random: uniform sizes and times. abar >= a, and a gradient is as large as its activation.
+ *   - resnet: a stem, n bottleneck blocks in four groups as 3:4:6:3 (16: ResNet-50), pooling and
+ *     classifier. Images are 224 x 224, an element has four bytes. abar is the output and what the
+ *     backward pass reads: the inputs of convolutions, batch norms and pooling. Times are at
+ *     10 TFLOP/s, backward twice forward.
+ *
+ * A stage without a name is called by its number. Ranges keep every sum below 2^62. Cost:
+ * O(stages). */
 #include "base/random.h"
 #include "zoo/models.h"
 #include "zoo/zoo.h"
@@ -30,7 +35,8 @@ static remat_status toy(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_sta
         {"fc6", 763, 763, 763, 143, 334, 0, 1908, 0},
         {"loss", 0, 0, 0, 0, 0, 0, 0, 0},
     };
-    (void)ctx, (void)args;
+    (void)ctx;
+    (void)args;
     *n_stages = RM_LEN(table) - 2;
     if (stages) memcpy(stages, table, sizeof table);
     return REMAT_OK;
@@ -41,11 +47,13 @@ static remat_status figure4(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n
 {
     (void)ctx;
     *n_stages = (uint32_t)args->n + 2;
-    for (uint32_t l = 1; stages && l <= *n_stages; l++) {
-        const int64_t a = l == 1 ? 1 : l == *n_stages ? 4 : 3;
+    if (!stages) return REMAT_OK;
+    for (uint32_t l = 1; l <= *n_stages; l++) {
+        int64_t a = 3;
+        if (l == 1) a = 1;
+        if (l == *n_stages) a = 4;
         stages[l] = (remat_stage){.a = a, .abar = a, .delta = a};
     }
-    if (!stages) return REMAT_OK;
     stages[1].tf = args->k ? args->k : args->n - 2;
     stages[2].tf = 2;
     return REMAT_OK;
@@ -94,9 +102,9 @@ static remat_status resnet(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_
         FEATURES = 2048,
         FLOPS_PER_NS = 10000
     };
-    const int64_t n = args->n,
-                  products = (int64_t)64 * 64 * 56 *
-                             56; /* the same in every group: channels double, sides halve */
+    const int64_t n = args->n;
+    /* The same in every group: channels double, sides halve. */
+    const int64_t products = (int64_t)64 * 64 * 56 * 56;
     const int64_t ends[] = {n * 3 / 16, n * 7 / 16, n * 13 / 16, n}; /* of the groups */
     (void)ctx;
     *n_stages = (uint32_t)n + 2;
@@ -116,7 +124,8 @@ static remat_status resnet(remat_ctx *ctx, const rm_zoo_args *args, uint32_t *n_
     stages[n + 3] = (remat_stage){"loss", .abar = CLASSES, .tf = CLASSES};
     for (int64_t l = 0; l <= n + 3; l++) { /* elements to bytes, products to ns */
         remat_stage *s = &stages[l];
-        s->a *= 4 * args->batch, s->abar *= 4 * args->batch;
+        s->a *= 4 * args->batch;
+        s->abar *= 4 * args->batch;
         if (l > 0) s->delta = s->a;
         s->tf = (2 * s->tf * args->batch + FLOPS_PER_NS - 1) / FLOPS_PER_NS;
         s->tb = 2 * s->tf;

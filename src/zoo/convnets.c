@@ -1,12 +1,15 @@
-/* convnets.c: image classifiers, as torchvision has them (MobileNet: version 1, as in the paper and
- * in Keras).
+/* convnets.c: image classifiers, as torchvision has them. MobileNet is version 1, as in the paper
+ * and in Keras.
  *
- * Problem: forward passes with exactly the published layers: parameters and multiply-adds are
- * checked in tests/unit/test_zoo.c. Method: loops over the tables of the papers: Simonyan and
- * Zisserman 2014 (VGG), He et al. 2015 (ResNet; the bottleneck's stride is in its 3x3 convolution,
- * as in torchvision), Huang et al. 2016 (DenseNet), Howard et al. 2017 (MobileNet). Convolutions
- * have a bias only where no batch norm follows. Cost: O(layers); DenseNet's concatenations make it
- * O(layers^2) edges within a block. */
+ * Problem: forward passes with exactly the published layers. tests/unit/test_zoo.c checks
+ * parameters and multiply-adds. Method: loops over the tables of the papers:
+ *   - VGG: Simonyan and Zisserman 2014;
+ *   - ResNet: He et al. 2015, with the bottleneck's stride in its 3x3 convolution, as in
+ *     torchvision;
+ *   - DenseNet: Huang et al. 2016;
+ *   - MobileNet: Howard et al. 2017.
+ * Convolutions have a bias only where no batch norm follows. Cost: O(layers), but O(layers^2) edges
+ * within a block of DenseNet, because of its concatenations. */
 #include "zoo/layers.h"
 #include "zoo/models.h"
 

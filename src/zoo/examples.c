@@ -1,27 +1,32 @@
 /* examples.c: the functions of the min-cut paper ("Transcending Runtime-Memory Tradeoffs in
  * Checkpointing by being Fusion Aware") as joint graphs.
  *
- * f      tanh(tanh(x)), section 1          f1    cos(cos(a + b + c + d)), section 2.3 and Fig. 2
- * f2     x times a random mask, section 2.3   gelu  the tanh form, of which naive AD keeps x and
- * four more tensors, Table 1 fig4   a -> b -> c -> d, d -> e, f(b, c, e) with e not fusible;
- * forward only, section 3.7
+ *   - f: tanh(tanh(x)), section 1.
+ *   - f1: cos(cos(a + b + c + d)), section 2.3 and Fig. 2.
+ *   - f2: x times a random mask, section 2.3.
+ *   - gelu: the tanh form, of which naive AD keeps x and four more tensors, Table 1.
+ *   - fig4: a -> b -> c -> d, d -> e, f(b, c, e) with e not fusible, section 3.7. Forward only.
  *
- * Each is a table, one row an op with one result, read from top to bottom; names are those of the
+ * Each is a table, read from top to bottom. A row is an op with one result. Names are those of the
  * paper where it has names. `remat.boundary` takes the results of the forward pass and gives the
- * gradient of the output, as in a graph captured from torch; rows below it are the backward pass.
- * Sizes: `size` bytes a tensor, so that with size=1 bytes count tensors; f2 has `n` elements of 4
- * bytes, the mask of 1; the input of fig4 is `k` times larger, and b its sum if k > 1. */
+ * gradient of the output, as in a graph captured from torch. Rows below it are the backward pass.
+ *
+ * A tensor has `size` bytes, so with size=1 bytes count tensors. f2 has `n` elements: of 4 bytes,
+ * in the mask of 1. The input of fig4 is `k` times larger, and b is its sum if k > 1. Cost: O(1).
+ */
 #include "zoo/models.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MAX_READS = 4 };
 
 typedef struct row {
-    const char *name, *target,
-        *in; /* in: names with blanks between; a row without target is an input of the graph */
+    const char *name;
+    const char *target; /* NULL: an input of the graph */
+    const char *in;     /* names of rows, with blanks between */
     remat_class op_class;
-    int64_t elements_bytes; /* 0: 1 */
+    int64_t element_bytes; /* 0: 1 */
 } row;
 
 typedef struct example {
@@ -35,22 +40,38 @@ typedef struct example {
 #define BOUNDARY "remat.boundary"
 #define F REMAT_CLASS_FUSIBLE
 
+/* The value of a row is its index. */
 static uint32_t find(const example *e, const char *name, size_t length)
 {
     uint32_t i = 0;
-    while (strncmp(e->rows[i].name, name, length) != 0 || e->rows[i].name[length] != '\0') i++;
-    return i; /* values are rows: every row has one */
+    while (strncmp(e->rows[i].name, name, length) != 0 || e->rows[i].name[length] != '\0') {
+        i++;
+        assert(i < e->n_rows);
+    }
+    return i;
 }
 
-static uint32_t names_to_values(const example *e, const char *names, uint32_t *values)
+static uint32_t names_to_values(const example *e, const char *names, uint32_t values[MAX_READS])
 {
     uint32_t n = 0;
     while (*names) {
         const size_t length = strcspn(names, " ");
+        assert(n < MAX_READS);
         values[n++] = find(e, names, length);
-        names += length + (names[length] == ' ');
+        names += length;
+        if (*names == ' ') names++;
     }
     return n;
+}
+
+static void write_value(rm_tape *tape, const example *e, const row *r)
+{
+    const int64_t item = r->element_bytes ? r->element_bytes : 1;
+    const int64_t elements = r->target ? e->elements : e->input_elements;
+    const uint32_t value =
+        remat_builder_value(tape->builder, r->name, RM_PRODUCT(tape, item, elements));
+    const char *dtype = item == 1 ? "bool" : e->dtype;
+    if (e->dtype) remat_builder_value_tensor(tape->builder, value, dtype, &elements, 1);
 }
 
 static rm_tensor *write_example(rm_tape *tape, const example *e)
@@ -58,13 +79,7 @@ static rm_tensor *write_example(rm_tape *tape, const example *e)
     remat_builder *b = tape->builder;
     remat_phase phase = REMAT_FORWARD;
     uint32_t values[MAX_READS], n;
-    for (uint32_t i = 0; i < e->n_rows; i++) {
-        const row *r = &e->rows[i];
-        const int64_t item = r->elements_bytes ? r->elements_bytes : 1,
-                      elements = r->target ? e->elements : e->input_elements;
-        remat_builder_value(b, r->name, RM_PRODUCT(tape, item, elements));
-        if (e->dtype) remat_builder_value_tensor(b, i, item == 1 ? "bool" : e->dtype, &elements, 1);
-    }
+    for (uint32_t i = 0; i < e->n_rows; i++) write_value(tape, e, &e->rows[i]);
     for (uint32_t i = 0; i < e->n_rows; i++) {
         const row *r = &e->rows[i];
         if (!r->target) {
@@ -76,7 +91,10 @@ static rm_tensor *write_example(rm_tape *tape, const example *e)
         const uint32_t op = remat_builder_op(b, boundary ? "boundary" : r->name, values, n, &i, 1);
         remat_builder_op_target(b, op, r->target);
         remat_builder_op_set(b, op, REMAT_OP_CLASS, r->op_class);
-        if (boundary) phase = REMAT_BACKWARD, remat_builder_op_set(b, op, REMAT_OP_PINNED, 1);
+        if (boundary) {
+            phase = REMAT_BACKWARD;
+            remat_builder_op_set(b, op, REMAT_OP_PINNED, 1);
+        }
         remat_builder_op_set(b, op, REMAT_OP_PHASE, phase);
     }
     n = names_to_values(e, e->outputs, values);

@@ -1,16 +1,20 @@
 /* layers.c: the layers that the models are made of.
  *
  * Problem: state once, per layer, its parameters, its exact output shape, its FLOPs and the aten
- * ops that torch runs for it. Method: one function per layer that emits the ops which AOTAutograd
- * traces in training mode, with the same views and copies, because views decide what is kept: a
- * linear layer on a sequence is view, t, addmm, view; an attention head is view, permute, clone,
- * view. FLOPs are two per multiply-add of a convolution or a matrix product and 0 for all else.
- * There is no dropout. Batch norm emits its new running mean and variance as graph outputs; torch's
- * counter of batches, eight bytes, is left out. Invariants: two calls that write onto the tape are
- * never arguments of one call, whose order C leaves open; layers read only shapes, so they need not
- * know that a tape has failed. Cost: O(1) ops each. */
+ * ops that torch runs for it. Method: one function per layer. It emits the ops which AOTAutograd
+ * traces in training mode, with the same views and copies, because views decide what is kept. A
+ * linear layer on a sequence is view, t, addmm, view. An attention head is view, permute, clone,
+ * view. FLOPs are two per multiply-add of a convolution or a matrix product, and 0 for all else.
+ *
+ * Departures: there is no dropout. Batch norm emits its new running mean and variance as graph
+ * outputs, but not torch's counter of batches, which has eight bytes.
+ *
+ * Invariants: two calls that write onto the tape are never arguments of one call, because C leaves
+ * open which comes first. Layers read only shapes, so they need not know that a tape has failed.
+ * Cost: O(1) ops each. */
 #include "zoo/layers.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 static const rm_shape scalar = {0};
@@ -68,8 +72,8 @@ void rm_vgg_blocks(rm_tape *tape, rm_tensor *x, const rm_vgg_block *blocks, int 
     for (int i = 0; i < n_blocks; i++) {
         const char *name = rm_tape_name(tape, "block%d", i + 1);
         x = rm_conv_stack(tape, name, x, blocks[i].channels, blocks[i].n_convs, batch_norm);
-        x = pools[i] =
-            rm_max_pool(tape, rm_tape_name(tape, "%s_pool", name), x, (rm_window){2, 2, 0});
+        x = rm_max_pool(tape, rm_tape_name(tape, "%s_pool", name), x, (rm_window){2, 2, 0});
+        pools[i] = x;
     }
 }
 
@@ -81,8 +85,8 @@ rm_tensor *rm_batch_norm(rm_tape *tape, const char *name, rm_tensor *x)
     rm_tensor *mean = rm_tape_buffer(tape, name, "running_mean", stat),
               *var = rm_tape_buffer(tape, name, "running_var", stat);
     rm_tensor *in[] = {x, weight, bias, mean, var};
-    const rm_shape out[] = {x->shape, stat, stat, stat,
-                            stat}; /* ..., mean, 1 / deviation, new running mean and variance */
+    /* The result, mean, 1 / deviation, new running mean and variance. */
+    const rm_shape out[] = {x->shape, stat, stat, stat, stat};
     rm_tensor *y = rm_tape_op(tape, RM_BATCH_NORM, name, in, RM_LEN(in), out, RM_LEN(out), 0);
     rm_tape_output(tape, &y[3]);
     rm_tape_output(tape, &y[4]);
@@ -94,8 +98,8 @@ rm_tensor *rm_layer_norm(rm_tape *tape, const char *name, rm_tensor *x)
     const uint32_t last = x->shape.rank - 1;
     rm_shape stat = x->shape;
     stat.dim[last] = 1;
-    const rm_shape width = RM_SHAPE(x->shape.dim[last]),
-                   out[] = {x->shape, stat, stat}; /* ..., mean, 1 / deviation */
+    const rm_shape width = RM_SHAPE(x->shape.dim[last]);
+    const rm_shape out[] = {x->shape, stat, stat}; /* the result, mean, 1 / deviation */
     rm_tensor *weight = rm_tape_param(tape, name, "weight", width),
               *bias = rm_tape_param(tape, name, "bias", width);
     rm_tensor *in[] = {x, weight, bias};
@@ -178,6 +182,7 @@ rm_tensor *rm_add(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *y)
 
 rm_tensor *rm_cat(rm_tape *tape, const char *name, rm_tensor *const *in, uint32_t n_in)
 {
+    assert(n_in > 0);
     rm_shape out = in[0]->shape;
     for (uint32_t i = 1; i < n_in; i++) out.dim[1] += in[i]->shape.dim[1];
     return rm_tape_op(tape, RM_CAT, name, in, n_in, &out, 1, 0);

@@ -18,7 +18,7 @@ typedef struct rm_window {
 } rm_window;
 
 rm_tensor *rm_conv(rm_tape *tape, const char *name, rm_tensor *x, rm_conv_spec spec);
-/* n_convs times: 3x3 convolution that keeps the size, with a bias; batch norm if asked for; relu.
+/* n_convs times: a 3x3 convolution with a bias that keeps the size, batch norm if asked for, relu.
  */
 rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t channels,
                          int n_convs, bool batch_norm);
@@ -29,29 +29,29 @@ typedef struct rm_vgg_block {
     int n_convs;
 } rm_vgg_block;
 extern const rm_vgg_block rm_vgg16[RM_VGG_BLOCKS], rm_vgg19[RM_VGG_BLOCKS];
-/* The first n_blocks blocks of a VGG; pools[i] is the result, pools[i][1] the indices, of block i's
- * pooling. */
+/* The first n_blocks blocks of a VGG. pools[i] is the result of block i's pooling, pools[i][1] are
+ * its indices. */
 void rm_vgg_blocks(rm_tape *tape, rm_tensor *x, const rm_vgg_block *blocks, int n_blocks,
                    bool batch_norm, rm_tensor *pools[]);
 
 rm_tensor *rm_batch_norm(rm_tape *tape, const char *name, rm_tensor *x);
 rm_tensor *rm_layer_norm(rm_tape *tape, const char *name, rm_tensor *x);
-rm_tensor *rm_linear(rm_tape *tape, const char *name, rm_tensor *x,
-                     int64_t features); /* on the last dimension, with a bias */
-rm_tensor *rm_max_pool(rm_tape *tape, const char *name, rm_tensor *x,
-                       rm_window window); /* two tensors: result, indices */
-rm_tensor *rm_unpool(rm_tape *tape, const char *name, rm_tensor *x,
-                     rm_tensor *indices); /* twice the size */
-rm_tensor *rm_avg_pool(rm_tape *tape, const char *name, rm_tensor *x,
-                       int64_t size);                                  /* to size x size */
+/* On the last dimension, with a bias. */
+rm_tensor *rm_linear(rm_tape *tape, const char *name, rm_tensor *x, int64_t features);
+/* Two tensors: the result and the indices. */
+rm_tensor *rm_max_pool(rm_tape *tape, const char *name, rm_tensor *x, rm_window window);
+/* To twice the size. */
+rm_tensor *rm_unpool(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *indices);
+/* To size x size. */
+rm_tensor *rm_avg_pool(rm_tape *tape, const char *name, rm_tensor *x, int64_t size);
 rm_tensor *rm_mean(rm_tape *tape, const char *name, rm_tensor *x);     /* over H and W, to [N, C] */
 rm_tensor *rm_upsample(rm_tape *tape, const char *name, rm_tensor *x); /* nearest, twice the size */
-rm_tensor *rm_pointwise(rm_tape *tape, rm_op_kind kind, const char *name,
-                        rm_tensor *x); /* an op that keeps the shape */
-rm_tensor *rm_add(rm_tape *tape, const char *name, rm_tensor *x,
-                  rm_tensor *y); /* y may be broadcast */
-rm_tensor *rm_cat(rm_tape *tape, const char *name, rm_tensor *const *in,
-                  uint32_t n_in);                                     /* along dimension 1 */
+/* An op that keeps the shape. */
+rm_tensor *rm_pointwise(rm_tape *tape, rm_op_kind kind, const char *name, rm_tensor *x);
+/* The sum has x's shape; y may be broadcast. */
+rm_tensor *rm_add(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *y);
+/* Along dimension 1. */
+rm_tensor *rm_cat(rm_tape *tape, const char *name, rm_tensor *const *in, uint32_t n_in);
 rm_tensor *rm_flatten(rm_tape *tape, const char *name, rm_tensor *x); /* to [N, C * H * W] */
 rm_tensor *rm_embedding(rm_tape *tape, const char *name, rm_tensor *weight, rm_tensor *indices);
 
@@ -62,8 +62,7 @@ typedef struct rm_attention_spec {
 } rm_attention_spec;
 rm_tensor *rm_attention(rm_tape *tape, const char *name, rm_tensor *x, rm_attention_spec spec);
 
-rm_tensor *
-rm_cross_entropy(rm_tape *tape,
-                 rm_tensor *logits); /* [N, classes] or [N, classes, H, W]; makes the target */
+/* Of logits [N, classes] or [N, classes, H, W]. It makes the target, too. */
+rm_tensor *rm_cross_entropy(rm_tape *tape, rm_tensor *logits);
 
 #endif

@@ -1,17 +1,20 @@
 /* segmentation.c: networks that label every pixel.
  *
- * Problem: encoders whose results a decoder reads much later: the long skips that make
+ * Problem: encoders whose results a decoder reads much later. These long skips make
  * rematerialization hard. Method: loops over the published layers. All convolutions keep the size
- * by padding with zeros, so nothing is cropped and sizes divide: res must be a multiple of the
- * total pooling. unet: Ronneberger et al. 2015, one input channel, 2x2 transposed convolutions, no
- * batch norm; the paper crops instead of padding, which changes no parameter. vgg_unet:
- * divamgupta/image-segmentation-keras, the model in Checkmate's evaluation: VGG16's first four
- * blocks, then upsampling, concatenation, convolution, relu, batch norm. Its logits have half the
- * resolution; ours are square images. segnet: Badrinarayanan et al. 2015, the encoder's pooling
- * indices steer the decoder's unpooling; every convolution but the last has batch norm and relu.
- * fcn8: Long et al. 2015, VGG16 with its linear layers as convolutions; the scores of two earlier
- * blocks are added on the way up through learned transposed convolutions without bias. Cost:
- * O(layers). */
+ * by padding with zeros, so nothing is cropped. Sizes must divide: res is a multiple of the total
+ * pooling. Cost: O(layers).
+ *
+ *   - unet: Ronneberger et al. 2015. One input channel, 2x2 transposed convolutions, no batch norm.
+ *     The paper crops instead of padding, which changes no parameter.
+ *   - vgg_unet: divamgupta/image-segmentation-keras, the model in Checkmate's evaluation. VGG16's
+ *     first four blocks, then upsampling, concatenation, convolution, relu, batch norm. Its logits
+ *     have half the resolution. Our images are square.
+ *   - segnet: Badrinarayanan et al. 2015. The encoder's pooling indices steer the decoder's
+ *     unpooling. Every convolution but the last has batch norm and relu.
+ *   - fcn8: Long et al. 2015. VGG16 with its linear layers as convolutions. The scores of two
+ *     earlier blocks are added on the way up, through learned transposed convolutions without
+ *     bias. */
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -69,8 +72,8 @@ rm_tensor *rm_segnet(rm_tape *tape, const rm_zoo_args *args)
     rm_vgg_blocks(tape, images(tape, args, 3, 1 << RM_VGG_BLOCKS), rm_vgg16, RM_VGG_BLOCKS, true,
                   pools);
     rm_tensor *x = pools[RM_VGG_BLOCKS - 1];
-    for (int i = RM_VGG_BLOCKS - 1; i >= 0;
-         i--) { /* mirrors block i; its last convolution has the channels of block i - 1 */
+    /* Each round mirrors block i. Its last convolution has the channels of block i - 1. */
+    for (int i = RM_VGG_BLOCKS - 1; i >= 0; i--) {
         const char *level = rm_tape_name(tape, "decode%d", i + 1);
         x = rm_unpool(tape, rm_tape_name(tape, "%s_unpool", level), x, &pools[i][1]);
         x = rm_conv_stack(tape, level, x, rm_vgg16[i].channels, rm_vgg16[i].n_convs - 1, true);
@@ -82,7 +85,7 @@ rm_tensor *rm_segnet(rm_tape *tape, const rm_zoo_args *args)
                    (rm_conv_spec){args->classes, 3, .padding = 1, .bias = true});
 }
 
-/* A transposed convolution that enlarges by `factor`: its kernel is twice as wide, half of it
+/* A transposed convolution that enlarges by `factor`. Its kernel is twice as wide, so half of it
  * overlaps. */
 static rm_tensor *enlarge(rm_tape *tape, const char *name, rm_tensor *x, int64_t factor)
 {

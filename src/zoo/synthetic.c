@@ -1,13 +1,16 @@
 /* synthetic.c: graphs with a shape that one can reason about.
  *
- * mlp: `layers` linear layers of equal width with a relu between.
- * chain: f_1 .. f_n, the loss (no bytes), its gradient, b_n .. b_1 with b_i reading g_i and
- * x_(i-1): the textbook case, on which peaks and optima have closed forms. Every op costs 1; x_0 is
- * resident. random-layered: a random layered graph in the manner of Moccasin's RL instances (Bartan
- * et al. 2023): `n` ops in layers of 1/4 to 7/4 of the average `width`; an op reads each op of the
- * layer before with a chance of `density` percent, at least one of them, and with a chance of
- * `skip` percent one op of any earlier layer too. Sizes are 80 to 6150 and costs 1 to 999, both
- * uniform, the ranges found in RL1. Forward only, without outputs: what nobody reads is not kept.
+ *   - mlp: `layers` linear layers of equal width with a relu between.
+ *   - chain: f_1 to f_n, the loss (no bytes), its gradient, b_n to b_1. b_i reads g_i and x_(i-1).
+ *     This is the textbook case, on which peaks and optima have closed forms. Every op costs 1.
+ *     x_0 is resident.
+ *   - random-layered: a random layered graph in the manner of Moccasin's RL instances (Bartan et
+ *     al. 2023). It has `n` ops in layers of 1/4 to 7/4 of the average `width`. An op reads each op
+ *     of the layer before with a chance of `density` percent, and at least one of them. With a
+ *     chance of `skip` percent it also reads one op of any earlier layer. Sizes are 80 to 6150 and
+ *     costs 1 to 999, both uniform: the ranges found in RL1. There is only a forward pass, and no
+ *     output: what nobody reads is not kept.
+ *
  * Cost: O(n) for chains, O(n * width) draws for random graphs, bounded by RM_MAX_ZOO_EDGES. */
 #include "base/random.h"
 #include "zoo/layers.h"
@@ -69,7 +72,7 @@ static bool is_lucky(rm_random *r, int64_t percent)
     return rm_random_between(r, 1, 100) <= percent;
 }
 
-/* What op `i` reads, given that the layer before it is ops [before, layer): op i makes value i. */
+/* What an op reads. The layer before it is ops [before, layer). Op i makes value i. */
 static uint32_t draw_inputs(rm_random *r, const rm_zoo_args *args, int64_t before, int64_t layer,
                             uint32_t *in)
 {

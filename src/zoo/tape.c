@@ -1,15 +1,23 @@
 /* tape.c: recording tensors and ops.
  *
- * Problem: a model is a few nested loops over layers; a graph is thousands of values and ops with
- * exact sizes and FLOPs. Method: each call writes straight into the graph's builder and keeps what
- * the reverse pass (autodiff.c) will ask for: the op's type, inputs, outputs and FLOPs, in a list
- * from last to first. An op of class `view` has outputs that share the storage of its first input;
- * no other op does. Invariants: a tensor's value in the builder has size = product of its shape x
- * bytes of its dtype; it wants a gradient if and only if it is float32 and a parameter, or computed
- * from one; the totals of bytes and FLOPs stay below 2^62 and those of ops and edges below their
- * limits, so nothing downstream can overflow. Cost: O(1) per tensor and per edge. */
+ * Problem: a model is a few nested loops over layers. A graph is thousands of values and ops with
+ * exact sizes and FLOPs. Method: each call writes straight into the graph's builder. It keeps what
+ * the reverse pass (autodiff.c) will ask for, in a list from last to first: the op's type, inputs,
+ * outputs and FLOPs. The outputs of an op of class `view` share the storage of its first input; no
+ * other outputs share one.
+ *
+ * Invariants:
+ *   - A tensor's value in the builder has as many bytes as the product of its shape times the bytes
+ *     of its dtype.
+ *   - A tensor wants a gradient if and only if it is float32 and is a parameter or computed from
+ *     one.
+ *   - The totals of bytes and FLOPs stay below 2^62, those of ops and edges below their limits. So
+ *     nothing downstream can overflow.
+ *
+ * Cost: O(1) per tensor and per edge. */
 #include "zoo/tape.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,12 +61,14 @@ const char *rm_tape_name(rm_tape *tape, const char *format, ...)
 int64_t rm_tape_product(rm_tape *tape, const int64_t *factors, size_t n_factors)
 {
     int64_t product = 1;
-    for (size_t i = 0; i < n_factors; i++)
+    for (size_t i = 0; i < n_factors; i++) {
+        assert(factors[i] >= 0);
         if (rm_mul_overflows(product, factors[i], &product) || product >= RM_MAX_SUM) {
             rm_tape_fail(
                 tape, "these parameters make a tensor or an op of more than 2^62 bytes or FLOPs");
             return 1;
         }
+    }
     return product;
 }
 
@@ -133,6 +143,7 @@ rm_tensor *rm_tape_untracked(rm_tape *tape, const char *target, remat_class op_c
                              const char *name, rm_tensor *const *in, uint32_t n_in,
                              const rm_shape *shapes, uint32_t n_out, int64_t flops)
 {
+    assert(n_out <= RM_MAX_OUT); /* as many as a broken tape has */
     rm_tensor *out = new_tensors(tape, n_out);
     bound(tape, &tape->n_ops, 1, RM_MAX_ZOO_OPS, "ops");
     bound(tape, &tape->n_edges, (int64_t)n_in + n_out, RM_MAX_ZOO_EDGES, "edges");
@@ -164,10 +175,17 @@ rm_tensor *rm_tape_op(rm_tape *tape, rm_op_kind kind, const char *name, rm_tenso
     if (tape->status == REMAT_OK) tape->status = RM_SCRATCH(tape->ctx, op->in, n_in);
     if (tape->status != REMAT_OK) return tape->broken;
     bool wants_grad = false;
-    for (uint32_t i = 0; i < n_in; i++) op->in[i] = in[i], wants_grad |= in[i]->wants_grad;
+    for (uint32_t i = 0; i < n_in; i++) {
+        op->in[i] = in[i];
+        wants_grad |= in[i]->wants_grad;
+    }
     for (uint32_t i = 0; i < n_out; i++)
         out[i].wants_grad = wants_grad && out[i].shape.dtype == RM_FLOAT32;
-    op->type = type, op->name = name, op->out = out, op->n_in = n_in, op->n_out = n_out,
+    op->type = type;
+    op->name = name;
+    op->out = out;
+    op->n_in = n_in;
+    op->n_out = n_out;
     op->flops = flops;
     op->before = tape->last;
     tape->last = op;

@@ -1,9 +1,9 @@
-/* tape.h: tensors and ops of a model under construction: what the layers write and the reverse pass
- * reads.
+/* tape.h: tensors and ops of a model under construction. Layers write them, the reverse pass reads
+ * them.
  *
- * A tape needs no checks between calls: the first mistake is kept in `status`, and from then on
- * every call returns the tape's `broken` tensors, whose shapes can be read like any other's.
- * Tensors and ops live in the context's scratch. */
+ * A tape needs no checks between calls. It keeps the first mistake in `status`. From then on every
+ * call returns the tape's `broken` tensors, whose shapes can be read like any other's. Tensors and
+ * ops live in the context's scratch. */
 #ifndef RM_TAPE_H
 #define RM_TAPE_H
 
@@ -66,14 +66,14 @@ typedef enum rm_op_kind { /* rows of rm_op_types */
 /* One op of the backward pass. It reads the gradients of the forward op's outputs, and what torch
  * saves for it. */
 typedef struct rm_derivative {
-    const char
-        *target; /* NULL: the gradient itself is passed on, summed where the input was broadcast */
+    /* NULL: the gradient itself is passed on, summed where the input was broadcast. */
+    const char *target;
     remat_class op_class; /* REMAT_CLASS_VIEW: its outputs share the gradient's storage */
     uint32_t in, out;     /* bit i: reads the forward op's i-th input, output */
-    uint32_t gives;       /* makes the gradients of these inputs, where they are wanted; 0: no such
-                             derivative */
-    uint32_t costs;       /* those of `gives` that take as many FLOPs as the forward op */
-    bool one_each;        /* one op per gradient, not one op for all */
+    /* Makes the gradients of these inputs, where they are wanted. 0: no such derivative. */
+    uint32_t gives;
+    uint32_t costs; /* those of `gives` that take as many FLOPs as the forward op */
+    bool one_each;  /* one op per gradient, not one op for all */
 } rm_derivative;
 
 enum { RM_MAX_DERIVATIVES = 3 };
@@ -107,8 +107,8 @@ typedef struct rm_tape {
 } rm_tape;
 
 void rm_tape_begin(rm_tape *tape, remat_ctx *ctx, remat_builder *builder, const char *model);
-void rm_tape_fail(rm_tape *tape, const char *format, ...)
-    RM_PRINTF(2, 3); /* REMAT_E_USAGE with the model's name */
+/* REMAT_E_USAGE, with the model's name. */
+void rm_tape_fail(rm_tape *tape, const char *format, ...) RM_PRINTF(2, 3);
 const char *rm_tape_name(rm_tape *tape, const char *format, ...) RM_PRINTF(2, 3); /* never NULL */
 
 /* Resident values. */
@@ -121,8 +121,8 @@ void rm_tape_output(rm_tape *tape, const rm_tensor *tensor);
  * are named after the op, with ".0", ".1" appended where there are several. */
 rm_tensor *rm_tape_op(rm_tape *tape, rm_op_kind kind, const char *name, rm_tensor *const *in,
                       uint32_t n_in, const rm_shape *shapes, uint32_t n_out, int64_t flops);
-#define RM_OP(tape, kind, name, shape, flops,                                                      \
-              ...) /* one output; the inputs are the last arguments */                             \
+/* The same with one output. The inputs are the last arguments. */
+#define RM_OP(tape, kind, name, shape, flops, ...)                                                 \
     rm_tape_op((tape), (kind), (name), (rm_tensor *[]){__VA_ARGS__},                               \
                RM_LEN(((rm_tensor *[]){__VA_ARGS__})), &(shape), 1, (flops))
 /* An op that no derivative is taken of: what the reverse pass writes. */
@@ -130,7 +130,8 @@ rm_tensor *rm_tape_untracked(rm_tape *tape, const char *target, remat_class op_c
                              const char *name, rm_tensor *const *in, uint32_t n_in,
                              const rm_shape *shapes, uint32_t n_out, int64_t flops);
 
-/* Products of numbers that are not negative; too large: the tape fails and the answer is 1. */
+/* A product of numbers that are not negative. Where it is too large, the tape fails and the answer
+ * is 1. */
 int64_t rm_tape_product(rm_tape *tape, const int64_t *factors, size_t n_factors);
 #define RM_PRODUCT(tape, ...)                                                                      \
     rm_tape_product((tape), (int64_t[]){__VA_ARGS__}, RM_LEN(((int64_t[]){__VA_ARGS__})))
@@ -138,8 +139,7 @@ int64_t rm_tape_product(rm_tape *tape, const int64_t *factors, size_t n_factors)
 #define RM_SHAPE(...) ((rm_shape){RM_LEN(((int64_t[]){__VA_ARGS__})), {__VA_ARGS__}, RM_FLOAT32})
 #define RM_INDICES(...) ((rm_shape){RM_LEN(((int64_t[]){__VA_ARGS__})), {__VA_ARGS__}, RM_INT64})
 
-/* autodiff.c: the backward pass of `loss`; the loss and every parameter's gradient become outputs.
- */
+/* autodiff.c: the backward pass of `loss`. It and every parameter's gradient become outputs. */
 void rm_tape_backward(rm_tape *tape, rm_tensor *loss);
 
 #endif

@@ -1,14 +1,18 @@
 /* transformers.c: GPT-2, BERT and ViT.
  *
  * Problem: forward passes with exactly the published parameters, and attention as torch runs it
- * without a fused kernel: one matrix of scores per head in memory, which is what rematerialization
- * is about. Method: one block, in two orders. GPT-2 (Radford et al. 2019) and ViT (Dosovitskiy et
- * al. 2020) normalise before each branch and project queries, keys and values at once; BERT (Devlin
- * et al. 2018) normalises after adding and has three projections. gpt: positions = seq; the head is
- * the embedding's matrix, so its gradient is a sum of two; the target is given, not shifted. bert:
- * BertForSequenceClassification: BertModel with its pooler, then a linear classifier on the pooled
- * first token. vit: torchvision's vit_b_16: convolution to patches, class token, learned positions,
- * linear head. There is no dropout. Cost: O(layers). */
+ * without a fused kernel. One matrix of scores per head is then in memory, which is what
+ * rematerialization is about. Method: one block, in two orders. GPT-2 (Radford et al. 2019) and ViT
+ * (Dosovitskiy et al. 2020) normalise before each branch, and project queries, keys and values at
+ * once. BERT (Devlin et al. 2018) normalises after adding, and has three projections. There is no
+ * dropout. Cost: O(layers).
+ *
+ *   - gpt: there are `seq` positions. The head is the embedding's matrix, so its gradient is a sum
+ *     of two. The target is given, not shifted.
+ *   - bert: BertForSequenceClassification, that is BertModel with its pooler, then a linear
+ *     classifier on the pooled first token.
+ *   - vit: torchvision's vit_b_16, that is convolution to patches, class token, learned positions,
+ *     linear head. */
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -25,7 +29,7 @@ static rm_tensor *feed_forward(rm_tape *tape, const char *prefix, rm_tensor *x)
     return rm_linear(tape, rm_tape_name(tape, "%s_fc2", prefix), x, width);
 }
 
-/* x + attention, then that + feed forward; the layer norms are on the way into the branches, or
+/* x + attention, then that + feed forward. The layer norms are on the way into the branches, or
  * after the sums. */
 static rm_tensor *block(rm_tape *tape, const char *prefix, rm_tensor *x, bool norm_first,
                         rm_attention_spec attention)

@@ -2,13 +2,16 @@
  *
  * Problem: models as graphs without files, with parameters that a person can type and get wrong.
  * Method: one table, MODELS (models.h says how it is written). All values are integers, or lists of
- * them. Defaults are the published resolution and, where the test graphs have a trace of the model,
- * its batch. Invariants: a model sees only values within their ranges; ranges keep products of two
- * parameters below 2^62, and the tape checks all longer ones. Cost: the model's. */
+ * them. The default resolution is the published one. The default batch is that of the test graph,
+ * where there is a trace of the model.
+ *
+ * Invariants: a model sees only values within their ranges. Ranges keep products of two parameters
+ * below 2^62; the tape checks all longer ones. Cost: the model's. */
 #include "zoo/layers.h"
 #include "zoo/models.h"
 #include "zoo/zoo.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -82,7 +85,7 @@ static bool is_name(const char *name, const char *text, size_t length)
 
 /* ---- parameters ---- */
 
-/* Decimal digits only, low to high. */
+/* Decimal digits only, within the parameter's range. */
 static bool parse_integer(const char *text, size_t length, const rm_zoo_param *p, int64_t *out)
 {
     int64_t x = 0;
@@ -103,11 +106,13 @@ static bool parse_value(const char *text, size_t length, const rm_zoo_param *p, 
     for (args->n_x = 0; args->n_x < RM_MAX_LIST;) {
         const char *comma = memchr(text, ',', length);
         const size_t n = comma ? (size_t)(comma - text) : length;
-        if (!parse_integer(text, n, p, &args->x[args->n_x++])) return false;
+        if (!parse_integer(text, n, p, &args->x[args->n_x])) return false;
+        args->n_x++;
         if (!comma) return true;
-        text += n + 1, length -= n + 1;
+        text += n + 1;
+        length -= n + 1;
     }
-    return false;
+    return false; /* too many */
 }
 
 /* One "key=value" of `length` bytes; `given`: a bit for each parameter. */
@@ -141,11 +146,15 @@ remat_status rm_zoo_parse(remat_ctx *ctx, const rm_zoo_row *rows, size_t n_rows,
     for (size_t i = 0; i < n_rows; i++)
         if (is_name(rows[i].name, spec, name_length)) *row = &rows[i];
     if (!*row) return rm_fail(ctx, REMAT_E_USAGE, "no such model; remat gen --list names them");
-    for (const rm_zoo_param *p = (*row)->params; p->key; p++)
-        parse_value(p->initial, strlen(p->initial), p, args);
+    for (const rm_zoo_param *p = (*row)->params; p->key; p++) {
+        const bool fine = parse_value(p->initial, strlen(p->initial), p, args);
+        assert(fine);
+        (void)fine;
+    }
     unsigned given = 0;
-    for (const char *text = spec + name_length; *text;) { /* at the '?' or a '&' */
-        const size_t length = strcspn(++text, "&");
+    for (const char *text = spec + name_length; *text;) {
+        text++; /* it was at the '?' or a '&' */
+        const size_t length = strcspn(text, "&");
         if (length > 0) TRY(set_argument(ctx, *row, text, length, &given, args));
         text += length;
     }

@@ -4,13 +4,19 @@
 #define _XOPEN_SOURCE 700
 #include "support.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "milp/backend.h"
 #include "plan/checkmate/checkmate_model.h"
@@ -387,7 +393,8 @@ static void no_file_for_the_pipe(void **state)
 typedef struct watch {
     remat_ctx *ctx;
     bool stops, solves;
-    int tell; /* a file to write to once the solver runs, or -1 */
+    int tell;             /* a file to write to once the solver runs, or -1 */
+    atomic_int n_reports; /* while the solver runs */
 } watch;
 
 static void on_solver(void *user, const remat_progress *progress)
@@ -396,6 +403,7 @@ static void on_solver(void *user, const remat_progress *progress)
     if (strcmp(progress->strategy, "checkmate") != 0) return;
     if (!w->solves && w->tell >= 0 && write(w->tell, "", 1) != 1) abort();
     w->solves = true;
+    w->n_reports++;
     if (w->stops) remat_ctx_stop(w->ctx);
 }
 
@@ -415,16 +423,17 @@ static void solver_that_hangs(void **state)
     remat_graph_free(graph);
 }
 
-/* Who has the writing end of `alive`: first the caller, then its solver too. */
 static void solver_without_caller(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, VGG16);
-    int alive[2], told[2];
+    int told[2];
     char byte;
     use_fake("hang");
-    assert_int_equal(pipe(alive), 0);
     assert_int_equal(pipe(told), 0);
+#ifdef __linux__
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* an orphan becomes our child */
+#endif
     const pid_t caller = fork();
     assert_true(caller >= 0);
     if (caller == 0) {
@@ -434,17 +443,70 @@ static void solver_without_caller(void **state)
         remat_plan_make(ctx, graph, "checkmate", INT64_C(14000000000), &plan);
         _exit(1); /* it hangs: not reached */
     }
-    close(alive[1]);
     close(told[1]);
     assert_int_equal(read(told[0], &byte, 1), 1);
     kill(caller, SIGKILL);
     assert_int_equal(waitpid(caller, NULL, 0), caller);
 #ifdef __linux__
-    assert_int_equal(read(alive[0], &byte, 1),
-                     0); /* the solver has gone too, or this waits for ever */
+    int how;
+    assert_true(waitpid(-1, &how, 0) > 0); /* the solver has gone too, or this waits for ever */
+    assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 #endif
-    close(alive[0]);
     close(told[0]);
+    use(solver);
+    remat_graph_free(graph);
+}
+
+typedef struct solving {
+    const remat_graph *graph;
+    watch watch;
+    remat_status status;
+    remat_plan *plan;
+    atomic_bool done;
+} solving;
+
+static void *solve(void *user)
+{
+    solving *s = user;
+    s->status =
+        remat_plan_make(s->watch.ctx, s->graph, "checkmate", INT64_C(14000000000), &s->plan);
+    s->done = true;
+    close(s->watch.tell);
+    return NULL;
+}
+
+/* A solver that still runs has no file of its caller's open. So who reads from the caller's pipe
+ * sees its end. */
+static void solver_without_files(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, VGG16);
+    int held[2], told[2];
+    char byte;
+    pthread_t thread;
+    use_fake("hang");
+    assert_int_equal(pipe(held), 0);
+    assert_int_equal(pipe(told), 0);
+    solving s = {.graph = graph, .watch = {.ctx = ctx, .tell = told[1]}};
+    OK(ctx, remat_ctx_set(ctx, "time_ms", 20000));
+    remat_ctx_on_progress(ctx, on_solver, &s.watch);
+    assert_int_equal(pthread_create(&thread, NULL, solve, &s), 0);
+    const ssize_t n_told = read(told[0], &byte, 1); /* the solver has its process */
+    close(held[1]);
+    const ssize_t n_read = read(held[0], &byte, 1);
+    const int n_reports = s.watch.n_reports;
+    while (s.watch.n_reports == n_reports && !s.done) poll(NULL, 0, 1);
+    const bool runs = s.watch.n_reports > n_reports; /* it reports as long as it runs */
+    remat_ctx_stop(ctx);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    OK(ctx, s.status);
+    assert_int_equal(n_told, 1);
+    assert_int_equal(n_read, 0);
+    assert_true(runs);
+    close(held[0]);
+    close(told[0]);
+    remat_plan_free(s.plan);
     use(solver);
     remat_graph_free(graph);
 }
@@ -566,6 +628,7 @@ int main(void)
         WITH_CONTEXT(no_file_for_the_pipe),
         WITH_CONTEXT(solver_that_hangs),
         WITH_CONTEXT(solver_without_caller),
+        WITH_CONTEXT(solver_without_files),
         WITH_CONTEXT(mps),
         WITH_CONTEXT(solutions_that_are_none),
     };
