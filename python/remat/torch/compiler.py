@@ -9,6 +9,8 @@ over, in the tracing context of the first time; forward runs that still wait for
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 import threading
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -65,6 +67,7 @@ class PlannedGraph:
         self.parameters_read = any(isinstance(p, torch.nn.Parameter) for p in arguments)
         self.training = policy.training_of([p for p in arguments if isinstance(p, torch.nn.Parameter) and p.requires_grad], settings)
         self.device = _device_of(arguments)
+        self.is_part = _is_part()
         self.work: Optional[Work] = None  # None: no joint graph, or one that torch partitions
         self.plans: List[_Plan] = []
         self._functions: Dict[Any, Callable[..., Any]] = {}
@@ -206,6 +209,24 @@ class PlannedGraph:
             self._wanted = None
         self._functions[self._key(solution)] = function
         return function
+
+
+def _is_part() -> bool:
+    """Whether the graph that Dynamo compiles now is known to be a part of a step only: it ends at a graph break, is a bucket of DDP, or belongs to a module that is
+    called by another one (regional compilation)."""
+    tx = getattr(torch._dynamo.symbolic_convert.InstructionTranslator, "current_tx", lambda: None)()
+    reason = getattr(getattr(tx, "output", None), "compile_subgraph_reason", None)
+    if getattr(reason, "graph_break", False):
+        return True
+    frame, callers = sys._getframe(), set()
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.endswith(os.path.join("_dynamo", "backends", "distributed.py")):
+            return True
+        if code.co_name == "_call_impl" and isinstance(frame.f_locals.get("self"), torch.nn.Module):
+            callers.add(id(getattr(frame.f_locals["self"], "_orig_mod", frame.f_locals["self"])))
+        frame = frame.f_back  # type: ignore[assignment]
+    return len(callers) > 1
 
 
 def _device_of(values: Sequence[Any]) -> torch.device:

@@ -80,9 +80,11 @@ def first_solution(graph: Any, work: Any, sizes: Any) -> Solution:
     try:
         found = work.solve(limit, **memory)
     except BudgetError as error:
-        if not training.met or training.settings.strict:
-            raise
-        reporting.warn(f"remat: {error}: the plan of least memory is used")
+        unknown = graph.is_part and isinstance(limit, str)  # a percentage of a step that is not known yet
+        if not unknown:
+            if not training.met or training.settings.strict:
+                raise
+            reporting.warn(f"remat: {error}: the plan of least memory is used")
         found = work.solve("min", **memory)
     training.met = training.met or alone
     return found
