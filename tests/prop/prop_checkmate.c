@@ -187,7 +187,7 @@ static void one_graph(remat_ctx *ctx, const rm_backend *backend)
         random_chance(&r, 70) ? random_training_graph(ctx, &r) : random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
     const rm_mark mark = rm_scratch_mark(ctx);
-    rm_limits_begin(ctx, INT64_MAX); /* those of the last strategy are over */
+    rm_limits_begin(ctx, INT64_MAX);
     CHECK(rm_normal_of(ctx, graph, &nm) == REMAT_OK &&
               remat_graph_info(ctx, graph, &info) == REMAT_OK,
           "%s", remat_ctx_error(ctx));
@@ -229,8 +229,9 @@ static void one_graph(remat_ctx *ctx, const rm_backend *backend)
             n_any_order_helps += any < in_turns;
         }
         check_start(ctx, backend, &nm, budget, in_turns);
+        rm_limits_end(ctx); /* each strategy has its own */
         check_strategies(ctx, graph, budget, info.need_bytes, in_turns, exact);
-    }
+    } else rm_limits_end(ctx);
     rm_scratch_release(ctx, mark);
     remat_graph_free(graph);
 }

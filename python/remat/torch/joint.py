@@ -225,11 +225,11 @@ class Joint:
     """The remat graph of a joint graph: `document` is the file, `graph()` the library's object."""
 
     def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
-                 recompute: Collection[str] = (), states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, free_copies: bool = False, outside_bytes: int = 0,
+                 recompute: Collection[str] = (), states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, pin_readers: bool = False, free_copies: bool = False, outside_bytes: int = 0,
                  before_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, dropped: Collection[int] = (), sizes: Optional[Mapping[Any, int]] = None,
                  name: str = "joint", costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None):
         """What may run again: `replay`, random ops; `states_of`, only these of them (others get no state and are pinned); `recompute`, names of ops outside
-        aten and prims. `copies_of`: the only inputs that are copied because they will be overwritten; what reads another one that will be runs once.
+        aten and prims. `copies_of`: the only inputs that are copied because they will be overwritten; `pin_readers`: what reads another one that will be, runs once.
         `free_copies`: copies and states take no memory, so that what this graph needs, every choice of them needs.
 
         What is in memory besides: `outside_bytes`, all the time; `before_bytes`, until the boundary; `later_bytes`, for graphs that run between this one's
@@ -237,7 +237,7 @@ class Joint:
         that nobody holds in the backward pass. `sizes`: of symbols, in place of those that torch saw first. `costs`, `workspaces`: by node name, in ns
         and bytes."""
         self.module, self.num_fwd_outputs = module, num_fwd_outputs
-        self.replay, self.states_of, self.copies_of, self.recompute, self.free_copies = replay, states_of, copies_of, recompute, free_copies
+        self.replay, self.states_of, self.copies_of, self.recompute, self.pin_readers, self.free_copies = replay, states_of, copies_of, recompute, pin_readers, free_copies
         self.ops: List[Entry] = []
         self.values: Dict[Tuple[fx.Node, int], int] = {}
         self.originals: Dict[fx.Node, int] = {}  # of inputs that were copied
@@ -474,7 +474,7 @@ class Joint:
         for node in self.overwritten:
             if self.copies_of is None or node in self.copies_of:
                 self._copy(node)
-            else:
+            elif self.pin_readers:
                 self._uncopied.add(self.root(self.values[node, 0]))
         for node in self.forward_nodes:
             self._op(node, "forward")

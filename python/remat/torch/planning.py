@@ -182,7 +182,7 @@ class Work:
         if isinstance(budget, str) and budget != "min":
             budget = bytes_of(budget, keep_all_peak_bytes)
         full = self.joint(**memory)
-        bare = self.joint(states_of=set(), copies_of=self._needed_copies(), **memory)
+        bare = self.joint(states_of=set(), copies_of=self._needed_copies(), pin_readers=True, **memory)
         found: List[Solution] = []
         failure: Optional[BudgetError] = None
         for joint in [full] if len(full.ops) == len(bare.ops) else [bare] if budget is None else [full, bare]:
