@@ -12,7 +12,7 @@ from torch import fx
 
 from .. import core
 from ..errors import BudgetError, Error, Infeasible, NotFound, size_text
-from . import lower, reporting
+from . import lower, measuring, reporting
 from .joint import Joint, Unsupported
 from .options import Budget, Settings, bytes_of
 
@@ -136,18 +136,17 @@ class Work:
                      recompute=self.settings.recompute, **more)
 
     def measure(self) -> None:
-        """Times every op with its real shapes on its device (and its workspace, on CUDA), in place of the roofline."""
-        from .tracing import measure
+        """Workspaces of ops on their device, and their times in place of the roofline where that is asked for."""
         joint = self.joint()
-        if joint.dynamic:  # there are no shapes to measure with
-            return
-        try:
-            with torch._subclasses.fake_tensor.unset_fake_temporarily():
-                found = measure(joint, joint.device)
-        except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-            reporting.warn(f"remat: ops could not be measured, the roofline is used: {str(error).splitlines()[0]}")
-            return
-        self.measured = {node.name: time for node, (time, _) in found.items()}, {node.name: n for node, (_, n) in found.items()}
+        if self.settings.costs == "measure":
+            try:
+                with torch._subclasses.fake_tensor.unset_fake_temporarily():
+                    found = measuring.measure(joint, joint.device)
+                self.measured = {node.name: time for node, (time, _) in found.items()}, {node.name: n for node, (_, n) in found.items()}
+                return
+            except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+                reporting.warn(f"remat: ops could not be measured, the roofline is used: {str(error).splitlines()[0]}")
+        self.measured = None, {node.name: n for node, n in measuring.workspaces(joint, cache_folder(self.settings)).items()}
 
     def keep_all_info(self, **memory: Any) -> Dict[str, Any]:
         """Numbers of the graph with everything kept: no state is copied, and of inputs that will be overwritten only those that the backward pass reads."""
@@ -175,7 +174,7 @@ class Work:
     def _solve(self, budget: Budget, memory: Dict[str, Any]) -> Solution:
         """States of generators and copies of inputs take memory, and a plan needs those that it reads. So a graph that has them all is planned first; where
         nothing fits there, and for the least memory, one that has none but what everything kept needs, too."""
-        if self.settings.costs == "measure" and self.measured is None:
+        if self.measured is None:
             self.measure()
         base = self.keep_all_info(**memory)
         keep_all_peak_bytes = base["keep_all_peak_bytes"]

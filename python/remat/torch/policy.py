@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
+import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..errors import BudgetError, size_text
 from . import reporting, steps
+from .measuring import library_bytes
 from .options import Budget, Settings, bytes_of
 from .planning import Solution
 from .steps import Run
@@ -40,6 +42,10 @@ class Training:
     @property
     def budget(self) -> Budget:
         return self.budget_bytes if self.budget_bytes is not None else self.settings.budget
+
+    def outside(self, device: torch.device) -> int:
+        """What is in memory besides, all the time."""
+        return self.settings.reserve + self.outside_bytes + (library_bytes(device) if self.settings.budget is not None else 0)
 
     def covers(self, runs: Sequence[Run]) -> bool:
         """Such a step, or a larger one of the same graphs, was planned."""
@@ -76,7 +82,7 @@ def first_solution(graph: Any, work: Any, sizes: Any) -> Solution:
     training = graph.training
     alone = not steps.of(graph.device).pending()
     limit = training.budget if alone or training.settings.budget is None else "min"
-    memory = dict(sizes=sizes, outside_bytes=training.settings.reserve + training.outside_bytes, before_bytes=training.before_bytes)
+    memory = dict(sizes=sizes, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
     try:
         found = work.solve(limit, **memory)
     except BudgetError as error:
@@ -94,7 +100,7 @@ def unforeseen(run: Run, occurrence: int) -> Solution:
     """A plan for sizes that are larger than any before, or for one more run of a graph in a step than there ever was."""
     graph, training = run.graph, run.graph.training
     limit = "min" if occurrence > 0 else training.budget
-    memory = dict(sizes=graph.symbols(run.sizes), outside_bytes=training.settings.reserve + training.outside_bytes, before_bytes=training.before_bytes)
+    memory = dict(sizes=graph.symbols(run.sizes), outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
     try:
         found = graph.work.solve(limit, **memory)
     except BudgetError as error:
@@ -173,7 +179,7 @@ class _Step:
         for run in runs:
             resident.update({key: n for key, n in run.inputs.items() if key not in made})
             made |= run.outputs.keys()
-        self.outside = training.settings.reserve + training.outside_bytes + sum(n for key, n in resident.items() if key not in runs[0].inputs)
+        self.outside = training.outside(runs[0].graph.device) + sum(n for key, n in resident.items() if key not in runs[0].inputs)
         self.dropped = [self._read_later(index) for index in range(len(runs))]
         self.keep_all = self._chain(lambda index, memory: self._work(index).solve(None, **memory))
         self.keep_all_bytes: int = self.keep_all[0].verdict.peak_bytes  # type: ignore[assignment]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import gc
 import json
-import time
 from contextlib import nullcontext
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
@@ -20,7 +19,8 @@ from torch.utils import _pytree as pytree
 
 from .. import core
 from ..errors import UsageError
-from .joint import Joint, Unsupported, tensors_of
+from .joint import Joint, Unsupported
+from .measuring import measure
 
 
 class TracedGraph(core.Graph):
@@ -190,60 +190,6 @@ def trace(model: nn.Module, *args: Any, loss: Optional[Callable[..., torch.Tenso
 
 # ---- times ----
 
-_times: Dict[Tuple[Any, ...], Tuple[int, int]] = {}
-
-
-def _key(node: fx.Node, device: torch.device) -> Tuple[Any, ...]:
-    def describe(value: Any) -> Any:
-        if isinstance(value, fx.Node):
-            return tuple((tuple(t.shape), tuple(t.stride()), t.dtype) for _, t in tensors_of(value.meta.get("val")))
-        return repr(value)
-    return (str(device), str(node.target), *(pytree.tree_leaves(pytree.tree_map_only(fx.Node, describe, (node.args, dict(node.kwargs))))),)
-
-
-def _real(value: Any, device: torch.device) -> Any:
-    """A tensor like a fake one, with numbers that no op minds."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    storage = value.untyped_storage().nbytes() // max(1, value.element_size())
-    if value.dtype.is_floating_point:
-        flat = torch.rand(storage, device=device).to(value.dtype)
-    else:
-        flat = torch.zeros(storage, dtype=value.dtype, device=device)
-    return flat.as_strided(value.shape, value.stride(), value.storage_offset())
-
-
-def _measure(node: fx.Node, device: torch.device, repeat: int) -> Tuple[int, int]:
-    """Median nanoseconds of an op, and the bytes that it allocates beyond its results while it runs (CUDA; 0 elsewhere)."""
-    home = next((t.device.type for n in (node, *node.all_input_nodes) for _, t in tensors_of(n.meta.get("val")) if t.device.type not in ("cpu", "meta")), None)
-
-    def real(n: fx.Node) -> Any:
-        """On the device, but for host scalars among a device's tensors, which stay where they are."""
-        value = n.meta.get("val")
-        return _real(value, value.device if home and isinstance(value, torch.Tensor) and value.device.type == "cpu" else device)
-
-    args, kwargs = fx.map_arg((node.args, node.kwargs), real)
-    kwargs = {key: device if key == "device" else value for key, value in kwargs.items()}
-    cuda = device.type == "cuda"
-    times, workspace = [], 0
-    with torch.no_grad():
-        made = node.target(*args, **kwargs)  # warm-up
-        for _ in range(repeat):
-            del made
-            if cuda:
-                torch.cuda.synchronize(device)
-                torch.cuda.reset_peak_memory_stats(device)
-                before = torch.cuda.memory_allocated(device)
-            start = time.perf_counter_ns()
-            made = node.target(*args, **kwargs)
-            if cuda:
-                torch.cuda.synchronize(device)
-            times.append(time.perf_counter_ns() - start)
-            if cuda:
-                workspace = max(workspace, torch.cuda.max_memory_allocated(device) - max(before, torch.cuda.memory_allocated(device)))
-    return sorted(times)[len(times) // 2], workspace
-
-
 def profile(graph: TracedGraph, device: Union[str, torch.device, None] = None, *, repeat: int = 5) -> TracedGraph:
     """The graph with each op timed on a device with its real shapes (warm-up, median of `repeat`, once for every op and shapes in a process), and, on
     CUDA, the workspace that it takes. Without a device, or with the name of one that is not here ("h100"): the roofline of that one.
@@ -275,17 +221,3 @@ def profile(graph: TracedGraph, device: Union[str, torch.device, None] = None, *
         if workspace:
             row["workspace"] = workspace
     return TracedGraph.of(graph.joint, document)
-
-
-def measure(joint: Joint, device: torch.device, repeat: int = 5) -> Dict[Any, Tuple[int, int]]:
-    """Nanoseconds and workspace of every node that makes something, measured on a device."""
-    found = {}
-    for entry in joint.ops:
-        node = entry.node
-        if entry.kind != "node" or node is None or joint.is_view(node):
-            continue
-        key = _key(node, device)
-        if key not in _times:
-            _times[key] = _measure(node, device, repeat)
-        found[node] = _times[key]
-    return found

@@ -1,0 +1,155 @@
+"""What ops really take on a device: nanoseconds and workspaces, measured with their real shapes; and what libraries hold besides.
+
+Times are kept for the process, workspaces on the disk as well: they are the same every time for an op, its shapes, a device and a version of torch.
+"""
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import pathlib
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+from . import reporting
+from .joint import Joint, hint, is_scalar, tensors_of
+
+_measured: Dict[str, Tuple[int, int]] = {}  # nanoseconds and bytes, by op and shapes
+
+
+def _key(node: fx.Node, device: torch.device) -> str:
+    def describe(value: fx.Node) -> Any:
+        return hint(value.meta["val"]) if is_scalar(value) else tuple((tuple(map(hint, t.shape)), tuple(map(hint, t.stride())), str(t.dtype)) for _, t in tensors_of(value.meta.get("val")))
+    return repr((str(device), str(node.target), *pytree.tree_leaves(pytree.tree_map_only(fx.Node, lambda n: repr(describe(n)), (node.args, dict(node.kwargs))))))
+
+
+def _real(value: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor like a fake one, with numbers that no op minds."""
+    shape, stride, offset = [hint(n) for n in value.shape], [hint(n) for n in value.stride()], hint(value.storage_offset())
+    elements = 0 if 0 in shape else 1 + offset + sum((n - 1) * step for n, step in zip(shape, stride))
+    flat = torch.rand(elements, device=device).to(value.dtype) if value.dtype.is_floating_point else torch.zeros(elements, dtype=value.dtype, device=device)
+    return flat.as_strided(shape, stride, offset)
+
+
+def _arguments(node: fx.Node, device: torch.device) -> Tuple[Any, Dict[str, Any]]:
+    """Real ones: on the device, but for host scalars among a device's tensors, which stay where they are."""
+    mixed = any(t.device.type not in ("cpu", "meta") for n in (node, *node.all_input_nodes) for _, t in tensors_of(n.meta.get("val")))
+
+    def real(n: fx.Node) -> Any:
+        value = n.meta.get("val")
+        if is_scalar(n):
+            return hint(value)
+        made = {i: _real(t, t.device if mixed and t.device.type == "cpu" else device) for i, t in tensors_of(value)}
+        return made[0] if isinstance(value, torch.Tensor) else [made.get(i) for i in range(len(value))]
+
+    args, kwargs = fx.map_arg((node.args, node.kwargs), real)
+    return args, {key: device if key == "device" else value for key, value in kwargs.items()}
+
+
+def _measure(node: fx.Node, device: torch.device, repeat: int) -> Tuple[int, int]:
+    """Median nanoseconds of an op, and the bytes that it allocates beyond its results while it runs (CUDA; 0 elsewhere)."""
+    args, kwargs = _arguments(node, device)
+    cuda = device.type == "cuda"
+    times, workspace = [], 0
+    with torch.no_grad():
+        made = node.target(*args, **kwargs)  # warm-up
+        for _ in range(repeat):
+            del made
+            if cuda:
+                torch.cuda.synchronize(device)
+                torch.cuda.reset_peak_memory_stats(device)
+                before = torch.cuda.memory_allocated(device)
+            start = time.perf_counter_ns()
+            made = node.target(*args, **kwargs)
+            if cuda:
+                torch.cuda.synchronize(device)
+            times.append(time.perf_counter_ns() - start)
+            if cuda:
+                workspace = max(workspace, torch.cuda.max_memory_allocated(device) - max(before, torch.cuda.memory_allocated(device)))
+    return sorted(times)[len(times) // 2], workspace
+
+
+def _nodes(joint: Joint) -> List[fx.Node]:
+    return [entry.node for entry in joint.ops if entry.kind == "node" and entry.node is not None and not joint.is_view(entry.node)]
+
+
+def measure(joint: Joint, device: torch.device, repeat: int = 5) -> Dict[fx.Node, Tuple[int, int]]:
+    """Nanoseconds and workspace of every node that makes something, measured on a device."""
+    found = {}
+    for node in _nodes(joint):
+        key = _key(node, device)
+        if key not in _measured:
+            _measured[key] = _measure(node, device, repeat)
+        found[node] = _measured[key]
+    return found
+
+
+# ---- workspaces ----
+
+def _file(folder: Optional[pathlib.Path], device: torch.device) -> Optional[pathlib.Path]:
+    if folder is None:
+        return None
+    kind = repr((torch.__version__, torch.cuda.get_device_name(device), torch.backends.cudnn.version(), torch.backends.cudnn.benchmark, torch.are_deterministic_algorithms_enabled()))
+    return folder / f"workspaces-{hashlib.sha256(kind.encode()).hexdigest()[:16]}.json"
+
+
+def workspaces(joint: Joint, folder: Optional[pathlib.Path]) -> Dict[fx.Node, int]:
+    """Bytes that each op allocates beyond its results while it runs. On CUDA they are measured, once for an op and its shapes; elsewhere there are none. An op that
+    cannot be tried by itself (its numbers matter, memory is short) counts as having none."""
+    if joint.device.type != "cuda":
+        return {}
+    path, known, fresh = _file(folder, joint.device), {}, False
+    if path is not None and path.exists():
+        try:
+            known = json.loads(path.read_text())
+        except (OSError, ValueError):
+            pass
+    found, failed = {}, 0
+    with torch._subclasses.fake_tensor.unset_fake_temporarily(), reporting.progress("measuring workspaces"):
+        for node in _nodes(joint):
+            key = _key(node, joint.device)
+            if key not in known:
+                try:
+                    known[key] = _measure(node, joint.device, 1)[1]
+                except Exception:  # anything: a device assertion would end the process in any case
+                    known[key], failed = 0, failed + 1
+                fresh = True
+            found[node] = int(known[key])
+        if fresh:
+            gc.collect()
+            torch.cuda.empty_cache()
+    if fresh and path is not None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(known))
+        except OSError:
+            pass  # a cache that cannot be written is no cache
+    if failed:
+        reporting.warn(f"remat: {failed} ops could not be tried by themselves: their workspaces are not counted")
+    return found
+
+
+_library_bytes: Dict[str, int] = {}
+
+
+def library_bytes(device: torch.device) -> int:
+    """What libraries hold for good once they ran (workspaces of cuBLAS, one for each thread that calls it: forward and backward pass)."""
+    if device.type != "cuda":
+        return 0
+    if str(device) not in _library_bytes:
+        with torch._subclasses.fake_tensor.unset_fake_temporarily(), torch.enable_grad():
+            torch.cuda.synchronize(device)
+            torch._C._cuda_clearCublasWorkspaces()
+            before = torch.cuda.memory_allocated(device)
+            for dtype in (torch.float32, torch.bfloat16):
+                x = torch.zeros(64, 64, dtype=dtype, device=device, requires_grad=True)
+                torch.addmm(x[0], x, x).sum().backward()
+                (x @ x).sum().backward()
+                del x
+            torch.cuda.synchronize(device)
+            _library_bytes[str(device)] = max(0, torch.cuda.memory_allocated(device) - before)
+    return _library_bytes[str(device)]
