@@ -40,6 +40,7 @@ def train(make: Callable[[], Case], compile: Callable[[Case], Any], meters: Opti
     """Everything that two steps leave behind, by name. With `meters`, a meter for each step is put there."""
     case = make()
     torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
     run = compile(case)
     trained = [p for p in case.model.parameters() if p.requires_grad]
     optimizer = torch.optim.SGD(trained or [torch.zeros(1, requires_grad=True)], lr=0.05, momentum=case.momentum)
@@ -114,7 +115,7 @@ def _planned(seed: int, budget: Union[str, int], reports: List[Dict[str, Any]], 
     if reasons:
         return Outcome(seed, budget, "left to torch", reasons[0])
     predicted = max(report["peak_bytes"] for report in reports)
-    if measured > predicted and len({report["digest"] for report in reports}) == 1:  # eager code between several graphs is not planned
+    if measured > predicted and torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1:  # what eager code between graphs makes is not planned
         return Outcome(seed, budget, "peak", f"{measured} bytes measured, {predicted} predicted")
     last = reports[-1]
     peaks = last.get("step_peak_bytes", last["peak_bytes"]), last.get("step_keep_all_bytes", last["keep_all_peak_bytes"])

@@ -889,7 +889,7 @@ class Case:
         self.seed = seed
         self.model = Model(size, n_layers).to(dtype)
         self.accumulates = choose.random() < 0.15  # gradients of the first step stay
-        self.dynamic = choose.random() < 0.08
+        self.dynamic = choose.random() < 0.05
         self.unused = choose.sample(range(1, 6), 2)  # results that the loss does not read
         self.momentum = choose.choice([0.0, 0.9])
         shape = (size.batch, size.time, size.width)
