@@ -884,7 +884,7 @@ class Case:
         choose = random.Random(seed)
         torch.manual_seed(seed)
         dtype, = choose.choices([torch.float32, torch.float64, torch.bfloat16], [7, 2, 1])
-        size = Size(choose, batch=choose.choice([8, 16]), time=choose.choice([4, 8]), width=choose.choice([8, 16, 32]), dtype=dtype)
+        size = Size(choose, batch=choose.choice([16, 64]), time=choose.choice([4, 8]), width=choose.choice([8, 16, 32]), dtype=dtype)
         n_layers = 3 + int((most_layers - 2) * choose.random() ** 4)
         self.seed = seed
         self.model = Model(size, n_layers).to(dtype)
