@@ -1,0 +1,150 @@
+"""A random model, trained two steps by eager code, by torch.compile with everything kept, and within budgets. Within a budget every result must be that
+of keep-all to the last bit: losses, results, gradients, buffers, written inputs, parameters behind the optimizer, the generator's state."""
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import torch
+from random_models import CALLS, Case
+
+import remat
+import remat.torch
+from remat.torch import lower
+from remat.torch.checking import same_bits
+
+SHARES = (0.2, 0.6)
+WORK = 20000  # of each search
+STEPS = 2
+KEEP_ALL = "aot_eager_default_partitioner"
+FAILURES = ("different", "raised", "peak")
+
+
+@dataclass
+class Outcome:
+    """`kind`: "equal"; "left to torch", "refused" (the budget), "not compiled", all three equal as well as far as they ran; "no model" (eager code
+    raises), "keep-all raises"; and what must not be: "different", "raised", "peak" (more was in memory than the plan says)."""
+    seed: int
+    budget: Union[str, int, None]
+    kind: str
+    detail: str = ""
+    recomputed_ops: int = 0
+    range_bytes: Tuple[int, int] = (0, 0)  # the peak of the plan and that of keep-all
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}, {self.budget}: {self.kind}{': ' + self.detail if self.detail else ''}"
+
+
+def train(make: Callable[[], Case], compile: Callable[[Case], Any], meters: Optional[List[lower.Meter]] = None) -> Dict[str, Any]:
+    """Everything that two steps leave behind, by name. With `meters`, a meter for each step is put there."""
+    case = make()
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    run = compile(case)
+    trained = [p for p in case.model.parameters() if p.requires_grad]
+    optimizer = torch.optim.SGD(trained or [torch.zeros(1, requires_grad=True)], lr=0.05, momentum=case.momentum)
+    CALLS["counted"] = 0
+    torch.manual_seed(case.seed)
+    found: Dict[str, Any] = {}
+    for step in range(STEPS):
+        if meters is not None:
+            meters.append(lower.Meter())
+            lower.meter[:] = meters[-1:]
+        arguments = case.arguments()
+        results = run(*arguments)
+        loss = case.loss(results)
+        loss.backward()
+        lower.meter.clear()
+        kept = {"loss": loss, "generator": torch.get_rng_state(), **{f"result {i}": t for i, t in enumerate(results)},
+                **{f"argument {i}": t for i, t in enumerate(arguments)}, **case.tensors()}
+        found.update({f"step {step} {name}": None if t is None else t.detach().clone() for name, t in kept.items()})
+        optimizer.step()
+        if not case.accumulates:
+            for tensor in (*trained, case.x, case.other):
+                tensor.grad = None
+        del arguments, results, loss, kept
+    return found
+
+
+def compiled(backend: str, **options: Any) -> Callable[[Case], Any]:
+    more = {"options": options} if options else {}
+    return lambda case: torch.compile(case.model, backend=backend, dynamic=case.dynamic, **more)
+
+
+def short(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+
+
+def unlike(reference: Dict[str, Any], found: Dict[str, Any]) -> List[str]:
+    """The names of what is not the same to the last bit."""
+    return [name for name in {**reference, **found} if not same_bits(reference.get(name), found.get(name))]
+
+
+def far(reference: Dict[str, Any], found: Dict[str, Any]) -> List[str]:
+    """The names of what is not nearly the same: a hundredth of the largest number is for bfloat16."""
+    names = unlike(reference, found)
+    return [n for n in names if None in (reference.get(n), found.get(n)) or reference[n].shape != found[n].shape or reference[n].dtype != found[n].dtype or
+            not torch.allclose(reference[n].double(), found[n].double(), 0.01, 0.01 * float(reference[n].double().abs().max()), equal_nan=True)]
+
+
+def within(make: Callable[[], Case], budget: Union[str, int], eager: Dict[str, Any], kept: Optional[Dict[str, Any]]) -> Outcome:
+    """One training within a budget, against keep-all; where that raises, against eager code, whose last bits may be others."""
+    before, meters, seed = len(remat.torch.reports()), [], make().seed
+    try:
+        found = train(make, compiled("remat", budget=budget, cache=False, work=WORK), meters)
+    except Exception as error:  # whatever it is, it is reported
+        inner = getattr(error, "inner_exception", error)
+        kind = "refused" if isinstance(inner, remat.BudgetError) else "raised" if kept is not None else "keep-all raises"
+        return Outcome(seed, budget, kind, short(inner))
+    finally:
+        lower.meter.clear()
+    different = far(eager, found) if kept is None else unlike(kept, found)
+    if different:
+        note = " (keep-all raises)" if kept is None else " (eager code gives the same)" if not unlike(eager, found) else " (keep-all is not eager code either)" if unlike(eager, kept) else ""
+        return Outcome(seed, budget, "different", ", ".join(different[:4]) + f"; {len(different)} in all" + note)
+    return _planned(seed, budget, remat.torch.reports()[before:], max(meter.peak_bytes for meter in meters))
+
+
+def _planned(seed: int, budget: Union[str, int], reports: List[Dict[str, Any]], measured: int) -> Outcome:
+    """The results are right: how did they come about, and did the peak hold?"""
+    if not reports:
+        return Outcome(seed, budget, "not compiled")
+    reasons = [report["reason"] for report in reports if not report["planned"]]
+    if reasons:
+        return Outcome(seed, budget, "left to torch", reasons[0])
+    predicted = max(report["peak_bytes"] for report in reports)
+    if measured > predicted and torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1:  # what eager code between graphs makes is not planned
+        return Outcome(seed, budget, "peak", f"{measured} bytes measured, {predicted} predicted")
+    last = reports[-1]
+    peaks = last.get("step_peak_bytes", last["peak_bytes"]), last.get("step_keep_all_bytes", last["keep_all_peak_bytes"])
+    return Outcome(seed, budget, "equal", recomputed_ops=max(report["recomputed_ops"] for report in reports), range_bytes=peaks)
+
+
+def compare(seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30) -> List[Outcome]:
+    """The outcome with the budget "min", and with budgets that lie so far (0 to 1) between the least that was found and keep-all; one alone where there
+    is nothing to compare with."""
+    def make() -> Case:
+        return Case(seed, most_layers)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            eager = train(make, lambda case: case.model)
+        except Exception as error:
+            return [Outcome(seed, None, "no model", short(error))]
+        try:
+            kept = train(make, compiled(KEEP_ALL))
+        except Exception:  # so may remat
+            kept = None
+        outcomes = [within(make, "min", eager, kept)]
+        least, most = outcomes[0].range_bytes
+        for share in shares if least < most else ():
+            outcomes.append(within(make, least + int(share * (most - least)), eager, kept))
+        return outcomes
+
+
+def differences(seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30) -> List[str]:
+    """What must not be, in words."""
+    return [str(outcome) for outcome in compare(seed, shares, most_layers) if outcome.kind in FAILURES]

@@ -1,0 +1,13 @@
+"""Random models within the least memory that is found: the same numbers as keep-all to the last bit. bench/torch_random does more of them."""
+import pytest
+
+torch = pytest.importorskip("torch")
+import compare_models  # noqa: E402
+
+SEEDS = range(30)
+
+
+def test_random_models_train_as_with_everything_kept():
+    outcomes = [outcome for seed in SEEDS for outcome in compare_models.compare(seed, shares=(), most_layers=5)]
+    assert [str(outcome) for outcome in outcomes if outcome.kind in compare_models.FAILURES] == []
+    assert sum(outcome.recomputed_ops > 0 for outcome in outcomes) >= len(SEEDS) / 3
