@@ -115,7 +115,7 @@ class Solution:
                 "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
                 "steps": len(self.schedule), "ops": info["ops"], "recomputed_ops": len(self.schedule) - len(set(self.schedule)),
                 "replayed_ops": len(self.joint.states_of or ()), "pinned_ops": info["pinned"], "strategy": plan.strategy, "cost_model": self.graph.cost_model,
-                "cached": self.cached, "digest": plan.digest, **more}
+                "cached": self.cached, "digest": plan.digest, "step_peak_bytes": verdict.peak_bytes, "step_keep_all_bytes": info["keep_all_peak_bytes"], **more}
 
 
 @dataclass
