@@ -1,6 +1,8 @@
 """On a GPU, eager kernels: predicted peak against torch.cuda.max_memory_allocated, gradients bit by bit, step time beside plain eager and eager with
-torch.utils.checkpoint around every block. GPT-2 b16 t1024 (bf16 autocast) and ResNet-50 b256, at 80, 60 and 40 %.
-Usage: PYTHONPATH=python python bench/torch_gpu.py [gpt2|resnet50 ...] [--small] [--costs measure|roofline] [--out FILE.md]"""
+gradient checkpointing (torch.utils.checkpoint around every block, or the model's own switch), at several budgets and at the peak of gradient checkpointing.
+GPT-2 b16 t1024 (bf16 autocast), ResNet-50 b256, U-Net b32 256x256, ViT-B/16 b128 (timm), BERT b32 t512 and GPT-2 of transformers (bf16 autocast; two graphs
+where Dynamo breaks it).
+Usage: PYTHONPATH=python python bench/torch_gpu.py [gpt2|resnet50|unet|vit|bert|hf-gpt2 ...] [--small] [--costs measure|roofline] [--out FILE.md]"""
 import argparse
 import gc
 import os
@@ -98,6 +100,89 @@ def resnet50(device, small):
     return model, (torch.randn(batch, 3, size, size, device=device), torch.randint(0, 1000, (batch,), device=device))
 
 
+class UNet(nn.Module):
+    def __init__(self, width=64, depth=4, classes=2):
+        super().__init__()
+        widths = [width << i for i in range(depth + 1)]
+        self.down = nn.ModuleList(double(a, b) for a, b in zip([3, *widths[:-1]], widths))
+        self.up = nn.ModuleList(nn.ConvTranspose2d(2 * b, b, 2, 2) for b in reversed(widths[:-1]))
+        self.join = nn.ModuleList(double(2 * b, b) for b in reversed(widths[:-1]))
+        self.head = nn.Conv2d(width, classes, 1)
+
+    def forward(self, x, labels):
+        kept = []
+        for i, block in enumerate(self.down):
+            x = through(block, F.max_pool2d(x, 2) if i else x)
+            kept.append(x)
+        kept.pop()
+        for up, join in zip(self.up, self.join):
+            x = through(join, torch.cat([up(x), kept.pop()], 1))
+        return F.cross_entropy(self.head(x).permute(0, 2, 3, 1).flatten(0, 2), labels.flatten())  # the loss of images has no deterministic kernel
+
+
+def double(a, b):
+    return nn.Sequential(nn.Conv2d(a, b, 3, 1, 1, bias=False), nn.BatchNorm2d(b), nn.ReLU(), nn.Conv2d(b, b, 3, 1, 1, bias=False), nn.BatchNorm2d(b), nn.ReLU())
+
+
+def unet(device, small):
+    batch, size = (2, 32) if small else (32, 256)
+    model = UNet(8 if small else 64).to(device)
+    return model, (torch.randn(batch, 3, size, size, device=device), torch.randint(0, 2, (batch, size, size), device=device))
+
+
+class WithLoss(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x, labels):
+        with torch.autocast(x.device.type, dtype=torch.bfloat16):
+            return F.cross_entropy(self.model(x), labels)
+
+
+def vit(device, small):
+    import timm
+    model = timm.create_model("vit_tiny_patch16_224" if small else "vit_base_patch16_224", num_classes=1000)
+    model.set_grad_checkpointing(PER_BLOCK)
+    batch = 2 if small else 128
+    return WithLoss(model).to(device), (torch.randn(batch, 3, 224, 224, device=device), torch.randint(0, 1000, (batch,), device=device))
+
+
+class Transformers(nn.Module):
+    """A model of transformers in its own forward, so that Dynamo breaks the graph where it does for everybody."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        if PER_BLOCK:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def forward(self, tokens):
+        with torch.autocast(tokens.device.type, dtype=torch.bfloat16):
+            return self.model(input_ids=tokens, labels=tokens).loss
+
+
+def transformers_model(kind, device, small, batch, length, **config):
+    import transformers
+    sizes = {"GPT2": dict(n_layer=2, n_embd=64, n_head=2), "Bert": dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=2, intermediate_size=128)}[kind] if small else {}
+    made = getattr(transformers, f"{kind}Config")(**sizes, **config)
+    made.use_cache = False
+    model = getattr(transformers, {"GPT2": "GPT2LMHeadModel", "Bert": "BertForMaskedLM"}[kind])(made).train()
+    batch, length = (2, 32) if small else (batch, length)
+    return Transformers(model).to(device), (torch.randint(0, 30000, (batch, length), device=device),)
+
+
+def bert(device, small):
+    return transformers_model("Bert", device, small, 32, 512)
+
+
+def hf_gpt2(device, small):
+    return transformers_model("GPT2", device, small, 16, 1024)
+
+
+MODELS = {"gpt2": gpt2, "resnet50": resnet50, "unet": unet, "vit": vit, "bert": bert, "hf-gpt2": hf_gpt2}
+
+
 def synchronize(device):
     if device == "cuda":
         torch.cuda.synchronize()
@@ -115,7 +200,7 @@ def run(device, make, small, compile, repeat, per_block=False):
     step(*args).backward()
     found = {f"gradient of {n}": p.grad.clone().cpu() for n, p in model.named_parameters()} | {f"buffer {n}": b.clone().cpu() for n, b in model.named_buffers()}
     times, peak = [], 0
-    for i in range(repeat + 1):
+    for i in range(-2, repeat):  # the second step may be planned again
         model.zero_grad(set_to_none=True)
         synchronize(device)
         if device == "cuda":
@@ -124,30 +209,16 @@ def run(device, make, small, compile, repeat, per_block=False):
         loss = step(*args)
         loss.backward()
         synchronize(device)
-        if i:
+        if i >= 0:
             times.append(1e3 * (time.perf_counter() - start))
-        if device == "cuda":
-            peak = torch.cuda.max_memory_allocated()
-    del model, step, args, loss
+        if device == "cuda" and i >= 0:
+            peak = max(peak, torch.cuda.max_memory_allocated())
+        del loss
+    del model, step, args
     gc.collect()
     if device == "cuda":
         torch.cuda.empty_cache()
     return found, statistics.median(times), peak
-
-
-def persistent_bytes(device, make, small):
-    """What libraries hold for good once they ran (workspaces of cuBLAS): in memory besides the step."""
-    if device != "cuda":
-        return 0
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    model, args = make(device, True)
-    model(*args).backward()
-    del model, args
-    gc.collect()
-    torch.cuda.synchronize()
-    torch.cuda.empty_cache()
-    return torch.cuda.memory_allocated()
 
 
 def same(a, b):
@@ -156,10 +227,10 @@ def same(a, b):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("models", nargs="*", default=["gpt2", "resnet50"])
+    parser.add_argument("models", nargs="*", default=list(MODELS))
     parser.add_argument("--small", action="store_true", help="tiny models: tries the program, measures nothing")
-    parser.add_argument("--costs", default="measure", choices=["measure", "roofline"])
-    parser.add_argument("--repeat", type=int, default=10)
+    parser.add_argument("--costs", default="roofline", choices=["measure", "roofline"])
+    parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--out")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -174,13 +245,12 @@ def main():
         print(lines[-1], flush=True)
 
     for model in options.models:
-        make = {"gpt2": gpt2, "resnet50": resnet50}[model]
-        reserve = persistent_bytes(device, make, options.small)
+        make = MODELS[model]
         mib = 1 << 20
         _, ms, peak = run(device, make, options.small, lambda m: m, options.repeat)
         row(model, "plain eager", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "")
         _, ms, per_block = run(device, make, options.small, lambda m: m, options.repeat, per_block=True)
-        row(model, "eager, checkpoint per block", "", "", f"{per_block / mib:.0f}", "", f"{ms:.1f}", "")
+        row(model, "eager, gradient checkpointing", "", "", f"{per_block / mib:.0f}", "", f"{ms:.1f}", "")
         keep_all = lambda m: torch.compile(m, backend="aot_eager_default_partitioner", dynamic=False)  # noqa: E731
         kept, _, _ = run(device, make, options.small, keep_all, options.repeat)
         again, ms, peak = run(device, make, options.small, keep_all, options.repeat)
@@ -188,7 +258,7 @@ def main():
         for budget in ("100%", "80%", "60%", "40%", *([per_block] if per_block else []), "min"):
             try:
                 found, ms, peak = run(device, make, options.small, lambda m: torch.compile(m, backend="remat", dynamic=False, options={
-                    "budget": budget, "reserve": reserve, "costs": options.costs, "cache": False}), options.repeat)
+                    "budget": budget, "costs": options.costs, "cache": False}), options.repeat)
             except Exception as error:
                 row(model, f"remat {budget}", "", "", "", "", "", f"{type(error).__name__}: {str(getattr(error, 'inner_exception', error))[:200]}")
                 continue
@@ -197,8 +267,8 @@ def main():
                 row(model, f"remat {budget}", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "not planned: " + report["reason"])
                 continue
             different = same(kept, found)
-            predicted = report["peak_bytes"]
-            row(model, f"remat {budget}", f"{report['budget_bytes'] / mib:.0f}", f"{predicted / mib:.0f}", f"{peak / mib:.0f}", f"{100 * (predicted / peak - 1):+.1f} %" if peak else "",
+            predicted = report["step_peak_bytes"]
+            row(model, f"remat {budget}" + (f" ({report['graphs']} graphs)" if report["graphs"] > 1 else ""), f"{(report['budget_bytes'] or predicted) / mib:.0f}", f"{predicted / mib:.0f}", f"{peak / mib:.0f}", f"{100 * (predicted / peak - 1):+.1f} %" if peak else "",
                 f"{ms:.1f}", "bit-identical" if not different else f"{len(different)} of {len(kept)} differ: {different[:2]}")
     if options.out:
         with open(options.out, "w") as file:
