@@ -28,6 +28,8 @@
 #endif
 
 #define RM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define RM_UNUSED                                                                                  \
+    __attribute__((unused)) /* of what a macro defines and not every user of it calls */
 
 #define rm_lowest_bit(bits) ((unsigned)__builtin_ctzll(bits)) /* bits is not 0 */
 typedef unsigned __int128 rm_uint128;

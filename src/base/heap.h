@@ -16,19 +16,22 @@
 #ifndef RM_HEAP_H
 #define RM_HEAP_H
 
+#include "base/compiler.h"
+
 #include <assert.h>
 #include <stddef.h>
 
 /* n: how many items there are before the call. The array of a push has room for one more. */
 #define RM_HEAP(name, type, context, goes_before)                                                  \
-    static inline void name##_push(context x, type *items, size_t n, type item)                    \
+    RM_UNUSED static inline void name##_push(context x, type *items, size_t n, type item)          \
     {                                                                                              \
         size_t at = n;                                                                             \
         for (; at && goes_before(x, item, items[(at - 1) / 2]); at = (at - 1) / 2)                 \
             items[at] = items[(at - 1) / 2];                                                       \
         items[at] = item;                                                                          \
     }                                                                                              \
-    static inline void name##_sink(context x, type *items, size_t n, size_t at, type item)         \
+    RM_UNUSED static inline void name##_sink(context x, type *items, size_t n, size_t at,          \
+                                             type item)                                            \
     {                                                                                              \
         for (size_t child; (child = 2 * at + 1) < n; at = child) {                                 \
             if (child + 1 < n && goes_before(x, items[child + 1], items[child])) child++;          \
@@ -37,19 +40,19 @@
         }                                                                                          \
         items[at] = item;                                                                          \
     }                                                                                              \
-    static inline void name##_replace(context x, type *items, size_t n, type item)                 \
+    RM_UNUSED static inline void name##_replace(context x, type *items, size_t n, type item)       \
     {                                                                                              \
         assert(n > 0);                                                                             \
         name##_sink(x, items, n, 0, item);                                                         \
     }                                                                                              \
-    static inline type name##_pop(context x, type *items, size_t n)                                \
+    RM_UNUSED static inline type name##_pop(context x, type *items, size_t n)                      \
     {                                                                                              \
         assert(n > 0);                                                                             \
         const type top = items[0];                                                                 \
         name##_sink(x, items, n - 1, 0, items[n - 1]);                                             \
         return top;                                                                                \
     }                                                                                              \
-    static inline void name##_make(context x, type *items, size_t n)                               \
+    RM_UNUSED static inline void name##_make(context x, type *items, size_t n)                     \
     {                                                                                              \
         for (size_t at = n / 2; at-- > 0;) name##_sink(x, items, n, at, items[at]);                \
     }
