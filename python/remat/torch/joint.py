@@ -186,6 +186,9 @@ def storage_key(tensor: torch.Tensor) -> int:
 # These copy the whole storage that their first argument lies in, and return a view of the copy; fake tensors have a storage for the view only.
 COPY_STORAGES = tuple(getattr(torch.ops.aten, name).default for name in ("copy", "slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter"))
 
+# Results for which the CPU's kernel takes more elements than the fake tensor has: by op and position.
+MORE_ELEMENTS = {(torch.ops.aten._embedding_bag.default, 1): 1, (torch.ops.aten._embedding_bag_forward_only.default, 1): 1}
+
 RESTRIDES = (torch.ops.aten.as_strided.default,)  # reads beside a tensor what its storage has there; a copy has no such neighbours
 
 
@@ -526,6 +529,8 @@ class Joint:
             if node.target in COPY_STORAGES and "storage" in self._documents[index] and inputs:
                 copied = self._documents[self.root(inputs[0])]
                 self._documents[index]["storage"] = max(self._documents[index]["storage"], copied.get("storage", copied["size"]))
+            if (node.target, position) in MORE_ELEMENTS and tensor.device.type == "cpu" and "storage" in self._documents[index]:
+                self._documents[index]["storage"] += MORE_ELEMENTS[node.target, position] * tensor.element_size()
             if before is not None and before not in known:
                 raise Unsupported(f"{node.target}, whose result shares memory with a tensor that it does not read")
             known.add(self._roots[storage_key(tensor)])
