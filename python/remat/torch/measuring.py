@@ -1,12 +1,13 @@
 """What ops really take on a device: nanoseconds and workspaces, measured with their real shapes; and what libraries hold besides.
 
-Times are kept for the process, workspaces on the disk as well: they are the same every time for an op, its shapes, a device and a version of torch.
+What was measured is kept on the disk, by op, shapes, device and version of torch, so that a model is measured once, and planned the same way every time.
 """
 from __future__ import annotations
 
 import gc
 import hashlib
 import json
+import os
 import pathlib
 import time
 from typing import Any, Dict, List, Optional, Tuple
@@ -78,7 +79,7 @@ def _nodes(joint: Joint) -> List[fx.Node]:
 
 
 def measure(joint: Joint, device: torch.device, repeat: int = 5) -> Dict[fx.Node, Tuple[int, int]]:
-    """Nanoseconds and workspace of every node that makes something, measured on a device."""
+    """Nanoseconds and workspace of every node that makes something, measured on a device, once for an op and its shapes in a process."""
     found = {}
     for node in _nodes(joint):
         key = _key(node, device)
@@ -88,50 +89,60 @@ def measure(joint: Joint, device: torch.device, repeat: int = 5) -> Dict[fx.Node
     return found
 
 
-# ---- workspaces ----
+# ---- what was measured before, on the disk ----
 
 def _file(folder: Optional[pathlib.Path], device: torch.device) -> Optional[pathlib.Path]:
     if folder is None:
         return None
-    kind = repr((torch.__version__, torch.cuda.get_device_name(device), torch.backends.cudnn.version(), torch.backends.cudnn.benchmark, torch.are_deterministic_algorithms_enabled()))
-    return folder / f"workspaces-{hashlib.sha256(kind.encode()).hexdigest()[:16]}.json"
+    cuda = (torch.cuda.get_device_name(device), torch.backends.cudnn.version()) if device.type == "cuda" else ()
+    kind = repr((torch.__version__, *cuda, torch.backends.cudnn.benchmark, torch.are_deterministic_algorithms_enabled()))
+    return folder / f"ops-{device.type}-{hashlib.sha256(kind.encode()).hexdigest()[:16]}.json"
 
 
-def workspaces(joint: Joint, folder: Optional[pathlib.Path]) -> Dict[fx.Node, int]:
-    """Bytes that each op allocates beyond its results while it runs. On CUDA they are measured, once for an op and its shapes; elsewhere there are none. An op that
-    cannot be tried by itself (its numbers matter, memory is short) counts as having none."""
-    if joint.device.type != "cuda":
+def _load(path: Optional[pathlib.Path]) -> Dict[str, Tuple[int, int]]:
+    if path is None or not path.exists():
         return {}
-    path, known, fresh = _file(folder, joint.device), {}, False
-    if path is not None and path.exists():
-        try:
-            known = json.loads(path.read_text())
-        except (OSError, ValueError):
-            pass
-    found, failed = {}, 0
-    with torch._subclasses.fake_tensor.unset_fake_temporarily(), reporting.progress("measuring workspaces"):
+    try:
+        return {str(key): (int(value[0]), int(value[1])) for key, value in json.loads(path.read_text()).items()}
+    except (OSError, ValueError, TypeError, IndexError, AttributeError):
+        return {}
+
+
+def _save(path: Optional[pathlib.Path], known: Dict[str, Tuple[int, int]]) -> None:
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(known))
+        fresh.replace(path)
+    except OSError:
+        pass  # a cache that cannot be written is no cache
+
+
+def measured(joint: Joint, folder: Optional[pathlib.Path], repeat: int = 3) -> Tuple[Dict[fx.Node, Tuple[int, int]], int]:
+    """The same for one step, with a file of what was measured before; and how many ops could not be tried by themselves (their numbers matter, memory is short)."""
+    path = _file(folder, joint.device)
+    known, found, failed, fresh = _load(path), {}, 0, False
+    with torch._subclasses.fake_tensor.unset_fake_temporarily(), reporting.progress("measuring ops"):
         for node in _nodes(joint):
             key = _key(node, joint.device)
             if key not in known:
                 try:
-                    known[key] = _measure(node, joint.device, 1)[1]
+                    known[key], fresh = _measure(node, joint.device, repeat), True
                 except Exception:  # anything: a device assertion would end the process in any case
-                    known[key], failed = 0, failed + 1
-                fresh = True
-            found[node] = int(known[key])
-        if fresh:
+                    failed += 1
+                    continue
+            found[node] = known[key]
+        if fresh and joint.device.type == "cuda":
             gc.collect()
             torch.cuda.empty_cache()
-    if fresh and path is not None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(known))
-        except OSError:
-            pass  # a cache that cannot be written is no cache
-    if failed:
-        reporting.warn(f"remat: {failed} ops could not be tried by themselves: their workspaces are not counted")
-    return found
+    if fresh:
+        _save(path, known)
+    return found, failed
 
+
+# ---- libraries ----
 
 _library_bytes: Dict[str, int] = {}
 
@@ -141,7 +152,7 @@ def library_bytes(device: torch.device) -> int:
     if device.type != "cuda":
         return 0
     if str(device) not in _library_bytes:
-        with torch._subclasses.fake_tensor.unset_fake_temporarily(), torch.enable_grad():
+        with torch._subclasses.fake_tensor.unset_fake_temporarily(), torch.enable_grad(), torch.autograd.set_multithreading_enabled(True):
             torch.cuda.synchronize(device)
             torch._C._cuda_clearCublasWorkspaces()
             before = torch.cuda.memory_allocated(device)

@@ -54,7 +54,7 @@ def make_plan(graph: core.Graph, settings: Settings, budget: Budget, keep_all_pe
     """A plan within the budget, and whether it came from the disk. Nothing fits: an error that says what would."""
     folder, path = cache_folder(settings), None
     if folder is not None and budget is not None:
-        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if settings.costs == "measure" else graph.cost_model
+        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if graph.cost_model == "given" else graph.cost_model
         key = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
         path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json.gz"
     plan = _cached(path, graph)
@@ -136,17 +136,17 @@ class Work:
                      recompute=self.settings.recompute, **more)
 
     def measure(self) -> None:
-        """Workspaces of ops on their device, and their times in place of the roofline where that is asked for."""
+        """Workspaces of ops on their device, and their times in place of the roofline: on CUDA, and where it is asked for. Ops that cannot be tried by
+        themselves have no workspace, and then times are the roofline's for all."""
         joint = self.joint()
-        if self.settings.costs == "measure":
-            try:
-                with torch._subclasses.fake_tensor.unset_fake_temporarily():
-                    found = measuring.measure(joint, joint.device)
-                self.measured = {node.name: time for node, (time, _) in found.items()}, {node.name: n for node, (_, n) in found.items()}
-                return
-            except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-                reporting.warn(f"remat: ops could not be measured, the roofline is used: {str(error).splitlines()[0]}")
-        self.measured = None, {node.name: n for node, n in measuring.workspaces(joint, cache_folder(self.settings)).items()}
+        self.measured = None, {}
+        if joint.device.type != "cuda" and self.settings.costs != "measure":
+            return
+        found, failed = measuring.measured(joint, cache_folder(self.settings))
+        if failed:
+            reporting.warn(f"remat: {failed} ops could not be tried by themselves: times are the roofline's, and their workspaces are not counted")
+        times = None if failed or self.settings.costs == "roofline" else {node.name: time for node, (time, _) in found.items()}
+        self.measured = times, {node.name: n for node, (_, n) in found.items()}
 
     def keep_all_info(self, **memory: Any) -> Dict[str, Any]:
         """Numbers of the graph with everything kept: no state is copied, and of inputs that will be overwritten only those that the backward pass reads."""
