@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import operator
 import os
 import pathlib
 import time
@@ -37,13 +38,17 @@ def _real(value: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _arguments(node: fx.Node, device: torch.device) -> Tuple[Any, Dict[str, Any]]:
-    """Real ones: on the device, but for host scalars among a device's tensors, which stay where they are."""
+    """Real ones: on the device, but for host scalars among a device's tensors, which stay where they are. Integers that an op with several results made (indices of
+    a pooling, the generator's state of an attention) are made by that op: kernels trust them, and fake tensors may be wrong about where they lie."""
     mixed = any(t.device.type not in ("cpu", "meta") for n in (node, *node.all_input_nodes) for _, t in tensors_of(n.meta.get("val")))
 
     def real(n: fx.Node) -> Any:
         value = n.meta.get("val")
         if is_scalar(n):
             return hint(value)
+        if n.target is operator.getitem and not value.dtype.is_floating_point and value.dtype is not torch.bool:
+            args, kwargs = _arguments(n.args[0], device)
+            return n.args[0].target(*args, **kwargs)[n.args[1]]
         made = {i: _real(t, t.device if mixed and t.device.type == "cpu" else device) for i, t in tensors_of(value)}
         return made[0] if isinstance(value, torch.Tensor) else [made.get(i) for i in range(len(value))]
 
@@ -53,7 +58,8 @@ def _arguments(node: fx.Node, device: torch.device) -> Tuple[Any, Dict[str, Any]
 
 def _measure(node: fx.Node, device: torch.device, repeat: int) -> Tuple[int, int]:
     """Median nanoseconds of an op, and the bytes that it allocates beyond its results while it runs (CUDA; 0 elsewhere)."""
-    args, kwargs = _arguments(node, device)
+    with torch.no_grad():
+        args, kwargs = _arguments(node, device)
     cuda = device.type == "cuda"
     times, workspace = [], 0
     with torch.no_grad():
