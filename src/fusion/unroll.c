@@ -41,6 +41,14 @@ static uint32_t longest_list(const remat_graph *g)
     return longest;
 }
 
+/* Whether a value is there before the first op. A view that no op makes, of what an op makes, is
+ * not: nobody reads it. */
+static bool is_there(const remat_graph *g, uint32_t v)
+{
+    const uint32_t base = g->alias[v];
+    return g->producer[v] == REMAT_NONE && (base == REMAT_NONE || g->producer[base] == REMAT_NONE);
+}
+
 remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *out)
 {
     *out = (rm_unroller){.g = g};
@@ -55,14 +63,13 @@ remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *
     TRY(RM_SCRATCH(ctx, out->list, longest_list(g)));
     for (uint32_t v = 0; v < g->n_values; v++) {
         uint32_t value = REMAT_NONE;
-        if (g->producer[v] == REMAT_NONE) {
-            value = rm_copy_value(out->to, g, v, rm_text(g, g->value_name[v]));
-            if (g->alias[v] != REMAT_NONE)
-                remat_builder_value_set(out->to, value, REMAT_VALUE_ALIAS, out->now[g->alias[v]]);
-        }
+        if (is_there(g, v)) value = rm_copy_value(out->to, g, v, rm_text(g, g->value_name[v]));
         out->now[v] = value;
         out->delivers[v] = value;
     }
+    for (uint32_t v = 0; v < g->n_values; v++) /* what a view is of may come behind it */
+        if (is_there(g, v) && g->alias[v] != REMAT_NONE)
+            remat_builder_value_set(out->to, out->now[v], REMAT_VALUE_ALIAS, out->now[g->alias[v]]);
     return out->to->status;
 }
 
@@ -74,17 +81,15 @@ static const char *copy_name(const char *name, bool again, char buffer[200])
     return buffer;
 }
 
-/* A new value for output k of the list g->out. */
+/* A new value for output k of the list g->out. Of what it is a view is said later. */
 static uint32_t write_output(rm_unroller *u, uint32_t k)
 {
     const remat_graph *g = u->g;
-    const uint32_t v = g->out[k], source = g->out_source[k];
+    const uint32_t v = g->out[k];
     const bool again = u->delivers[v] != REMAT_NONE;
     char name[200];
     const uint32_t value =
         rm_copy_value(u->to, g, v, copy_name(rm_text(g, g->value_name[v]), again, name));
-    if (source != REMAT_NONE)
-        remat_builder_value_set(u->to, value, REMAT_VALUE_ALIAS, u->now[source]);
     u->now[v] = value;
     if (!again) u->delivers[v] = value;
     return value;
@@ -98,6 +103,10 @@ remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase, uint32_t k
         u->list[n++] = u->now[g->in[k]];
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         u->list[n++] = write_output(u, k);
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_source[k] != REMAT_NONE) /* an input, or another output, which may come behind */
+            remat_builder_value_set(u->to, u->now[g->out[k]], REMAT_VALUE_ALIAS,
+                                    u->now[g->out_source[k]]);
     char name[200];
     const uint32_t written = rm_copy_op(
         u->to, g, op, copy_name(rm_text(g, g->op_name[op]), u->written[op], name), u->list);

@@ -4,11 +4,12 @@ pass ends. Everything that torch knows and the planner must; what is not underst
 Invariant: entry i of `Joint.ops` says what op i of the remat graph stands for, and `Joint.values` what each tensor's value is, so that a plan
 can be turned back into torch.fx nodes (lower.py).
 
-Five kinds of op have no node of their own. `remat.boundary` (pinned) reads what the forward pass returns and makes the tangents; it also makes a
+Six kinds of op have no node of their own. `remat.boundary` (pinned) reads what the forward pass returns and makes the tangents; it also makes a
 view of each returned tensor that is live to the end, because the caller holds it whatever the plan does. `remat.rng_state` (pinned) copies the
 generator's state before a random op; the op reads that copy, so that it can run again with it. `remat.copy` (pinned) copies an input that torch
 will overwrite after the forward pass (running statistics), for ops that read its old contents behind the boundary. `remat.before` (pinned) makes what is in
-memory besides until the boundary (gradients that the caller drops before the backward pass). All other nodes are ops; `getitem`
+memory besides until the boundary (gradients that the caller drops before the backward pass), and inputs that an earlier graph of the step made for this one
+alone. `remat.pass_on` (pinned) reads what this graph makes for the next one alone, which counts it from there on. All other nodes are ops; `getitem`
 nodes are outputs of theirs.
 
 What must keep its order (copies of the generator's state, random ops that are not run again, ops outside aten and prims, collectives) is chained by
@@ -62,7 +63,7 @@ def is_scalar(node: Any) -> bool:
 
 
 class Entry(NamedTuple):
-    """What an op of the remat graph stands for: kind "node", "rng_state" or "copy" (of `node`), "before" or "boundary"."""
+    """What an op of the remat graph stands for: kind "node", "rng_state" or "copy" (of `node`), "before", "pass_on" or "boundary"."""
     kind: str
     node: Optional[fx.Node]
 
@@ -229,7 +230,7 @@ class Joint:
 
     def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
                  recompute: Collection[str] = (), states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, pin_readers: bool = False, free_copies: bool = False, outside_bytes: int = 0,
-                 before_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, dropped: Collection[int] = (), sizes: Optional[Mapping[Any, int]] = None,
+                 before_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, dropped: Collection[int] = (), passed_on: Collection[int] = (), given: Collection[int] = (), sizes: Optional[Mapping[Any, int]] = None,
                  name: str = "joint", costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None):
         """What may run again: `replay`, random ops; `states_of`, only these of them (others get no state and are pinned); `recompute`, names of ops outside
         aten and prims. `copies_of`: the only inputs that are copied because they will be overwritten; `pin_readers`: what reads another one that will be, runs once.
@@ -237,7 +238,7 @@ class Joint:
 
         What is in memory besides: `outside_bytes`, all the time; `before_bytes`, until the boundary; `later_bytes`, for graphs that run between this one's
         forward and backward pass, on top of what this one holds then; `later_gradients`, what stays of those. `dropped`: forward results, by position,
-        that nobody holds in the backward pass. `sizes`: of symbols, in place of those that torch saw first. `costs`, `workspaces`: by node name, in ns
+        that nobody holds in the backward pass; `passed_on`: those that the next graph of the step counts; `given`: inputs, by position, that are that of the graph before. `sizes`: of symbols, in place of those that torch saw first. `costs`, `workspaces`: by node name, in ns
         and bytes."""
         self.module, self.num_fwd_outputs = module, num_fwd_outputs
         self.replay, self.states_of, self.copies_of, self.recompute, self.pin_readers, self.free_copies = replay, states_of, copies_of, recompute, pin_readers, free_copies
@@ -248,7 +249,8 @@ class Joint:
         self._documents: List[Dict[str, Any]] = []
         self._nodes: List[Dict[str, Any]] = []
         self.costs, self.workspaces = costs, workspaces or {}
-        self.before_bytes, self.later_bytes, self.later_gradients, self.dropped = before_bytes, later_bytes, later_gradients, set(dropped)
+        self.before_bytes, self.later_bytes, self.later_gradients = before_bytes, later_bytes, later_gradients
+        self.dropped, self.passed_on, self.given = set(dropped), set(passed_on), set(given)
         self._outputs: List[int] = []
         mark = _sizes.set(sizes or {})
         try:
@@ -262,6 +264,12 @@ class Joint:
             _sizes.reset(mark)
         self.document = {"format": "remat-graph", "version": 1, "name": name, "values": self._documents, "nodes": self._nodes,
                          "outputs": self._outputs}
+
+    def can_be_given(self, position: int) -> bool:
+        """Whether an input is a tensor that shares memory with no other one, and is not written."""
+        node = self.primals[position]
+        return not is_scalar(node) and node not in self.overwritten and all(node is not entry.args[0] for entry in self.epilogue) and sum(
+            storage_key(other.meta["val"]) == storage_key(node.meta["val"]) for other in self.primals if not is_scalar(other)) == 1
 
     def graph(self) -> core.Graph:
         return core.parse(json.dumps(self.document), self.document["name"])
@@ -402,7 +410,7 @@ class Joint:
 
     def _residents(self, static: Set[int], outside_bytes: int) -> None:
         for i, node in enumerate(self.primals):
-            if is_scalar(node):
+            if is_scalar(node) or i in self.given:
                 continue
             tensor = node.meta["val"]
             kind = "input" if i not in static else "param" if tensor.requires_grad or self._has_gradient(i) else "buffer"
@@ -413,6 +421,8 @@ class Joint:
         if outside_bytes:
             self._documents.append({"name": "remat.outside", "size": outside_bytes, "kind": "const"})
         self._n_resident = len(self._documents)
+        for i in sorted(self.given):
+            self.values[self.primals[i], 0] = self._value(self.primals[i].name, self.primals[i].meta["val"])
 
     def _has_gradient(self, primal: int) -> bool:
         return primal < len(self.bwd_outputs) and self.bwd_outputs[primal] is not None
@@ -468,11 +478,12 @@ class Joint:
 
     def _emit(self) -> None:
         self._token: Optional[int] = None
-        self._before = None if self.before_bytes == 0 else len(self._documents)
-        if self._before is not None:
+        self._before = [self.values[self.primals[i], 0] for i in sorted(self.given)]
+        if self.before_bytes:
+            self._before.append(len(self._documents))
             self._documents.append({"name": "remat.before", "size": self.before_bytes})
-            self._append(Entry("before", None), {"name": "remat.before", "op": "remat.before", "in": [], "out": [self._before], "phase": "forward",
-                                                 "pinned": True, "cost": 0, "flops": 0})
+        if self._before:
+            self._besides("before", [], self._before)
         self._uncopied: Set[int] = set()
         for node in self.overwritten:
             if self.copies_of is None or node in self.copies_of:
@@ -481,6 +492,9 @@ class Joint:
                 self._uncopied.add(self.root(self.values[node, 0]))
         for node in self.forward_nodes:
             self._op(node, "forward")
+        passed_on = [self.value(n) for i, n in enumerate(self.fwd_outputs) if i in self.passed_on and isinstance(n, fx.Node)]
+        if passed_on:
+            self._besides("pass_on", passed_on, [])
         self._boundary()
         for node in self.backward_nodes:
             self._op(node, "backward")
@@ -505,6 +519,9 @@ class Joint:
     def _append(self, entry: Entry, document: Dict[str, Any]) -> None:
         self.ops.append(entry)
         self._nodes.append(document)
+
+    def _besides(self, kind: str, inputs: List[int], outputs: List[int]) -> None:
+        self._append(Entry(kind, None), {"name": f"remat.{kind}", "op": f"remat.{kind}", "in": inputs, "out": outputs, "phase": "forward", "pinned": True, "cost": 0, "flops": 0})
 
     def _op(self, node: fx.Node, phase: str) -> None:
         inputs, outputs = self.inputs_of(node), []
@@ -577,9 +594,9 @@ class Joint:
 
     def _boundary(self) -> None:
         """Reads what the forward pass returns, makes the tangents. New contents of mutated inputs are copied by torch and dropped; the rest is held."""
-        inputs, outputs = [] if self._before is None else [self._before], []
+        inputs, outputs = list(self._before), []
         for position, (node, description) in enumerate(zip(self.fwd_outputs, self.fwd_descriptions)):
-            if not isinstance(node, fx.Node) or is_scalar(node):
+            if not isinstance(node, fx.Node) or is_scalar(node) or position in self.passed_on:
                 continue
             inputs.append(self.value(node))
             root = self.root(inputs[-1])

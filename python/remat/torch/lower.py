@@ -93,7 +93,7 @@ class _Side:
     def run(self, op: int, again: bool) -> None:
         kind, node = self.joint.ops[op]
         document = self.joint.document["nodes"][op]
-        if kind == "before":
+        if kind in ("before", "pass_on"):
             return
         assert node is not None
         if kind == "rng_state":

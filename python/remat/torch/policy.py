@@ -5,7 +5,7 @@ first step that was seen whole; from then on those bytes count, whatever the siz
 a later step does not fit, a warning says what is missing, and the plan of least memory runs (`strict`: an error).
 
 Memory. Graphs run as F1 F2 .. Fn Bn .. B2 B1, and one graph may take part several times. While graph i + 1 runs, graph i stands at its boundary: it holds what it
-saved and what it returned. So the extra bytes of graph i + 1 at its peak are workspace of the boundary of graph i, and the gradients of later graphs' parameters
+saved and what it returned, but for results that the next graph alone reads: those are that graph's from then on. So the extra bytes of graph i + 1 at its peak are workspace of the boundary of graph i, and the gradients of later graphs' parameters
 stay from there on. The peak of the first graph, with everything resident of the others counted, is the peak of the step.
 
 Method. From the last graph to the first, each graph but the first may hold a share of what it would hold with everything kept (share 0: the least that was found);
@@ -180,7 +180,11 @@ class _Step:
             resident.update({key: n for key, n in run.inputs.items() if key not in made})
             made |= run.outputs.keys()
         self.outside = training.outside(runs[0].graph.device) + sum(n for key, n in resident.items() if key not in runs[0].inputs)
-        self.dropped = [self._read_later(index) for index in range(len(runs))]
+        self.dropped: List[List[int]] = [[] for _ in runs]
+        self.passed_on: List[List[int]] = [[] for _ in runs]
+        self.given: List[List[int]] = [[] for _ in runs]
+        for index in range(len(runs) - 1):
+            self._look_between(index)
         self.keep_all = self._chain(lambda index, memory: self._work(index).solve(None, **memory))
         self.keep_all_bytes: int = self.keep_all[0].verdict.peak_bytes  # type: ignore[assignment]
         budget = training.budget
@@ -192,10 +196,21 @@ class _Step:
     def _work(self, index: int) -> Any:
         return self.runs[index].graph.work
 
-    def _read_later(self, index: int) -> List[int]:
-        """Results that only later graphs of the step read: the caller dropped them before the backward pass."""
-        run, later = self.runs[index], {key for other in self.runs[index + 1:] for key in other.inputs}
-        return [position for position in run.dropped if run.results[position].cdata in later]
+    def _look_between(self, index: int) -> None:
+        """Results that the caller dropped before the backward pass, because only later graphs of the step read them: held until the boundary; those that
+        nothing but the next graph reads, as one argument, are passed on to it."""
+        run, following = self.runs[index], self.runs[index + 1]
+        later = {key for other in self.runs[index + 2:] for key in other.inputs}
+        joint = self._work(index + 1).joint()
+        for position in run.dropped:
+            key = run.results[position].cdata
+            places = following.places.get(key, [])
+            alone = len(places) == 1 and key not in later and sum(other is not None and other.cdata == key for other in run.results) == 1
+            if alone and following.n_arguments == len(joint.primals) and key not in run.inputs and joint.can_be_given(places[0]):
+                self.passed_on[index].append(position)
+                self.given[index + 1].append(places[0])
+            elif places or key in later:
+                self.dropped[index].append(position)
 
     def _chain(self, choose: Callable[[int, Dict[str, Any]], Solution]) -> List[Solution]:
         """A solution for each run, chosen from the last to the first; each knows what the later ones need."""
@@ -203,7 +218,8 @@ class _Step:
         later_bytes = later_gradients = 0
         for index in range(len(self.runs) - 1, -1, -1):
             run = self.runs[index]
-            memory = dict(sizes=run.graph.symbols(run.sizes), dropped=tuple(self.dropped[index]), outside_bytes=self.outside if index == 0 else 0,
+            memory = dict(sizes=run.graph.symbols(run.sizes), dropped=tuple(self.dropped[index]), passed_on=tuple(self.passed_on[index]),
+                          given=tuple(self.given[index]), outside_bytes=self.outside if index == 0 else 0,
                           before_bytes=self.training.before_bytes if index == 0 else 0, later_bytes=later_bytes, later_gradients=later_gradients)
             solution = choose(index, memory)
             found.insert(0, solution)

@@ -31,6 +31,11 @@ class Run:
         self.leaves = [leaf for leaf in arguments if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.requires_grad]
         self.before = gradient_bytes(self.leaves)  # .grad buffers that existed before it
         self.inputs = storages(arguments, graph.device.type)
+        self.places: Dict[int, List[int]] = {}  # of storages among the arguments
+        for i, value in enumerate(arguments):
+            for key in storages([value], graph.device.type):
+                self.places.setdefault(key, []).append(i)
+        self.n_arguments = len(arguments)
         self.outputs: Dict[int, int] = {}
         self.token: Optional[StorageWeakRef] = None
         self.dropped: List[int] = []  # results, by position, that nobody held when the backward pass began
