@@ -8,6 +8,7 @@ over, in the tracing context of the first time; forward runs that still wait for
 """
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import sys
@@ -100,7 +101,8 @@ class PlannedGraph:
     def _first(self, work: Work) -> Solution:
         joint = work.joint()
         self.device = joint.device
-        sizes = self.sizes(self.fakes) if joint.dynamic else ()
+        self._places = {symbol: place for symbol, place in self._places.items() if symbol in joint.symbols}  # others are no sizes: a counter, say
+        sizes = self.sizes(self.fakes)
         with steps.lock:
             solution = policy.first_solution(self, work, None)
         if joint.dynamic:
@@ -180,11 +182,17 @@ class PlannedGraph:
         _entered.run = run
         try:
             return function(*args)
+        except BaseException:
+            with steps.lock:
+                steps.of(self.device).failed(run)
+            raise
         finally:
             _entered.run = None
 
     def _enter(self, args: Sequence[Any]) -> Tuple[Callable[..., Any], Run]:
         tracker = steps.of(self.device)
+        if tracker.pass_over():
+            reporting.warn("remat: results of an earlier forward pass are held without a backward pass: what they keep in memory is not counted")
         over, in_reverse = tracker.over()
         if over:
             policy.learn(over, in_reverse)
@@ -202,6 +210,7 @@ class PlannedGraph:
         try:
             with tracing(self.context), torch._dynamo.utils.preserve_rng_state():
                 function = self._compile(self.fakes)
+            gc.collect()  # what the compiler leaves behind holds arguments of this call
         except Unsupported as error:
             reporting.warn(f"remat: the graph has {error}: its plan stays as it is")
             function = next(iter(self._functions.values()))

@@ -265,6 +265,10 @@ class Joint:
         self.document = {"format": "remat-graph", "version": 1, "name": name, "values": self._documents, "nodes": self._nodes,
                          "outputs": self._outputs}
 
+    @property
+    def dynamic(self) -> bool:
+        return bool(self.symbols)
+
     def can_be_given(self, position: int) -> bool:
         """Whether an input is a tensor that shares memory with no other one, and is not written."""
         node = self.primals[position]
@@ -280,16 +284,14 @@ class Joint:
         """Sorts the nodes: inputs, tangents, constants, ops, what is returned."""
         self.primals: List[fx.Node] = []  # symbolic sizes among them
         self.scalars: List[fx.Node] = []  # symbolic sizes that are computed
-        self.dynamic = False
+        self.symbols: Set[Any] = set()  # that sizes of tensors depend on
         self.tangents: List[fx.Node] = []
         self.constants: List[fx.Node] = []
         nodes: List[fx.Node] = []
         for node in self.module.graph.nodes:
             value = node.meta.get("val")
             if node.op == "placeholder":
-                if is_scalar(node):
-                    self.dynamic = True
-                elif not isinstance(value, torch.Tensor):
+                if not is_scalar(node) and not isinstance(value, torch.Tensor):
                     raise Unsupported(f"an input of type {type(value).__name__}")
                 check_description("argument", node.meta.get("desc"))
                 (self.tangents if is_tangent(node) else self.primals).append(node)
@@ -316,7 +318,9 @@ class Joint:
             for _, tensor in tensors_of(value):
                 if type(tensor) not in (torch._subclasses.FakeTensor, torch.Tensor, torch.nn.Parameter):
                     raise Unsupported(f"tensors of type {type(tensor).__name__}")
-                self.dynamic = self.dynamic or any(isinstance(size, torch.SymInt) for size in tensor.shape)
+                for size in tensor.shape:
+                    if isinstance(size, torch.SymInt):
+                        self.symbols |= size.node.expr.free_symbols
                 if tensor.layout is not torch.strided:
                     raise Unsupported(f"tensors with layout {tensor.layout}")
         output, = self.module.graph.find_nodes(op="output")

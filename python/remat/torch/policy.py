@@ -26,6 +26,7 @@ from .planning import Solution
 from .steps import Run
 
 ROUNDS = 4  # of bisection for the share
+LOOKS = 2  # steps after the first one in which it is seen what lies between graphs
 
 
 class Training:
@@ -34,10 +35,14 @@ class Training:
     def __init__(self, settings: Settings):
         self.settings = settings
         self.budget_bytes: Optional[int] = None  # what a percentage came to
+        self.parameters: Any = WeakIdKeyDictionary()  # that its graphs read
+        self.last: List[Run] = []  # the forward runs of the last step
         self.met = False  # there was a plan within the budget
         self.outside_bytes = 0  # .grad buffers that exist during the whole step (accumulation)
         self.before_bytes = 0  # those that the caller drops before the backward pass
         self.known: Dict[Tuple[int, ...], List[Tuple[Tuple[int, ...], ...]]] = {}  # sequences of graphs that were planned, with the sizes planned for
+        self.dropped: Dict[Tuple[int, ...], List[Set[int]]] = {}  # results that were dropped before the backward pass in the step that was planned from
+        self.looks: Dict[Tuple[int, ...], int] = {}  # how often a sequence was looked at again for more
 
     @property
     def budget(self) -> Budget:
@@ -53,7 +58,17 @@ class Training:
         return any(all(fits(run, planned) for run, planned in zip(sizes, known)) for known in self.known.get(tuple(run.graph.serial for run in runs), ()))
 
     def learnt(self, runs: Sequence[Run]) -> None:
-        self.known.setdefault(tuple(run.graph.serial for run in runs), []).append(tuple(run.sizes for run in runs))
+        key = tuple(run.graph.serial for run in runs)
+        self.known.setdefault(key, []).append(tuple(run.sizes for run in runs))
+        self.dropped[key] = [set(run.dropped) for run in runs]
+
+    def drops_more(self, runs: Sequence[Run]) -> bool:
+        """Whether results were dropped that were held in the step that was planned from: where graphs are compiled, the compiler may hold some."""
+        key = tuple(run.graph.serial for run in runs)
+        if len(runs) < 2 or self.looks.get(key, 0) >= LOOKS:
+            return False
+        self.looks[key] = self.looks.get(key, 0) + 1
+        return any(set(run.dropped) - known for run, known in zip(runs, self.dropped.get(key, ())))
 
 
 def fits(sizes: Sequence[int], planned: Sequence[int]) -> bool:
@@ -120,7 +135,8 @@ def begin(run: Run) -> None:
         reporting.warn(f"remat: {size_text(run.before)} of gradients exist before the step: planned again with them counted")
         training.outside_bytes, training.before_bytes = run.before, 0
         training.known.clear()
-        _plan([run], training)
+        again = training.last if training.last and training.last[0].graph is run.graph and training.last[0].sizes == run.sizes else [run]
+        _plan(again, training)
 
 
 def learn(runs: Sequence[Run], in_reverse: bool) -> None:
@@ -128,13 +144,15 @@ def learn(runs: Sequence[Run], in_reverse: bool) -> None:
     training = next((run.graph.training for run in runs if run.graph.parameters_read), runs[0].graph.training)
     runs = [run for run in runs if run.graph.training.settings == training.settings]
     for run in runs:
+        training.parameters.update(run.graph.training.parameters)
         run.graph.training = training
+    training.last = list(runs)
     first = runs[0]
     dropped_before = training.outside_bytes > 0 and first.before > 0 and not first.accumulates
     if dropped_before:  # the caller drops gradients between the forward and the backward pass
         training.outside_bytes, training.before_bytes = 0, training.outside_bytes
         training.known.clear()
-    if training.covers(runs) or len(runs) == 1 and not dropped_before:
+    if training.covers(runs) and not training.drops_more(runs) or len(runs) == 1 and not dropped_before:
         if training.budget_bytes is None and len(runs) == 1:
             training.budget_bytes = first.graph.budget_bytes
         return

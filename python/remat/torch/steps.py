@@ -2,7 +2,7 @@
 more: every forward run in between either got its backward pass, or its results were dropped.
 
 A forward run is pending as long as its token lives (lower.token), which autograd saves with the other tensors. Runs whose results are dropped (evaluation
-without no_grad) leave no trace. Devices are told apart: each has its own steps, which share no memory.
+without no_grad) leave no trace, and those whose results are kept while later runs of the same graph are differentiated do not hold up the step for ever. Devices are told apart: each has its own steps, which share no memory.
 """
 from __future__ import annotations
 
@@ -28,8 +28,11 @@ class Run:
 
     def __init__(self, graph: Any, arguments: Sequence[Any], sizes: Tuple[int, ...]):
         self.graph, self.sizes = graph, sizes
-        self.leaves = [leaf for leaf in arguments if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.requires_grad]
-        self.before = gradient_bytes(self.leaves)  # .grad buffers that existed before it
+        for leaf in arguments:
+            if isinstance(leaf, torch.nn.Parameter) and leaf.requires_grad:
+                graph.training.parameters[leaf] = True
+        self.leaves = list(graph.training.parameters)
+        self.before = gradient_bytes(self.leaves)  # .grad buffers of the model that existed before it
         self.inputs = storages(arguments, graph.device.type)
         self.places: Dict[int, List[int]] = {}  # of storages among the arguments
         for i, value in enumerate(arguments):
@@ -41,6 +44,7 @@ class Run:
         self.dropped: List[int] = []  # results, by position, that nobody held when the backward pass began
         self.accumulates = False  # the gradients from before were still there then
         self.finished = False
+        self.passed_over = False  # a later run of the same graph was differentiated first
 
     def left(self, results: Sequence[Any], token: torch.Tensor) -> None:
         """The forward pass is over."""
@@ -57,7 +61,7 @@ class Run:
         self.finished = True
 
     def pending(self) -> bool:
-        return not self.finished and (self.token is None or not self.token.expired())
+        return not self.finished and not self.passed_over and (self.token is None or not self.token.expired())
 
 
 def gradient_bytes(leaves: Sequence[Any]) -> int:
@@ -90,6 +94,21 @@ class Steps:
 
     def begin(self, run: Run) -> None:
         self.runs.append(run)
+
+    def pass_over(self) -> bool:
+        """When a forward run is about to begin: runs that still wait although a later run of the same graph is done wait for nothing that this step would do.
+        Whether there were such."""
+        done, found = set(), False
+        for run in reversed(self.runs):
+            if run.finished:
+                done.add(run.graph.serial)
+            elif run.pending() and run.graph.serial in done:
+                run.passed_over = found = True
+        return found
+
+    def failed(self, run: Run) -> None:
+        """The forward pass raised: there is nothing to differentiate."""
+        self.runs = [other for other in self.runs if other is not run]
 
     def differentiated(self, token: torch.Tensor) -> None:
         key = token.untyped_storage()._cdata
