@@ -82,9 +82,9 @@ static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint3
     return REMAT_OK;
 }
 
-remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                            size_t n_steps, int64_t budget_bytes, rm_transfers transfers,
-                            rm_proof *out)
+remat_status rm_certify_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                              size_t n_steps, int64_t budget_bytes, rm_transfers transfers,
+                              rm_proof *out)
 {
     rm_normal nm;
     rm_order_bound bound;
@@ -159,7 +159,7 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
     TRY(rm_steps_keep_all(ctx, g, &steps));
     rm_steps_to_original(g, steps, g->n_ops);
     TRY(rm_need_find(ctx, g, transfers.allowed, &need));
-    TRY(rm_prove_bound(ctx, g, steps, g->n_ops, budget_bytes, transfers, &proof));
+    TRY(rm_certify_bound(ctx, g, steps, g->n_ops, budget_bytes, transfers, &proof));
     *out = in_fixed_order(g, budget_bytes, &proof);
     if (budget_bytes < need.bytes) { /* infeasible in any order, which says more */
         out->need_bytes = need.bytes;

@@ -18,8 +18,8 @@ typedef struct rm_proof {
 
 /* For plans that run their ops for the first time in the order of `steps`. This is a valid schedule
  * in the indices of the original graph. transfers: may these plans offload and fetch? */
-remat_status rm_prove_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                            size_t n_steps, int64_t budget_bytes, rm_transfers transfers,
-                            rm_proof *out);
+remat_status rm_certify_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                              size_t n_steps, int64_t budget_bytes, rm_transfers transfers,
+                              rm_proof *out);
 
 #endif

@@ -96,7 +96,7 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
     if (is_hurried(ctx, g, s)) return REMAT_OK;
     const rm_transfers transfers = {rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth};
-    TRY(rm_prove_bound(ctx, g, steps->items, steps->n, s->budget_bytes, transfers, &proof));
+    TRY(rm_certify_bound(ctx, g, steps->items, steps->n, s->budget_bytes, transfers, &proof));
     if (!proof.feasible || proof.cost > s->cost)
         return rm_fail(ctx, REMAT_E_BUG,
                        "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,

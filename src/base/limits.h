@@ -4,12 +4,10 @@
  * table filled, an arc scanned. Each takes some nanoseconds of one core. Work is reproducible, so
  * searches end by it. The clock and the stop flag do nothing but cut them off.
  *
- * Limits are a stack. A planner that lets another one run pushes a share of what is left, and pops
- * it afterwards:
- *
- *     rm_limit_push(ctx, 0.25, RM_NO_LIMIT);
- *     status = rm_mincut.run(p, best);     // its rm_spend says when the quarter is used up
- *     rm_limit_pop(ctx);
+ * Limits are a stack. Who lets another part run pushes a share of what is left, and pops it
+ * afterwards; what runs in between asks rm_spend, or rm_is_over, when its share is used up. A
+ * planner that lets another planner run calls rm_try_planner (plan/planner.h), which does so and
+ * tidies up.
  *
  * Invariant: an inner limit ends no later than the limits around it. */
 #ifndef RM_LIMITS_H

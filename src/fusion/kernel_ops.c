@@ -160,7 +160,7 @@ static remat_status write_kernel(fuser *f, uint32_t kernel)
 static void sum_costs(const fuser *f, remat_graph *made)
 {
     assert(made->n_ops == f->kernels->n);
-    if (strncmp(made->cost_model, "roofline:", 9) == 0) return;
+    if (rm_cost_is_roofline(made)) return;
     for (uint32_t k = 0; k < f->kernels->n; k++) {
         made->cost[k] = 0;
         for (uint32_t i = f->kernels->begin[k]; i < f->kernels->begin[k + 1]; i++)

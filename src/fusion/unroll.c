@@ -26,7 +26,7 @@
  * that from the kernel. So such costs are copied. */
 static bool keeps_costs(const remat_graph *g)
 {
-    return (g->flags & REMAT_FUSE) && strncmp(g->cost_model, "roofline:", 9) != 0;
+    return (g->flags & REMAT_FUSE) && !rm_cost_is_roofline(g);
 }
 
 /* Of the inputs and outputs of one op. */

@@ -206,6 +206,11 @@ static remat_status apply(remat_ctx *ctx, remat_graph *g, const char *name)
     return REMAT_OK;
 }
 
+bool rm_cost_is_roofline(const remat_graph *g)
+{
+    return strncmp(g->cost_model, "roofline:", 9) == 0;
+}
+
 remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *name)
 {
     const rm_mark mark = rm_scratch_mark(ctx);

@@ -641,5 +641,7 @@ remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t bu
     if (status == REMAT_OK) status = write_certificate(&s);
     if (status == REMAT_OK && options->charges) status = write_charges(&s);
     RM_VEC_FREE(&ctx->heap, s.charges);
+    RM_CHECK(status == REMAT_OK && options->charges && nm->n_ops <= 64,
+             rm_order_bound_check(out, nm, s.budget_bytes));
     return status;
 }

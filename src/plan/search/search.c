@@ -112,6 +112,7 @@ void rm_search_keep(rm_search *s, int64_t peak)
     rm_seq_keep(&s->q);
     assert(peak == rm_seq_peak_kept(&s->q));
     if (rm_search_is_better(s, peak, s->q.cost)) note(s, peak);
+    RM_CHECK(s->q.n_slots <= 256, rm_search_check(s));
 }
 
 remat_status rm_search_best(remat_ctx *ctx, const rm_search *s, rm_codes *out)
