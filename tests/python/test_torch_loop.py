@@ -236,3 +236,99 @@ def test_nothing_is_said_twice():
             compare(Broken(), [torch.randn(128, 64)] * 3, "80%")
     lines = [str(w.message) for w in caught if str(w.message).startswith("remat")]
     assert len(lines) == len(set(lines))
+
+
+def pending():
+    return remat.torch.steps.of(torch.device("cpu")).pending()
+
+
+def test_a_forward_pass_that_raises_leaves_no_trace():
+    class Picky(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.layers = nn.Embedding(8, 64), mlp()
+
+        def forward(self, tokens):
+            return self.layers(self.embed(tokens))
+
+    model = Picky()
+    run = torch.compile(model, backend="remat", options={"budget": "100%", **SEARCH})
+    good = torch.randint(0, 8, (256,))
+    run(good).square().mean().backward()
+    with pytest.raises((IndexError, RuntimeError)):
+        run(good + 100)
+    model.zero_grad()
+    before = len(remat.torch.reports())
+    for _ in range(2):
+        run(good).square().mean().backward()
+        model.zero_grad()
+    assert not pending() and len(remat.torch.reports()) == before
+
+
+def test_a_number_that_no_size_depends_on_is_not_planned_for():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = mlp(3)
+
+        def forward(self, x, step):
+            return self.layers(x) * (1 + 0.1 * step)
+
+    model, x = Counts(), torch.randn(64, 64)
+    run = torch.compile(model, backend="remat", options={"budget": "90%", **SEARCH}, dynamic=True)
+    for step in range(2, 8):
+        model.zero_grad()
+        run(x, step).square().mean().backward()
+    assert len([r for r in remat.torch.reports()[-6:] if r["digest"] == remat.torch.last_report()["digest"]]) <= 2
+
+
+def test_results_that_are_held_do_not_hold_up_the_steps():
+    model, x = mlp(), torch.randn(256, 64)
+    run = torch.compile(model, backend="remat", options={"budget": "100%", **SEARCH})
+    held = run(x)
+    with pytest.warns(UserWarning, match="held without a backward pass"):
+        for _ in range(4):
+            model.zero_grad()
+            run(x).square().mean().backward()
+    assert held.requires_grad and len(remat.torch.steps.of(torch.device("cpu")).runs) == 1
+
+
+def test_a_module_that_runs_more_often_than_before_is_within_the_budget_one_step_later():
+    block = Block()
+
+    class Repeats(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block = block
+
+        def forward(self, x, n):
+            for _ in range(n):
+                x = self.block(x)
+            return x
+
+    block.compile(backend="remat", options={"budget": 1_600_000, **SEARCH})
+    model, x, peaks = Repeats(), torch.randn(512, 64), []
+    for n in (1, 3, 3, 4, 4, 2):
+        model.zero_grad()
+        peaks.append(measured(lambda: model(x, n).square().mean().backward())[0])
+    assert all(peaks[i] <= 1_600_000 for i in (0, 2, 4, 5)), peaks
+
+
+def test_two_threads_train_two_models():
+    import threading
+    models, x, errors = [mlp(3), mlp(4)], torch.randn(128, 64), []
+
+    def train(model):
+        try:
+            run = torch.compile(model, backend="remat", options={"budget": "90%", **SEARCH})
+            for _ in range(3):
+                run(x).square().mean().backward()
+        except BaseException as error:  # whatever it is
+            errors.append(error)
+
+    threads = [threading.Thread(target=train, args=(model,)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []

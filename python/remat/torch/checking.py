@@ -16,6 +16,7 @@ from .reporting import reports
 @dataclass
 class CheckResult:
     """`identical`: results, gradients, buffers and the state of the generators afterwards are the same to the last bit; `different` names what is not.
+    `unlike_eager` names what differs from eager code by more than `torch.testing.assert_close` allows (AOTAutograd's own traces may round otherwise).
     `predicted_bytes` and `measured_bytes`: the peak of the plan, and of the storages counted while it ran (results held to the end)."""
     identical: bool
     different: List[str]
@@ -25,12 +26,15 @@ class CheckResult:
     keep_all_bytes: Optional[int]
     budget: Any
     reports: List[Dict[str, Any]] = field(default_factory=list)
+    unlike_eager: List[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return self.identical and self.planned
+        return self.identical and self.planned and not self.unlike_eager
 
     def __str__(self) -> str:
         same = "bit-identical to keep-all" if self.identical else "DIFFERENT: " + ", ".join(self.different[:5])
+        if self.unlike_eager:
+            same += ", UNLIKE EAGER: " + ", ".join(self.unlike_eager[:5])
         if not self.planned:
             reason = next((r["reason"] for r in self.reports if not r["planned"]), "Dynamo compiled nothing: see TORCH_LOGS=graph_breaks")
             return f"budget {self.budget}: not planned ({reason}), {same}"
@@ -48,6 +52,18 @@ def same_bits(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> bool:
     if a is None or b is None:
         return a is b
     return a.shape == b.shape and a.dtype == b.dtype and a.device == b.device and torch.equal(_bits(a), _bits(b))
+
+
+def _close(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> bool:
+    if same_bits(a, b):
+        return True
+    if a is None or b is None:
+        return False
+    try:
+        torch.testing.assert_close(a.detach(), b.detach(), equal_nan=True)
+    except AssertionError:
+        return False
+    return True
 
 
 def _tensors(value: Any) -> List[torch.Tensor]:
@@ -95,8 +111,8 @@ def run_step(model: torch.nn.Module, inputs: Tuple[Any, ...], keywords: Dict[str
 
 def check(model: torch.nn.Module, *inputs: Any, budget: Union[int, str, None], loss: Optional[Callable[..., torch.Tensor]] = None, verbose: bool = True,
           keywords: Optional[Dict[str, Any]] = None, steps: int = 1, **options: Any) -> CheckResult:
-    """Compares a step under `budget` with torch's own backend that keeps everything ("aot_eager_default_partitioner"), from the same random numbers;
-    model and inputs are not touched. `loss(result)` gives what is differentiated: by default the result if it is a scalar, else the sum of all.
+    """Compares a step under `budget` with torch's own backend that keeps everything ("aot_eager_default_partitioner"), bit by bit, and with eager code, from the same
+    random numbers; model and inputs are not touched. `loss(result)` gives what is differentiated: by default the result if it is a scalar, else the sum of all.
     `options` are those of the backend."""
     model = getattr(model, "_orig_mod", model)  # of a compiled model
     if not isinstance(model, torch.nn.Module):
@@ -110,6 +126,8 @@ def check(model: torch.nn.Module, *inputs: Any, budget: Union[int, str, None], l
             getattr(torch, device.type).set_rng_state(state, device.index or 0)
 
     torch._dynamo.reset()
+    eager = run_step(model, inputs, keywords, loss, lambda m: m, steps)
+    restore()
     kept = run_step(model, inputs, keywords, loss, lambda m: torch.compile(m, backend="aot_eager_default_partitioner", dynamic=False), steps)
     restore()
     torch._dynamo.reset()
@@ -128,8 +146,9 @@ def check(model: torch.nn.Module, *inputs: Any, budget: Union[int, str, None], l
         restore()
     made = reports()[before:]
     different = [name for name in {**kept, **found} if not same_bits(kept.get(name), found.get(name))]
+    unlike = [name for name in {**eager, **found} if not _close(eager.get(name), found.get(name))]
     planned = bool(made) and all(report["planned"] for report in made)
-    result = CheckResult(identical=not different, different=different, planned=planned, budget=budget, reports=made,
+    result = CheckResult(identical=not different, different=different, planned=planned, budget=budget, reports=made, unlike_eager=unlike,
                          predicted_bytes=max(r["peak_bytes"] for r in made) if planned else None, measured_bytes=meter.peak_bytes if planned else None,
                          keep_all_bytes=max(r["keep_all_peak_bytes"] for r in made) if planned else None)
     if verbose:

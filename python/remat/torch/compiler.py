@@ -170,7 +170,7 @@ class PlannedGraph:
     def _choose(self, run: Run, occurrence: int) -> Solution:
         fitting = [plan for plan in self.plans if policy.fits(run.sizes, plan.sizes)]
         exact = [plan for plan in fitting if plan.occurrence == min(occurrence, max(plan.occurrence for plan in fitting))]
-        if exact and (exact[0].occurrence == occurrence or occurrence == 0 or exact[0].occurrence > 0):
+        if exact and exact[0].occurrence == occurrence:
             return min(exact, key=lambda plan: plan.sizes).solution
         return policy.unforeseen(run, occurrence)
 
@@ -178,9 +178,10 @@ class PlannedGraph:
         if self.work is None or self.settings.budget is None:
             return next(iter(self._functions.values()))(*args)
         with steps.lock:
-            function, run = self._enter(args)
-        _entered.run = run
+            solution, run = self._enter(args)
         try:
+            function = self._functions.get(self._key(solution)) or self._recompile(solution)
+            _entered.run = run
             return function(*args)
         except BaseException:
             with steps.lock:
@@ -189,7 +190,7 @@ class PlannedGraph:
         finally:
             _entered.run = None
 
-    def _enter(self, args: Sequence[Any]) -> Tuple[Callable[..., Any], Run]:
+    def _enter(self, args: Sequence[Any]) -> Tuple[Solution, Run]:
         tracker = steps.of(self.device)
         if tracker.pass_over():
             reporting.warn("remat: results of an earlier forward pass are held without a backward pass: what they keep in memory is not counted")
@@ -201,11 +202,15 @@ class PlannedGraph:
         if not pending:
             policy.begin(run)
         solution = self._choose(run, sum(other.graph is self for other in pending))
-        function = self._functions.get(self._key(solution)) or self._recompile(solution)
         tracker.begin(run)
-        return function, run
+        return solution, run
 
     def _recompile(self, solution: Solution) -> Callable[..., Any]:
+        """Under torch's lock, as any compilation; who holds ours must not wait for it."""
+        with getattr(torch._dynamo.convert_frame, "compile_lock", steps.lock):
+            return self._functions.get(self._key(solution)) or self._compile_again(solution)
+
+    def _compile_again(self, solution: Solution) -> Callable[..., Any]:
         self._wanted = solution
         try:
             with tracing(self.context), torch._dynamo.utils.preserve_rng_state():

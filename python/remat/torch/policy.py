@@ -95,7 +95,7 @@ def training_of(parameters: Sequence[Any], settings: Settings) -> Training:
 def first_solution(graph: Any, work: Any, sizes: Any) -> Solution:
     """For a graph that was just traced: alone within the budget, or, behind another one in the same step, with the least memory until the step is known."""
     training = graph.training
-    alone = not steps.of(graph.device).pending()
+    alone = not any(run.graph.training.settings == training.settings for run in steps.of(graph.device).pending())
     limit = training.budget if alone or training.settings.budget is None else "min"
     memory = dict(sizes=sizes, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
     try:
@@ -140,9 +140,19 @@ def begin(run: Run) -> None:
 
 
 def learn(runs: Sequence[Run], in_reverse: bool) -> None:
-    """A step is over: these are its forward runs that got a backward pass. Graphs that were met together for the first time are planned together."""
+    """A step is over: these are its forward runs that got a backward pass. Those with the same options share a budget."""
+    rest = list(runs)
+    while rest:
+        settings = rest[0].graph.training.settings
+        _learn([run for run in rest if run.graph.training.settings == settings], in_reverse)
+        rest = [run for run in rest if run.graph.training.settings != settings]
+        if rest:
+            reporting.warn("remat: graphs with different options run in one step: each budget counts its own graphs")
+
+
+def _learn(runs: Sequence[Run], in_reverse: bool) -> None:
+    """Graphs that were met together for the first time are planned together."""
     training = next((run.graph.training for run in runs if run.graph.parameters_read), runs[0].graph.training)
-    runs = [run for run in runs if run.graph.training.settings == training.settings]
     for run in runs:
         training.parameters.update(run.graph.training.parameters)
         run.graph.training = training
@@ -153,7 +163,7 @@ def learn(runs: Sequence[Run], in_reverse: bool) -> None:
         training.outside_bytes, training.before_bytes = 0, training.outside_bytes
         training.known.clear()
     if training.covers(runs) and not training.drops_more(runs) or len(runs) == 1 and not dropped_before:
-        if training.budget_bytes is None and len(runs) == 1:
+        if training.budget_bytes is None and len(runs) == 1 and training.settings.budget != "min":
             training.budget_bytes = first.graph.budget_bytes
         return
     if not in_reverse:
