@@ -42,7 +42,8 @@ static remat_status saved_bytes(remat_ctx *ctx, const remat_graph *g, const rema
         const uint32_t instance = x.reads[i].instance;
         if (instance >= x.made_begin[x.backward] || counted[instance]) continue;
         /* What remat.boundary makes comes from outside, not from the forward part. */
-        if (rm_is_boundary(g, steps[x.maker[instance]].index)) continue;
+        const remat_step maker = steps[x.maker[instance]];
+        if (maker.kind == REMAT_RUN && rm_is_boundary(g, maker.index)) continue;
         counted[instance] = 1;
         *out += g->storage[x.root[instance]];
     }

@@ -98,36 +98,38 @@ static counts count_steps(const rm_seq *q)
     return c;
 }
 
-/* An instance lives from its make to its last read. change: by slot, memory there less that of the
- * slot before. */
-static void add_lives(const rm_seq *q, uint32_t store, int64_t *change)
+enum { WINDOW = 512 }; /* slots that are checked at a time */
+
+/* An instance lives from its make to its last read. memory: by slot of the window from `begin` on.
+ */
+static void add_lives(const rm_seq *q, uint32_t store, uint32_t begin, int64_t *memory)
 {
     for (uint32_t i = 0; i < q->events[store].n;) {
         uint32_t last = i;
         while (rm_event_is_read(q, store, last + 1)) last++;
-        change[rm_event_slot(rm_event_at(q, store, i))] += q->nm->bytes[store];
-        const uint32_t end = rm_event_slot(rm_event_at(q, store, last));
-        if (end < q->n_slots) change[end + 1] -= q->nm->bytes[store];
+        const uint32_t from = rm_event_slot(rm_event_at(q, store, i)),
+                       to = rm_event_slot(rm_event_at(q, store, last));
+        const uint32_t end = to < begin + WINDOW - 1 ? to : begin + WINDOW - 1;
+        for (uint32_t slot = from > begin ? from : begin; slot <= end && to >= begin; slot++)
+            memory[slot - begin] += q->nm->bytes[store];
         i = last + 1;
     }
 }
 
-/* Lack of memory for the check itself is no fault of the sequence. */
+/* It takes no memory from the heap, so that threads may call it. */
 static void check_memory(const rm_seq *q)
 {
     const rm_normal *nm = q->nm;
-    const size_t size = ((size_t)q->n_slots + 2) * sizeof(int64_t);
-    int64_t *change = rm_resize(&q->heap, NULL, 0, size), bytes = 0;
-    if (!change) return;
-    memset(change, 0, size);
-    for (uint32_t s = 0; s < nm->n_stores; s++) add_lives(q, s, change);
-    for (uint32_t slot = 0; slot < q->n_slots; slot++) {
-        const rm_code code = q->at[slot];
-        const bool runs = code != RM_EMPTY && !rm_is_fetch(nm, code);
-        bytes += change[slot];
-        assert(rm_profile_at(&q->memory, slot) == bytes + (runs ? nm->workspace[code] : 0));
+    for (uint32_t begin = 0; begin < q->n_slots; begin += WINDOW) {
+        int64_t memory[WINDOW] = {0};
+        for (uint32_t s = 0; s < nm->n_stores; s++) add_lives(q, s, begin, memory);
+        for (uint32_t slot = begin; slot < q->n_slots && slot < begin + WINDOW; slot++) {
+            const rm_code code = q->at[slot];
+            const bool runs = code != RM_EMPTY && !rm_is_fetch(nm, code);
+            const int64_t expected = memory[slot - begin] + (runs ? nm->workspace[code] : 0);
+            assert(rm_profile_at(&q->memory, slot) == expected);
+        }
     }
-    rm_release(&q->heap, change, size);
     rm_profile_check(&q->memory);
 }
 
