@@ -332,3 +332,22 @@ def test_two_threads_train_two_models():
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+def test_the_report_names_modules_and_tensors():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Block() for _ in range(4))
+
+        def forward(self, x):
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    torch.compile(Net(), backend="remat", options={"budget": "70%", **SEARCH})(torch.randn(512, 64)).square().mean().backward()
+    text, last = remat.torch.report(), remat.torch.last_report()
+    lines = text.splitlines()
+    assert remat.size_text(last["peak_bytes"]) in lines[0] and f"{last['recomputed_ops']} ops run again" in lines[0]
+    assert any("blocks." in line for line in lines[1:]) and any(line.startswith("at the peak") for line in lines)
+    assert sum(int(line.split(": ")[1].split()[0]) for line in lines if line.startswith("  blocks") and line.endswith("ops")) == last["recomputed_ops"]

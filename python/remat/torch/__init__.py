@@ -9,10 +9,10 @@ from .compiler import backend
 from .checking import CheckResult, check
 from .joint import Unsupported, allow_recompute
 from .options import budget
-from .reporting import last_report, reports
+from .reporting import last_report, report, reports
 from .tracing import TracedGraph, profile, trace
 
-__all__ = ["CheckResult", "Checkpointable", "TracedGraph", "Unsupported", "allow_recompute", "backend", "budget", "check", "last_report", "profile", "reports", "trace"]
+__all__ = ["CheckResult", "Checkpointable", "TracedGraph", "Unsupported", "allow_recompute", "backend", "budget", "check", "last_report", "profile", "report", "reports", "trace"]
 
 
 def _register() -> None:

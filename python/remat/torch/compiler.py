@@ -109,7 +109,7 @@ class PlannedGraph:
             reporting.warn("remat: dynamic shapes: planned for the sizes at hand; smaller ones run the same plan, larger ones are planned again")
         self.work, self.budget_bytes = work, solution.budget_bytes
         self.plans = [_Plan(sizes, 0, solution)]
-        reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes))
+        reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
         return solution
 
     def _own_partition(self, module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], reason: str) -> Any:

@@ -124,7 +124,7 @@ def unforeseen(run: Run, occurrence: int) -> Solution:
         reporting.warn(f"remat: {error}: the plan of least memory is used")
         found = graph.work.solve("min", **memory)
     graph.install(run.sizes, occurrence, found)
-    reporting.add(found.report(existing_gradient_bytes=training.outside_bytes + training.before_bytes))
+    reporting.add(found.report(existing_gradient_bytes=training.outside_bytes + training.before_bytes), found)
     return found
 
 
@@ -192,7 +192,7 @@ def _plan(runs: Sequence[Run], training: Training) -> None:
         reporting.add(solution.report(
             graphs=len(runs), graph_index=index, step_peak_bytes=found[0].verdict.peak_bytes, step_keep_all_bytes=problem.keep_all_bytes, budget_bytes=problem.budget_bytes,
             outside_bytes=problem.outside if index == 0 else 0, later_bytes=solution.joint.later_bytes,
-            existing_gradient_bytes=training.outside_bytes + training.before_bytes))
+            existing_gradient_bytes=training.outside_bytes + training.before_bytes), solution)
 
 
 # ---- how a step shares its budget ----
