@@ -8,6 +8,7 @@ over, in the tracing context of the first time; forward runs that still wait for
 """
 from __future__ import annotations
 
+import copy
 import gc
 import itertools
 import os
@@ -213,7 +214,10 @@ class PlannedGraph:
     def _compile_again(self, solution: Solution) -> Callable[..., Any]:
         self._wanted = solution
         try:
-            with tracing(self.context), torch._dynamo.utils.preserve_rng_state():
+            context = copy.copy(self.context)
+            if getattr(context, "ddp_optimizer_ctx", None) is not None:
+                context.ddp_optimizer_ctx = None  # it counts buckets of the first compilation
+            with tracing(context), torch._dynamo.utils.preserve_rng_state():
                 function = self._compile(self.fakes)
             gc.collect()  # what the compiler leaves behind holds arguments of this call
         except Unsupported as error:
