@@ -315,13 +315,20 @@ def test_a_module_that_runs_more_often_than_before_is_within_the_budget_one_step
 
 
 def test_two_threads_train_two_models():
+    """Compiled one after the other (torch refuses to run a compiled function while another thread traces), then at the same time."""
     import threading
     models, x, errors = [mlp(3), mlp(4)], torch.randn(128, 64), []
+    compiling, ready = threading.Lock(), threading.Barrier(2)
 
     def train(model):
         try:
             run = torch.compile(model, backend="remat", options={"budget": "90%", **SEARCH})
-            for _ in range(3):
+            with compiling:
+                for _ in range(4):  # gradients accumulate: planned again
+                    run(x).square().mean().backward()
+            ready.wait()
+            for _ in range(30):
+                model.zero_grad()
                 run(x).square().mean().backward()
         except BaseException as error:  # whatever it is
             errors.append(error)

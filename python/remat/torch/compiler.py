@@ -133,7 +133,7 @@ class PlannedGraph:
         def tracked(args: List[Any]) -> Any:
             if not forward:
                 with steps.lock:
-                    steps.of(self.device).differentiated(args[place])
+                    steps.differentiated(args[place])
                 return run(args)
             entered: Optional[Run] = getattr(_entered, "run", None)
             result = run(args)

@@ -114,7 +114,7 @@ def first_solution(graph: Any, work: Any, sizes: Any) -> Solution:
 def unforeseen(run: Run, occurrence: int) -> Solution:
     """A plan for sizes that are larger than any before, or for one more run of a graph in a step than there ever was."""
     graph, training = run.graph, run.graph.training
-    limit = "min" if occurrence > 0 else training.budget
+    limit = "min" if occurrence > 0 or len(training.last) > 1 else training.budget  # others of the step are not known to leave more
     memory = dict(sizes=graph.symbols(run.sizes), outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
     try:
         found = graph.work.solve(limit, **memory)
@@ -176,7 +176,6 @@ def _learn(runs: Sequence[Run], in_reverse: bool) -> None:
 
 
 def _plan(runs: Sequence[Run], training: Training) -> None:
-    training.learnt(runs)
     problem = _Step(runs, training)
     try:
         found = problem.solve()
@@ -185,6 +184,7 @@ def _plan(runs: Sequence[Run], training: Training) -> None:
             raise
         reporting.warn(f"remat: {error}: the step does not fit its budget, the plan of least memory is used")
         found = problem.least()
+    training.learnt(runs)
     counts: Dict[int, int] = {}
     for index, (run, solution) in enumerate(zip(runs, found)):
         occurrence = counts[run.graph.serial] = counts.get(run.graph.serial, -1) + 1

@@ -2,7 +2,8 @@
 more: every forward run in between either got its backward pass, or its results were dropped.
 
 A forward run is pending as long as its token lives (lower.token), which autograd saves with the other tensors. Runs whose results are dropped (evaluation
-without no_grad) leave no trace, and those whose results are kept while later runs of the same graph are differentiated do not hold up the step for ever. Devices are told apart: each has its own steps, which share no memory.
+without no_grad) leave no trace, and those whose results are kept while later runs of the same graph are differentiated do not hold up the step for ever. Devices, which share no memory, and threads, whose steps have nothing to do with
+each other, are told apart.
 """
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def gradient_bytes(leaves: Sequence[Any]) -> int:
 
 
 class Steps:
-    """The steps of one device."""
+    """The steps of one thread on one device."""
 
     def __init__(self) -> None:
         self.runs: List[Run] = []  # of the step that goes on
@@ -110,21 +111,29 @@ class Steps:
         """The forward pass raised: there is nothing to differentiate."""
         self.runs = [other for other in self.runs if other is not run]
 
-    def differentiated(self, token: torch.Tensor) -> None:
-        key = token.untyped_storage()._cdata
-        for run in reversed(self.runs):  # none: a second backward pass of one forward run
+    def differentiated(self, key: int) -> bool:
+        """The backward pass of a run begins: the one whose token this is, if any."""
+        for run in reversed(self.runs):
             if run.token is not None and not run.finished and run.token.cdata == key:
                 run.returned()
                 self.backwards.append(run)
-                return
+                return True
+        return False
 
 
 lock = threading.RLock()  # forward runs come from the caller's threads, backward runs from autograd's
-_steps: Dict[str, Steps] = {}
+_steps: Dict[Tuple[str, int], Steps] = {}
 
 
 def of(device: torch.device) -> Steps:
-    return _steps.setdefault(str(device), Steps())
+    """The steps of this thread on a device."""
+    return _steps.setdefault((str(device), threading.get_ident()), Steps())
+
+
+def differentiated(token: torch.Tensor) -> None:
+    """A backward pass begins, in whatever thread. None of the runs: it is the second one of a forward run."""
+    key = token.untyped_storage()._cdata
+    any(steps.differentiated(key) for steps in _steps.values())
 
 
 def forget() -> None:
