@@ -83,6 +83,8 @@ void *rm_arena_get(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size);
 void rm_arena_free(const remat_alloc *heap, rm_arena *arena);
 /* The same in scratch: they live until the mark is released. */
 void *rm_scratch(remat_ctx *ctx, size_t n, size_t size);
+/* Not zeroed: for tables of gigabytes, whose owner fills them and looks at the clock meanwhile. */
+void *rm_scratch_raw(remat_ctx *ctx, size_t n, size_t size);
 #define RM_SCRATCH(ctx, ptr, n)                                                                    \
     (((ptr) = rm_scratch((ctx), (n), sizeof *(ptr))) ? REMAT_OK : REMAT_E_MEMORY)
 char *rm_scratch_copy(remat_ctx *ctx, const char *text);

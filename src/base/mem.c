@@ -70,7 +70,8 @@ static rm_block *add_block(remat_ctx *ctx, rm_arena *arena, size_t bytes)
     return block;
 }
 
-void *rm_arena_get(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size)
+/* As rm_arena_get, with whatever lies there. *bytes: how much it is. */
+static void *take(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size, size_t *bytes_taken)
 {
     const size_t align = _Alignof(max_align_t);
     size_t bytes;
@@ -85,7 +86,21 @@ void *rm_arena_get(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size)
     assert(block->used <= block->size && block->size - block->used >= bytes);
     void *p = block->data + block->used;
     block->used += bytes;
-    return bytes ? memset(p, 0, bytes) : p;
+    *bytes_taken = bytes;
+    return p;
+}
+
+void *rm_arena_get(remat_ctx *ctx, rm_arena *arena, size_t n, size_t size)
+{
+    size_t bytes;
+    void *p = take(ctx, arena, n, size, &bytes);
+    return p && bytes ? memset(p, 0, bytes) : p;
+}
+
+void *rm_scratch_raw(remat_ctx *ctx, size_t n, size_t size)
+{
+    size_t bytes;
+    return take(ctx, &ctx->scratch, n, size, &bytes);
 }
 
 /* The mark was taken of this arena, and its block has not been released since. */

@@ -39,10 +39,11 @@
 
 enum {
     TILE = 8,
-    CHUNK = 64,       /* slots that are combined at a time */
-    SUMS_A_WORK = 16, /* sums of the table in one operation of the limits */
-    PAIR_WORK = 16,   /* operations of the set-up for each pair of stages */
-    FEWEST_SLOTS = 16 /* with fewer a table says nothing */
+    CHUNK = 64,            /* slots that are combined at a time */
+    SUMS_A_WORK = 16,      /* sums of the table in one operation of the limits */
+    PAIR_WORK = 16,        /* operations of the set-up for each pair of stages */
+    FEWEST_SLOTS = 16,     /* with fewer a table says nothing */
+    CELLS_A_LOOK = 1 << 22 /* of an empty table, between two looks at the clock */
 };
 
 /* ---- thresholds ---- */
@@ -318,14 +319,17 @@ static remat_status fill(remat_ctx *ctx, table *x)
     return REMAT_OK;
 }
 
-/* Two empty copies of the table: every cell is infinite. */
+/* Two empty copies of the table: every cell is infinite, unless it is late already. */
 static remat_status make_copies(remat_ctx *ctx, table *x)
 {
     const size_t n_blocks = ((size_t)x->n + TILE - 1) / TILE;
     const size_t size = n_blocks * (n_blocks + 1) / 2 * x->n_chunks * CHUNK_BLOCK;
-    TRY(RM_SCRATCH(ctx, x->rows, size));
-    TRY(RM_SCRATCH(ctx, x->columns, size));
+    x->rows = rm_scratch_raw(ctx, size, sizeof *x->rows);
+    if (!x->rows) return REMAT_E_MEMORY;
+    x->columns = rm_scratch_raw(ctx, size, sizeof *x->columns);
+    if (!x->columns) return REMAT_E_MEMORY;
     for (size_t i = 0; i < size; i++) {
+        if (i % CELLS_A_LOOK == 0 && rm_is_late(ctx)) break;
         x->rows[i] = INFINITY;
         x->columns[i] = INFINITY;
     }
@@ -446,6 +450,7 @@ static remat_status slotted(const rm_chain_problem *p, bool save_all, rm_chain_r
                .budget_bytes = p->budgets[p->n_budgets - 1]};
     x.n_chunks = (x.width + CHUNK - 1) / CHUNK;
     TRY(prepare(p->ctx, p->chain, &x));
+    if (rm_is_late(p->ctx)) return REMAT_OK; /* the table may not even be empty */
     TRY(fill(p->ctx, &x));
     return answer(p, &x, results);
 }
