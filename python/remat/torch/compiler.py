@@ -79,7 +79,7 @@ class PlannedGraph:
         if self.work is None:
             self._functions[None] = first
         else:
-            self._functions[self._key(self.plans[0].solution)] = first
+            self._functions[self.plans[0].solution.code] = first
 
     # ---- compiling ----
 
@@ -105,7 +105,7 @@ class PlannedGraph:
         self._places = {symbol: place for symbol, place in self._places.items() if symbol in joint.symbols}  # others are no sizes: a counter, say
         sizes = self.sizes(self.fakes)
         with steps.lock:
-            solution = policy.first_solution(self, work, None)
+            solution = policy.first_solution(self, work)
         if joint.dynamic:
             reporting.warn("remat: dynamic shapes: planned for the sizes at hand; smaller ones run the same plan, larger ones are planned again")
         self.work, self.budget_bytes = work, solution.budget_bytes
@@ -147,9 +147,6 @@ class PlannedGraph:
 
     # ---- plans ----
 
-    def _key(self, solution: Solution) -> Any:
-        return tuple((entry.kind, entry.node) for entry in (solution.joint.ops[op] for op in solution.schedule))
-
     def sizes(self, arguments: Sequence[Any]) -> Tuple[int, ...]:
         """The sizes of the graph's symbols among its arguments, fake or real."""
         found = []
@@ -169,11 +166,8 @@ class PlannedGraph:
         self.budget_bytes = self.budget_bytes or solution.budget_bytes
 
     def _choose(self, run: Run, occurrence: int) -> Solution:
-        fitting = [plan for plan in self.plans if policy.fits(run.sizes, plan.sizes)]
-        exact = [plan for plan in fitting if plan.occurrence == min(occurrence, max(plan.occurrence for plan in fitting))]
-        if exact and exact[0].occurrence == occurrence:
-            return min(exact, key=lambda plan: plan.sizes).solution
-        return policy.unforeseen(run, occurrence)
+        fitting = [plan for plan in self.plans if plan.occurrence == occurrence and policy.fits(run.sizes, plan.sizes)]
+        return min(fitting, key=lambda plan: plan.sizes).solution if fitting else policy.unforeseen(run, occurrence)
 
     def __call__(self, *args: Any) -> Any:
         if self.work is None or self.settings.budget is None:
@@ -181,7 +175,7 @@ class PlannedGraph:
         with steps.lock:
             solution, run = self._enter(args)
         try:
-            function = self._functions.get(self._key(solution)) or self._recompile(solution)
+            function = self._functions.get(solution.code) or self._recompile(solution)
             _entered.run = run
             return function(*args)
         except BaseException:
@@ -209,7 +203,7 @@ class PlannedGraph:
     def _recompile(self, solution: Solution) -> Callable[..., Any]:
         """Under torch's lock, as any compilation; who holds ours must not wait for it."""
         with getattr(torch._dynamo.convert_frame, "compile_lock", steps.lock):
-            return self._functions.get(self._key(solution)) or self._compile_again(solution)
+            return self._functions.get(solution.code) or self._compile_again(solution)
 
     def _compile_again(self, solution: Solution) -> Callable[..., Any]:
         self._wanted = solution
@@ -225,7 +219,7 @@ class PlannedGraph:
             function = next(iter(self._functions.values()))
         finally:
             self._wanted = None
-        self._functions[self._key(solution)] = function
+        self._functions[solution.code] = function
         return function
 
 

@@ -1,6 +1,7 @@
 """One joint graph and one budget: the plan, its file on the disk, and what comes of it once it is lowered."""
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import pathlib
@@ -94,6 +95,11 @@ class Solution:
     graph: core.Graph
     cached: bool
     budget_bytes: Optional[int]
+
+    @functools.cached_property
+    def code(self) -> Tuple[Any, ...]:
+        """What runs, in order: solutions that differ in nothing else share a compiled function."""
+        return tuple(entry for entry in (self.joint.ops[op] for op in self.schedule) if entry.kind not in ("before", "pass_on"))
 
     @property
     def extra_bytes(self) -> int:

@@ -92,21 +92,26 @@ def training_of(parameters: Sequence[Any], settings: Settings) -> Training:
 
 # ---- when plans are made ----
 
-def first_solution(graph: Any, work: Any, sizes: Any) -> Solution:
-    """For a graph that was just traced: alone within the budget, or, behind another one in the same step, with the least memory until the step is known."""
+def _solve_alone(graph: Any, work: Any, limit: Budget, sizes: Any) -> Solution:
+    """One graph by itself, within the limit, or, once the budget was met, with the least memory and a warning."""
     training = graph.training
-    alone = not any(run.graph.training.settings == training.settings for run in steps.of(graph.device).pending())
-    limit = training.budget if alone or training.settings.budget is None else "min"
     memory = dict(sizes=sizes, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
     try:
-        found = work.solve(limit, **memory)
+        return work.solve(limit, **memory)
     except BudgetError as error:
         unknown = graph.is_part and isinstance(limit, str)  # a percentage of a step that is not known yet
         if not unknown:
             if not training.met or training.settings.strict:
                 raise
             reporting.warn(f"remat: {error}: the plan of least memory is used")
-        found = work.solve("min", **memory)
+        return work.solve("min", **memory)
+
+
+def first_solution(graph: Any, work: Any) -> Solution:
+    """For a graph that was just traced: alone within the budget, or, behind another one in the same step, with the least memory until the step is known."""
+    training = graph.training
+    alone = not any(run.graph.training.settings == training.settings for run in steps.of(graph.device).pending())
+    found = _solve_alone(graph, work, training.budget if alone or training.settings.budget is None else "min", None)
     training.met = training.met or alone
     return found
 
@@ -115,14 +120,7 @@ def unforeseen(run: Run, occurrence: int) -> Solution:
     """A plan for sizes that are larger than any before, or for one more run of a graph in a step than there ever was."""
     graph, training = run.graph, run.graph.training
     limit = "min" if occurrence > 0 or len(training.last) > 1 else training.budget  # others of the step are not known to leave more
-    memory = dict(sizes=graph.symbols(run.sizes), outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
-    try:
-        found = graph.work.solve(limit, **memory)
-    except BudgetError as error:
-        if training.settings.strict:
-            raise
-        reporting.warn(f"remat: {error}: the plan of least memory is used")
-        found = graph.work.solve("min", **memory)
+    found = _solve_alone(graph, graph.work, limit, graph.symbols(run.sizes))
     graph.install(run.sizes, occurrence, found)
     reporting.add(found.report(existing_gradient_bytes=training.outside_bytes + training.before_bytes), found)
     return found
