@@ -68,9 +68,8 @@ static void bound_table(session *s, const remat_bound *b, double seconds)
     table_cell(&t, PLAIN, "needed at least");
     table_cell(&t, PLAIN, "%s", out_size(o, b->need_bytes).text);
     amount buffer;
-    const char *op = session_op(s, b->need_op, &buffer);
-    table_cell(&t, PLAIN, "%s%s%s", out_number(o, b->need_bytes, "bytes").text,
-               op ? ", forced by " : "", op ? out_clean(o, op, 40).text : "");
+    table_cell(&t, PLAIN, "%s, forced by %s", out_number(o, b->need_bytes, "bytes").text,
+               out_clean(o, session_place(s, b->need_op, &buffer), 40).text);
     table_print(&t);
 }
 

@@ -67,14 +67,14 @@ static void size_rows(session *s, table *t)
     uint32_t op = i->need_op;
     /* The graph's info has numbers of the prepared graph, the plan those of the file. */
     if (!s->chain && op != REMAT_NONE) op = remat_plan_summary(s->keep_all)->need_op;
-    const char *need_op = session_op(s, op, &buffer);
+    const char *place = session_place(s, op, &buffer);
     table_cell(t, PLAIN, "keep-all peak");
     table_cell(t, BOLD, "%s", out_size(o, i->keep_all_peak_bytes).text);
     table_cell(t, PLAIN, "%s", out_number(o, i->keep_all_peak_bytes, unit).text);
     table_cell(t, PLAIN, "needed at least");
     table_cell(t, PLAIN, "%s", out_size(o, i->need_bytes).text);
-    table_cell(t, PLAIN, "%s%s%s", out_number(o, i->need_bytes, unit).text,
-               need_op ? ", forced by " : "", need_op ? out_clean(o, need_op, 40).text : "");
+    table_cell(t, PLAIN, "%s, forced by %s", out_number(o, i->need_bytes, unit).text,
+               out_clean(o, place, 40).text);
     table_cell(t, PLAIN, "keep-all cost");
     table_cell(t, PLAIN, "%s", out_cost(o, i->keep_all_cost, session_cost_unit(s)).text);
     table_cell(t, PLAIN, "costs: %s", out_clean(o, session_cost_model(s), 40).text);

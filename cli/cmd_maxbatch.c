@@ -126,8 +126,7 @@ static int needs_at_most(search *x, int64_t batch, bool *fits)
     const uint32_t op = x->s->info.need_op;
     *x->unbuilt = '\0';
     x->refused_need = x->s->info.need_bytes;
-    x->refused_op =
-        out_clean(x->s->out, op == REMAT_NONE ? "?" : session_op(x->s, op, &buffer), 40);
+    x->refused_op = out_clean(x->s->out, session_place(x->s, op, &buffer), 40);
     x->refused_phrase = session_op_phrase(x->s, op);
     return REMAT_OK;
 }

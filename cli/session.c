@@ -441,15 +441,20 @@ const char *session_op(const session *s, uint32_t op, amount *buffer)
     return named(s->original ? remat_graph_op_name(s->original, op) : "", "op", op, buffer);
 }
 
+const char *session_place(const session *s, uint32_t op, amount *buffer)
+{
+    return op == REMAT_NONE ? "the end of the step" : session_op(s, op, buffer);
+}
+
 label session_op_phrase(const session *s, uint32_t op)
 {
     amount buffer;
     label phrase;
-    const char *name = session_op(s, op, &buffer);
-    const bool numbered = !name || name == buffer.text; /* it says what it is already */
+    const char *name = session_place(s, op, &buffer);
+    const bool says_kind = op == REMAT_NONE || name == buffer.text;
     const char *kind = s->chain ? "stage " : "op ";
-    snprintf(phrase.text, sizeof phrase.text, "%s%.200s", numbered ? "" : kind,
-             name ? out_clean(s->out, name, 40).text : "?");
+    snprintf(phrase.text, sizeof phrase.text, "%s%.200s", says_kind ? "" : kind,
+             out_clean(s->out, name, 40).text);
     return phrase;
 }
 

@@ -65,6 +65,8 @@ const char *session_cost_unit(const session *s);
 /* The name of an op, a stage or a value of the original; "op 3", "stage 3" or "value 3" where it
  * has none, in `buffer`. NULL for REMAT_NONE. */
 const char *session_op(const session *s, uint32_t op, amount *buffer);
+/* The same for the place where memory is needed: REMAT_NONE is the end of the step. */
+const char *session_place(const session *s, uint32_t op, amount *buffer);
 label session_op_phrase(const session *s, uint32_t op); /* "op relu", "op 3", "stage 2" */
 const char *session_value(const session *s, uint32_t value, amount *buffer);
 

@@ -171,7 +171,7 @@ typedef enum remat_op_attr {
     REMAT_OP_PHASE = 3, REMAT_OP_CLASS = 4, REMAT_OP_PINNED = 5, REMAT_OP_REPLAY = 6,
     REMAT_OP_KERNEL = 7, /* ops of one number fuse, with no others; or REMAT_ABSENT */
     REMAT_OP_GIVEN_COST = 8 } remat_op_attr; /* to read: as set; REMAT_OP_COST is the model's */
-typedef struct remat_info { /* need: no plan gets by with less; need_op, if any, is why */
+typedef struct remat_info { /* need: no plan gets by with less; need_op: why, or none at the end */
     size_t size; uint32_t ops, values, storages, views, multi_output, pinned, dead, cut_values;
     int64_t resident_bytes, keep_all_peak_bytes, keep_all_cost, need_bytes;
     uint32_t keep_all_peak_step, need_op; } remat_info;

@@ -68,7 +68,7 @@ class Infeasible(BudgetError):
     >>> import remat
     >>> remat.load("zoo:mlp").plan("1%")
     Traceback (most recent call last):
-    remat.errors.Infeasible: nothing fits 714466 bytes: at least 46215208 (44.1 MiB) are needed at grad_relu7 (grad_fc8, grad_relu7, relu7)
+    remat.errors.Infeasible: nothing fits 714466 bytes: at least 63062100 (60.1 MiB) are needed at the end of the step (grad2_fc1, grad2_fc4, grad2_fc3, ...)
     """
     code = 10
 

@@ -11,6 +11,8 @@
 #include "sim/codes.h"
 #include "verify/verify.h"
 
+#include <string.h>
+
 /* The normal graph's ops in the order of their first runs. */
 static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const remat_step *steps,
                                size_t n_steps, uint32_t **out)
@@ -63,7 +65,8 @@ static void add_need_value(const rm_normal *nm, uint32_t store, rm_proof *out)
 }
 
 /* Names the largest storages that make up the need at position t (gaps.c): what its op touches, and
- * what pinned ops made before and is touched after. If plans may fetch, only the former. */
+ * what pinned ops made before and is touched after. If plans may fetch, only the former. The end
+ * (t = n_ops) touches the outputs. */
 static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order,
                                 uint32_t t, bool fetches, rm_proof *out)
 {
@@ -72,7 +75,8 @@ static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint3
     TRY(RM_SCRATCH(ctx, at, nm->n_stores));
     TRY(RM_SCRATCH(ctx, after, nm->n_stores));
     mark_touched(nm, order, 0, t, before);
-    mark_touched(nm, order, t, t + 1, at);
+    if (t == nm->n_ops) memcpy(at, nm->is_output, nm->n_stores);
+    else mark_touched(nm, order, t, t + 1, at);
     mark_touched(nm, order, t + 1, nm->n_ops, after);
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         const bool held =
@@ -96,18 +100,15 @@ remat_status rm_certify_bound(remat_ctx *ctx, const remat_graph *g, const remat_
     if (transfers.allowed) TRY(transfer_costs(ctx, &nm, transfers.bandwidth, &transfer));
     const rm_order_bound_options options = {(unsigned)ctx->options.bound_rules, transfer, false};
     TRY(rm_order_bound_find(ctx, &nm, budget_bytes, order, &options, &bound));
+    const bool at_end = bound.tightest == nm.n_ops;
     rm_proof proof = {.cost = g->total_cost,
                       .feasible = bound.feasible,
-                      .need_bytes = g->resident_bytes,
-                      .need_op = REMAT_NONE,
+                      .need_bytes = bound.need[bound.tightest],
+                      .need_op = at_end ? REMAT_NONE : nm.op[order[bound.tightest]],
                       .rules = bound.rules,
                       .certificate = bound.certificate};
-    if (bound.tightest != REMAT_NONE) {
-        proof.need_bytes = bound.need[bound.tightest];
-        proof.need_op = nm.op[order[bound.tightest]];
-        if (!bound.feasible)
-            TRY(name_needed(ctx, &nm, order, bound.tightest, transfers.allowed, &proof));
-    }
+    if (!bound.feasible)
+        TRY(name_needed(ctx, &nm, order, bound.tightest, transfers.allowed, &proof));
     if (bound.feasible) {
         TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, transfers.allowed,
                             transfers.bandwidth, &bound.certificate, &proof.cost, &verdict));

@@ -9,7 +9,7 @@ typedef struct rm_proof {
     int64_t cost;       /* no plan in this order costs less; at least that of every op once */
     bool feasible;      /* else: no plan in this order fits the budget */
     int64_t need_bytes; /* at the position that needs most */
-    uint32_t need_op;   /* of the graph; REMAT_NONE without ops */
+    uint32_t need_op;   /* of the graph; REMAT_NONE: the end of the step */
     /* Of the graph, largest first: the largest values in memory there, if nothing fits. */
     uint32_t need_values[4], n_need_values;
     unsigned rules;             /* of order_bound.h, that the certificate uses */

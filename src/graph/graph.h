@@ -130,13 +130,13 @@ void rm_mark_live_ops(const remat_graph *g, unsigned flags, uint8_t *live);
 
 typedef struct rm_need {
     int64_t bytes;
-    uint32_t op; /* where so much is needed; REMAT_NONE: there is no op */
+    uint32_t op; /* where so much is needed; REMAT_NONE: behind the last step, for all outputs */
 } rm_need;
 /* need.c: the least budget of any schedule. With `offload`, schedules may offload and fetch. */
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out);
 /* The values whose storages are in memory at need.op whatever the schedule, largest first. All of
- * them, the resident bytes and the op's workspace add up to the need. At most `capacity` of them
- * are written. */
+ * them, the resident bytes and the op's workspace, if there is an op, add up to the need. At most
+ * `capacity` of them are written. */
 remat_status rm_need_values(remat_ctx *ctx, const remat_graph *g, bool offload, uint32_t *values,
                             uint32_t capacity, uint32_t *n_values);
 

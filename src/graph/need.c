@@ -6,8 +6,9 @@
  * - the storage of a pinned op p, if p -> ... -> o -> ... -> r and r reads that storage. It has one
  *   instance only; p runs before the first run of o, and r runs after it;
  * - the storage of a pinned op p, if it is a graph output and p is an ancestor of o.
- * The need is the largest such sum. With offload a fetch makes a second instance, so only what the
- * op itself touches counts.
+ * With offload a fetch makes a second instance, so only what the op itself touches counts.
+ * Behind the last step all graph outputs are in memory together, whatever made them.
+ * The need is the largest such sum.
  *
  * Method: reachability for 64 pinned storages at a time, one word an op. "p reaches o" goes one way
  * over the ops, "o reaches a reader" goes the other way. Only the ops between the first maker and
@@ -178,6 +179,12 @@ static void set_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
                    bytes_touched(g, op, g->out, g->out_begin[op], g->out_begin[op + 1], seen);
 }
 
+/* The end counts as an op behind all others, which reads the outputs. */
+static int64_t need_at_end(const remat_graph *g, uint32_t *seen)
+{
+    return g->resident_bytes + bytes_touched(g, g->n_ops, g->outputs, 0, g->n_outputs, seen);
+}
+
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out)
 {
     int64_t *need;
@@ -191,10 +198,17 @@ remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm
         for (uint32_t op = b.from; op < b.to; op++)
             for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
                 need[op] += g->storage[b.storage[rm_lowest_bit(bits)]];
-    *out = (rm_need){g->resident_bytes, REMAT_NONE};
+    *out = (rm_need){need_at_end(g, seen), REMAT_NONE};
     for (uint32_t op = 0; op < g->n_ops; op++)
-        if (out->op == REMAT_NONE || need[op] > out->bytes) *out = (rm_need){need[op], op};
+        if (need[op] > out->bytes || (need[op] == out->bytes && out->op == REMAT_NONE))
+            *out = (rm_need){need[op], op};
     return REMAT_OK;
+}
+
+static void mark_list(const remat_graph *g, const uint32_t *list, uint32_t begin, uint32_t end,
+                      uint8_t *marked)
+{
+    for (uint32_t k = begin; k < end; k++) marked[g->root[list[k]]] = !rm_is_resident(g, list[k]);
 }
 
 /* Marks, by root value, the storages that are in memory at `op` whatever the schedule. They are the
@@ -204,10 +218,8 @@ static remat_status mark_storages(remat_ctx *ctx, const remat_graph *g, uint32_t
 {
     batch b;
     TRY(batch_new(ctx, g, &b));
-    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-        marked[g->root[g->in[k]]] = !rm_is_resident(g, g->in[k]);
-    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-        marked[g->root[g->out[k]]] = !rm_is_resident(g, g->out[k]);
+    mark_list(g, g->in, g->in_begin[op], g->in_begin[op + 1], marked);
+    mark_list(g, g->out, g->out_begin[op], g->out_begin[op + 1], marked);
     for (uint32_t v = 0; !offload && batch_next(g, &b, &v);) {
         if (op < b.from || op >= b.to) continue;
         for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)
@@ -231,7 +243,8 @@ remat_status rm_need_values(remat_ctx *ctx, const remat_graph *g, bool offload, 
     uint8_t *marked;
     TRY(rm_need_find(ctx, g, offload, &need));
     TRY(RM_SCRATCH(ctx, marked, g->n_values));
-    if (need.op != REMAT_NONE) TRY(mark_storages(ctx, g, need.op, offload, marked));
+    if (need.op == REMAT_NONE) mark_list(g, g->outputs, 0, g->n_outputs, marked);
+    else TRY(mark_storages(ctx, g, need.op, offload, marked));
     uint32_t n = 0, v = 0;
     for (; v < g->n_values && n < capacity; v++)
         if (marked[v]) values[n++] = v;

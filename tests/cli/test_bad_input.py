@@ -223,8 +223,9 @@ def test_budgets(remat, small):
         assert done.stderr.count(b"\n") == 1
         answer = remat.json("plan", source, "--budget", "0", "--strategy", strategy, code=INFEASIBLE)
         assert answer["outcome"] == "infeasible" and answer["within_budget"] is False
-        assert answer["need_bytes"] > 0 and answer["need_op"]
-        assert answer["need_op"].encode() in done.stderr and str(answer["need_bytes"]).encode() in done.stderr
+        place = answer["need_op"] or "the end of the step"
+        assert answer["need_bytes"] > 0
+        assert place.encode() in done.stderr and str(answer["need_bytes"]).encode() in done.stderr
 
 
 def test_strategy_that_does_not_apply(remat, small):
@@ -309,7 +310,7 @@ def test_the_line_of_exit_codes_10_and_11(remat):
             done = remat.run(command[0], "zoo:mlp", *command[1:], *form)
             line = done.stderr.decode()
             assert done.returncode == INFEASIBLE and line.count("\n") == 1
-            assert str(need) in line and "grad_relu7" in line and "resident" in line
+            assert str(need) in line and "the end of the step" in line and "resident" in line
     for command in (("compare", "--budget", need, "--strategy", "keep-all"), ("plan", "--budget", need, "--strategy", "keep-all")):
         done = remat.run(command[0], "zoo:mlp", *command[1:], "--json")
         assert done.returncode == NOT_FOUND and f"({need} bytes)".encode() in done.stderr

@@ -1,11 +1,11 @@
 /* prop_bound.c: N random tiny graphs, each at a budget and in an order of first runs. The bound, as
  * the verifier reads it from the certificate, is never above the cheapest schedule that brute force
  * finds, for no rule, each rule alone and all together; and never below what running every op once
- * costs. Each rule must have made a bound higher somewhere: a rule that never acts would not be
- * tested. With fetches allowed, bound and brute force are compared as well. The search for a proof
- * finds the optimum, whatever it starts from, and proves it; stopped early, what it proves is not
- * above the optimum. Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1
- * SEED runs that one alone. */
+ * costs. No schedule fits below the need. Each rule must have made a bound higher somewhere: a rule
+ * that never acts would not be tested. With fetches allowed, bound and brute force are compared as
+ * well. The search for a proof finds the optimum, whatever it starts from, and proves it; stopped
+ * early, what it proves is not above the optimum. Usage: prop_bound N SEED. A failure prints the
+ * seed of its graph: prop_bound 1 SEED runs that one alone. */
 #include <string.h>
 
 #include "check.h"
@@ -18,7 +18,7 @@
 #define NOTHING NULL, 0
 
 static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching,
-    n_proved, n_stopped, n_floating, n_active[5];
+    n_proved, n_stopped, n_floating, n_needed_at_end, n_active[5];
 
 static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
                        const uint32_t *out, uint32_t n_out)
@@ -234,6 +234,12 @@ static void compare(bed *b, random_source *r)
         CHECK(any <= least, "any order: %" PRId64 ", this one: %" PRId64, any, least);
         CHECK(any >= b->graph->total_cost, "any order: %" PRId64, any);
         n_any_cheaper += any < least;
+        rm_need need;
+        CHECK(rm_need_find(b->ctx, b->graph, false, &need) == REMAT_OK, "%s",
+              remat_ctx_error(b->ctx));
+        CHECK(brute_least_cost(&b->nm, NULL, need.bytes - 1, NULL) == BRUTE_NOTHING,
+              "a schedule fits below the need %" PRId64, need.bytes);
+        n_needed_at_end += need.op == REMAT_NONE;
     }
     n_compared++;
     n_infeasible += least == BRUTE_NOTHING;
@@ -299,8 +305,8 @@ int main(int argc, char **argv)
     printf("proofs: %" PRId64 " optima above the first runs, %" PRId64
            " bounds of searches that were stopped, %" PRId64 " first runs of free views\n",
            n_proved, n_stopped, n_floating);
-    if (n >= 1000 && (n_proved == 0 || n_stopped == 0 || n_floating == 0))
-        return printf("no proof, stop or free view: this tests nothing\n"), 1;
+    if (n >= 1000 && (n_proved == 0 || n_stopped == 0 || n_floating == 0 || n_needed_at_end == 0))
+        return printf("no proof, stop, free view or need at the end: this tests nothing\n"), 1;
     if (n >= 1000 && (n_fetching == 0 || n_any_cheaper == 0))
         return printf("no fetch or other order ever helped: this tests nothing\n"), 1;
     for (size_t i = 0; i < RM_LEN(n_active) && n >= 1000; i++)

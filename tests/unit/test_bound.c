@@ -116,6 +116,40 @@ static void order_that_cannot_fit(void **state)
     remat_graph_free(graph);
 }
 
+/* Behind the last step all outputs are in memory together, in any order. */
+static void end_that_cannot_fit(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "outputs");
+    remat_plan *plan = NULL;
+    remat_info info = REMAT_INFO_INIT;
+    for (int i = 0; i < 3; i++) {
+        const uint32_t v = remat_builder_value(b, NULL, 10 + i);
+        op(b, NULL, 1, NOTHING, &v, 1);
+        remat_builder_output(b, v);
+    }
+    remat_graph *graph = finish(ctx, b);
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    assert_int_equal(info.need_bytes, 33);
+    assert_int_equal(info.need_op, REMAT_NONE);
+    const remat_bound bound = bound_at(ctx, graph, 32, 15);
+    assert_int_equal(bound.status, REMAT_E_INFEASIBLE);
+    assert_string_equal(bound.scope, "any-order");
+    assert_int_equal(bound.need_bytes, 33);
+    assert_int_equal(bound.need_op, REMAT_NONE);
+    assert_int_equal(bound.n_need_values, 3);
+    assert_int_equal(bound.need_values[0], 2);
+    for (size_t i = 0; remat_strategy_at(i); i++) {
+        const remat_status status =
+            remat_plan_make(ctx, graph, remat_strategy_at(i)->name, 32, &plan);
+        assert_int_equal(status, REMAT_OK);
+        assert_int_equal(remat_plan_status(plan), REMAT_E_INFEASIBLE);
+        remat_plan_free(plan);
+    }
+    assert_int_equal(bound_at(ctx, graph, 33, 15).status, REMAT_OK);
+    remat_graph_free(graph);
+}
+
 /* Without stand-ins what the program keeps fits the budget everywhere, and it loses something. */
 static void primal_solution(void **state)
 {
@@ -367,6 +401,7 @@ int main(void)
     const struct CMUnitTest tests[] = {WITH_CONTEXT(one_run_serves_all_outputs),
                                        WITH_CONTEXT(stand_ins),
                                        WITH_CONTEXT(order_that_cannot_fit),
+                                       WITH_CONTEXT(end_that_cannot_fit),
                                        WITH_CONTEXT(primal_solution),
                                        WITH_CONTEXT(rounded_plans),
                                        WITH_CONTEXT(changed_certificates)};

@@ -1,9 +1,9 @@
 /* gaps.c: the gaps of an order of first runs, and the room they have.
  *
  * Method: one walk over the order. A storage that is touched again after other ops ran has a gap
- * since the last touch. A graph output has one to the end. A gap between neighbours takes no room
- * and is left out. What a pinned op made has one instance only, so its gaps must be kept: they
- * count as need. O(edges). */
+ * since the last touch. The end of the step is a position behind all ops that touches all graph
+ * outputs. A gap between neighbours takes no room and is left out. What a pinned op made has one
+ * instance only, so its gaps must be kept: they count as need. O(edges). */
 #include "plan/bound/gaps.h"
 
 #include "base/csr.h"
@@ -49,6 +49,7 @@ static void sum_up(rm_gaps *gs)
         gs->need[t] = need + nm->workspace[gs->order[t]];
         gs->load[t] = load;
     }
+    gs->need[nm->n_ops] += need;
 }
 
 static remat_status walk_order(walk *w)
@@ -63,8 +64,11 @@ static remat_status walk_order(walk *w)
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
             TRY(touch(w, t, nm->out[k]));
     }
-    for (uint32_t s = 0; s < nm->n_stores; s++)
-        if (nm->is_output[s]) TRY(add_gap(w, s, gs->last_touch[s], nm->n_ops));
+    for (uint32_t s = 0; s < nm->n_stores; s++) {
+        if (!nm->is_output[s]) continue;
+        TRY(add_gap(w, s, gs->last_touch[s], nm->n_ops));
+        gs->need[nm->n_ops] += nm->bytes[s];
+    }
     sum_up(gs);
     return REMAT_OK;
 }

@@ -14,8 +14,8 @@ typedef struct rm_gaps { /* arrays live in scratch */
     /* By store, then from. What pinned ops made has gaps only if plans may fetch. */
     rm_gap *gaps;
     uint32_t *gap_begin; /* by storage */
-    /* By position: bytes of resident values, of what the op touches, of its workspace, and of what
-     * pinned ops made and is used later. */
+    /* By position, the end too: bytes of resident values, of what the op touches (at the end: the
+     * outputs), of its workspace, and of what pinned ops made and is used later. */
     int64_t *need;
     int64_t *load; /* by position: bytes of all gaps that cover it */
 } rm_gaps;

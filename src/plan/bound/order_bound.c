@@ -604,14 +604,14 @@ static remat_status own_order(remat_ctx *ctx, const rm_normal *nm, const uint32_
     return REMAT_OK;
 }
 
-/* Does every first run fit the budget, if nothing is kept for later? */
+/* Do every first run and the end fit the budget, if nothing else is kept for later? */
 static void check_need(const solver *s)
 {
     rm_order_bound *out = s->out;
-    for (uint32_t t = 0; t < s->nm->n_ops; t++)
-        if (out->tightest == REMAT_NONE || out->need[t] > out->need[out->tightest])
-            out->tightest = t;
-    out->feasible = out->tightest == REMAT_NONE || out->need[out->tightest] <= s->budget_bytes;
+    out->tightest = s->nm->n_ops;
+    for (uint32_t t = s->nm->n_ops; t-- > 0;)
+        if (out->need[t] >= out->need[out->tightest]) out->tightest = t;
+    out->feasible = out->need[out->tightest] <= s->budget_bytes;
 }
 
 remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
@@ -626,11 +626,8 @@ remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t bu
                 .out = out};
     if (!order) TRY(own_order(ctx, nm, &order));
     TRY(rm_gaps_find(ctx, nm, order, options->transfer != NULL, &s.gs));
-    *out = (rm_order_bound){.order = order,
-                            .n_gaps = s.gs.n_gaps,
-                            .gaps = s.gs.gaps,
-                            .need = s.gs.need,
-                            .tightest = REMAT_NONE};
+    *out = (rm_order_bound){
+        .order = order, .n_gaps = s.gs.n_gaps, .gaps = s.gs.gaps, .need = s.gs.need};
     check_need(&s);
     if (!out->feasible) return REMAT_OK;
     TRY(find_rows(&s));

@@ -49,8 +49,9 @@ typedef struct rm_order_bound { /* arrays live in scratch */
     int64_t *weight;
     /* By gap: how many bytes of nm->bytes[store] the program keeps, or keeps a stand-in for. */
     int64_t *kept;
-    int64_t *need;     /* by position: bytes in memory at that first run, whatever else is kept */
-    uint32_t tightest; /* the position where need is largest; REMAT_NONE without ops */
+    /* By position, and one for the end: bytes in memory there, whatever else is kept. */
+    int64_t *need;
+    uint32_t tightest; /* the position where need is largest; n_ops: the end */
     /* Does need fit the budget everywhere? If not, kept, weight and certificate are not there. */
     bool feasible;
     unsigned rules;             /* those that the certificate makes use of */

@@ -24,6 +24,7 @@ static void check_gaps(const rm_order_bound *b, const rm_normal *nm)
 /* A gap takes room from where it starts: where the last of its stand-ins is out of use. */
 static void check_room(const rm_order_bound *b, const rm_normal *nm, int64_t budget_bytes)
 {
+    assert(b->need[nm->n_ops] <= budget_bytes);
     for (uint32_t t = 0; t < nm->n_ops; t++) {
         assert(b->need[t] <= budget_bytes);
         if (b->price_before[t + 1] == b->price_before[t]) continue; /* not a row, or not tight */
