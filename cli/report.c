@@ -147,6 +147,7 @@ void report_json(emitter *j, const session *s, const report *r)
     else emit_real(j, "seconds", r->seconds);
     emit_text(j, "plan", r->path);
     emit_int_or_null(j, "cut_capacity", m->cut_capacity); /* from here on: more than the contract */
+    emit_int_or_null(j, "any_order_bound_cost", m->any_order_cost);
     if (r->status != REMAT_OK) error_json(j, r);
     emit_close(j, '}');
 }

@@ -86,38 +86,41 @@ static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint3
     return REMAT_OK;
 }
 
-remat_status rm_certify_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                              size_t n_steps, int64_t budget_bytes, rm_transfers transfers,
-                              rm_proof *out)
+/* Solves the program of the case, and says what it leaves as a certificate. Not yet verified. */
+static remat_status find_certificate(remat_ctx *ctx, const remat_graph *g,
+                                     const rm_bound_case *question, rm_proof *out)
 {
     rm_normal nm;
     rm_order_bound bound;
-    uint32_t *order;
+    uint32_t *order = NULL;
     int64_t *transfer = NULL;
-    remat_verdict verdict;
     TRY(rm_normal_of(ctx, g, &nm));
-    TRY(first_runs(ctx, &nm, steps, n_steps, &order));
-    if (transfers.allowed) TRY(transfer_costs(ctx, &nm, transfers.bandwidth, &transfer));
-    const rm_order_bound_options options = {(unsigned)ctx->options.bound_rules, transfer, false};
-    TRY(rm_order_bound_find(ctx, &nm, budget_bytes, order, &options, &bound));
-    const bool at_end = bound.tightest == nm.n_ops;
-    rm_proof proof = {.cost = g->total_cost,
+    if (question->steps) TRY(first_runs(ctx, &nm, question->steps, question->n_steps, &order));
+    if (question->fetches) TRY(transfer_costs(ctx, &nm, question->bandwidth, &transfer));
+    const rm_order_bound_options options = {.rules = (unsigned)ctx->options.bound_rules,
+                                            .transfer = transfer,
+                                            .any_order = !question->steps};
+    TRY(rm_order_bound_find(ctx, &nm, question->budget_bytes, order, &options, &bound));
+    const uint32_t t = bound.tightest;
+    *out = (rm_proof){.cost = g->total_cost,
                       .feasible = bound.feasible,
-                      .need_bytes = bound.need[bound.tightest],
-                      .need_op = at_end ? REMAT_NONE : nm.op[order[bound.tightest]],
+                      .need_bytes = bound.need[t],
+                      .need_op = t == bound.n_positions ? REMAT_NONE : nm.op[bound.order[t]],
                       .rules = bound.rules,
                       .certificate = bound.certificate};
-    if (!bound.feasible)
-        TRY(name_needed(ctx, &nm, order, bound.tightest, transfers.allowed, &proof));
-    if (bound.feasible) {
-        TRY(rm_verify_bound(ctx, g, steps, n_steps, budget_bytes, transfers.allowed,
-                            transfers.bandwidth, &bound.certificate, &proof.cost, &verdict));
-        if (!verdict.valid)
-            return rm_fail(ctx, REMAT_E_BUG, "the certificate of a bound is refused: %s",
-                           verdict.reason);
-    }
-    *out = proof;
-    return REMAT_OK;
+    if (bound.feasible || !order) return REMAT_OK;
+    return name_needed(ctx, &nm, order, t, question->fetches, out);
+}
+
+remat_status rm_certify_bound(remat_ctx *ctx, const remat_graph *g, const rm_bound_case *question,
+                              rm_proof *out)
+{
+    remat_verdict verdict;
+    TRY(find_certificate(ctx, g, question, out));
+    if (!out->feasible) return REMAT_OK;
+    TRY(rm_verify_bound(ctx, g, question, &out->certificate, &out->cost, &verdict));
+    if (verdict.valid) return REMAT_OK;
+    return rm_fail(ctx, REMAT_E_BUG, "the certificate of a bound is refused: %s", verdict.reason);
 }
 
 static uint32_t original_op(const remat_graph *g, uint32_t op)
@@ -160,7 +163,9 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
     TRY(rm_steps_keep_all(ctx, g, &steps));
     rm_steps_to_original(g, steps, g->n_ops);
     TRY(rm_need_find(ctx, g, transfers.allowed, &need));
-    TRY(rm_certify_bound(ctx, g, steps, g->n_ops, budget_bytes, transfers, &proof));
+    const rm_bound_case question = {steps, g->n_ops, budget_bytes, transfers.allowed,
+                                    transfers.bandwidth};
+    TRY(rm_certify_bound(ctx, g, &question, &proof));
     *out = in_fixed_order(g, budget_bytes, &proof);
     if (budget_bytes < need.bytes) { /* infeasible in any order, which says more */
         out->need_bytes = need.bytes;

@@ -95,6 +95,8 @@ static remat_summary summarize(const rm_chain_problem *p, const rm_planner *plan
                        .keep_all_peak_bytes = base->peak_bytes,
                        .keep_all_cost = base->cost,
                        .bound_cost = base->cost,
+                       .any_order_cost = REMAT_ABSENT, /* a chain has one order */
+                       .any_order_method = "",
                        .saved_bytes = REMAT_ABSENT,
                        .traffic_bytes = REMAT_ABSENT,
                        .cut_capacity = REMAT_ABSENT,

@@ -4,8 +4,8 @@
  * verifier's numbers and the planner's own is REMAT_E_BUG.
  *
  * One bound every plan gets for nothing: each op runs at least once, in any order. If the plan
- * costs more than that, its own order gets a bound from the flow (docs/bound.md), with its
- * certificate. */
+ * costs more than that, it gets two from the flow (docs/bound.md), with their certificates: for
+ * every order, and for its own. */
 #include "api/plan_make.h"
 
 #include "api/plan_bound.h"
@@ -17,6 +17,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 /* The end of a call is what comes after the strategy: bound and statistics. */
 enum {
@@ -88,20 +89,23 @@ static remat_outcome judge(const remat_summary *s)
     return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
+static remat_status check_proof(remat_ctx *ctx, const rm_proof *proof, const remat_summary *s)
+{
+    if (proof->feasible && proof->cost <= s->cost) return REMAT_OK;
+    return rm_fail(ctx, REMAT_E_BUG,
+                   "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
+                   s->strategy, proof->feasible ? proof->cost : RM_MAX_SUM, s->cost);
+}
+
 /* A better bound, for the order in which this plan runs its ops for the first time. proved: what
  * the planner's search says of that order. */
-static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
-                               int64_t proved, remat_summary *s, rm_certificate *certificate)
+static remat_status bound_own_order(remat_ctx *ctx, const remat_graph *g,
+                                    const rm_bound_case *question, int64_t proved, remat_summary *s,
+                                    rm_certificate *certificate)
 {
     rm_proof proof;
-    if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
-    if (is_hurried(ctx, g, s)) return REMAT_OK;
-    const rm_transfers transfers = {rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth};
-    TRY(rm_certify_bound(ctx, g, steps->items, steps->n, s->budget_bytes, transfers, &proof));
-    if (!proof.feasible || proof.cost > s->cost)
-        return rm_fail(ctx, REMAT_E_BUG,
-                       "the bound of strategy '%s' is %" PRId64 ", above the plan's cost %" PRId64,
-                       s->strategy, proof.feasible ? proof.cost : RM_MAX_SUM, s->cost);
+    TRY(rm_certify_bound(ctx, g, question, &proof));
+    TRY(check_proof(ctx, &proof, s));
     if (proof.cost > s->bound_cost) {
         s->bound_cost = proof.cost;
         s->bound_scope = "fixed-order";
@@ -117,8 +121,35 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
     return REMAT_OK;
 }
 
+/* A bound for all orders. Where it says as much as that for the plan's own order, it replaces it.
+ * If there is not enough memory for it, the plan does without. */
+static remat_status bound_any_order(remat_ctx *ctx, const remat_graph *g, rm_bound_case question,
+                                    remat_summary *s, rm_certificates *certificates)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_proof proof;
+    question.steps = NULL;
+    const remat_status status = rm_certify_bound(ctx, g, &question, &proof);
+    if (rm_is_too_much_memory(ctx, status)) {
+        rm_scratch_release(ctx, mark);
+        return REMAT_OK;
+    }
+    TRY(status);
+    TRY(check_proof(ctx, &proof, s));
+    if (proof.cost <= s->any_order_cost) return REMAT_OK;
+    s->any_order_cost = proof.cost;
+    s->any_order_method = "flow";
+    certificates->any_order = proof.certificate;
+    if (proof.cost < s->bound_cost) return REMAT_OK;
+    s->bound_cost = proof.cost;
+    s->bound_scope = "any-order";
+    s->bound_method = "flow";
+    certificates->own_order = (rm_certificate){.scale = 0};
+    return REMAT_OK;
+}
+
 /* What the planner itself has proved, if that says more. */
-static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificate *certificate)
+static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificates *certificates)
 {
     if (!best->bound.scope || !s->within_budget || best->bound.cost <= s->bound_cost ||
         best->bound.cost > s->cost)
@@ -126,7 +157,27 @@ static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificat
     s->bound_cost = best->bound.cost;
     s->bound_scope = best->bound.scope;
     s->bound_method = best->bound.method;
-    *certificate = (rm_certificate){.scale = 0};
+    certificates->own_order = (rm_certificate){.scale = 0};
+    if (strcmp(s->bound_scope, "any-order") != 0) return;
+    certificates->any_order.cost = s->any_order_cost; /* what it proves */
+    s->any_order_cost = s->bound_cost;
+    s->any_order_method = s->bound_method;
+}
+
+/* Better bounds than that every op runs once. */
+static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_incumbent *best,
+                               remat_summary *s, rm_certificates *certificates)
+{
+    const rm_schedule *steps = &best->steps;
+    const rm_bound_case question = {steps->items, steps->n, s->budget_bytes,
+                                    rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth};
+    if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
+    if (!is_hurried(ctx, g, s)) {
+        TRY(bound_own_order(ctx, g, &question, best->proved, s, &certificates->own_order));
+        TRY(bound_any_order(ctx, g, question, s, certificates));
+    }
+    take_claim(best, s, certificates);
+    return REMAT_OK;
 }
 
 /* What is known before statistics, verifier and bound. */
@@ -147,6 +198,7 @@ static remat_status summarize(const rm_problem *p, const rm_planner *planner,
                            .cost_unit = g->cost_unit,
                            .bound_scope = "any-order",
                            .bound_method = "first-runs",
+                           .any_order_method = "first-runs",
                            .flags = g->flags,
                            .peak_bytes = best->peak_bytes,
                            .cost = best->cost,
@@ -155,6 +207,7 @@ static remat_status summarize(const rm_problem *p, const rm_planner *planner,
                            .resident_bytes = g->resident_bytes,
                            .need_bytes = need.bytes,
                            .bound_cost = g->total_cost,
+                           .any_order_cost = g->total_cost,
                            .seed = ctx->options.seed,
                            .work = rm_work_units(ctx),
                            .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
@@ -174,7 +227,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     const remat_graph *g = p->graph;
     remat_summary s;
     remat_verdict verdict;
-    rm_certificate certificate = {.scale = 0};
+    rm_certificates certificates = {.own_order = {.scale = 0}};
     assert(best->any);
     transfers.allowed |= rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
     TRY(summarize(p, planner, transfers, best, &s));
@@ -182,10 +235,9 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, transfers.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
-    TRY(strengthen(ctx, g, &best->steps, best->proved, &s, &certificate));
-    take_claim(best, &s, &certificate);
+    TRY(strengthen(ctx, g, best, &s, &certificates));
     s.outcome = judge(&s);
-    TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificate, out));
+    TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificates, out));
     (*out)->graph_ops = g->n_original_ops;
     (*out)->graph_values = g->n_original_values;
     return REMAT_OK;

@@ -54,69 +54,93 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     return REMAT_OK;
 }
 
+/* A bound that a plan claims. */
+typedef struct claim {
+    const char *name; /* for messages */
+    int64_t cost;
+    const char *method;
+    const rm_certificate *certificate;
+    bool any_order;
+} claim;
+
 /* A search leaves nothing behind that could be checked. The warning says so, and what is proved. */
-static void say_unchecked(remat_ctx *ctx, const remat_summary *s, int64_t proved)
+static void say_unchecked(remat_ctx *ctx, const claim *x, int64_t proved)
 {
-    if (s->bound_cost > proved)
+    if (x->cost > proved)
         rm_warn(ctx,
-                "the plan's bound %" PRId64 " comes from a search and is not checked; %" PRId64
+                "the plan's %s %" PRId64 " comes from a search and is not checked; %" PRId64
                 " is proved",
-                s->bound_cost, proved);
+                x->name, x->cost, proved);
 }
 
-static bool is_searched(const remat_summary *s) { return strcmp(s->bound_method, "search") == 0; }
+static bool is_searched(const claim *x) { return strcmp(x->method, "search") == 0; }
 
-static void check_bare_bound(remat_ctx *ctx, const remat_graph *g, const remat_summary *s,
-                             remat_verdict *v)
+static void check_bare_bound(remat_ctx *ctx, const remat_graph *g, const claim *x, remat_verdict *v)
 {
-    if (s->bound_cost == REMAT_ABSENT) rm_blame(v, REMAT_NONE, "the plan has no bound");
-    else if (is_searched(s)) say_unchecked(ctx, s, g->total_cost);
-    else if (s->bound_cost > g->total_cost)
-        rm_blame(v, REMAT_NONE, "the plan's bound has no certificate");
+    if (x->cost == REMAT_ABSENT) rm_blame(v, REMAT_NONE, "the plan has no %s", x->name);
+    else if (is_searched(x)) say_unchecked(ctx, x, g->total_cost);
+    else if (x->cost > g->total_cost)
+        rm_blame(v, REMAT_NONE, "the plan's %s has no certificate", x->name);
 }
 
 /* proved: what the verifier says that the certificate proves. */
-static void compare_bound(remat_ctx *ctx, const remat_plan *plan, int64_t proved, bool must,
+static void compare_bound(remat_ctx *ctx, const claim *x, int64_t proved, bool must,
                           remat_verdict *v)
 {
-    const remat_summary *s = &plan->summary;
-    const int64_t claimed = plan->certificate.cost;
-    if (!is_searched(s) || claimed == 0) {
-        if (s->bound_cost != proved) rm_verdict_refuse(v, "bound", s->bound_cost, proved);
+    const int64_t claimed = x->certificate->cost;
+    if (!is_searched(x) || claimed == 0) {
+        if (x->cost != proved) rm_verdict_refuse(v, x->name, x->cost, proved);
         return;
     }
     if (claimed != proved) rm_verdict_refuse(v, "the certificate proves", claimed, proved);
-    else if (s->bound_cost < proved) rm_verdict_refuse(v, "bound", s->bound_cost, proved);
-    else if (must) say_unchecked(ctx, s, proved);
+    else if (x->cost < proved) rm_verdict_refuse(v, x->name, x->cost, proved);
+    else if (must) say_unchecked(ctx, x, proved);
 }
 
 /* What the certificate proves must be what the plan says. `must`: a bound that nothing proves is a
  * fault too, unless a search found it. */
 static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
-                                bool must, remat_verdict *v)
+                                const claim *x, bool must, remat_verdict *v)
 {
-    const remat_summary *s = &plan->summary;
     remat_verdict word;
     int64_t proved = 0;
+    if (!x->certificate->scale) {
+        if (must) check_bare_bound(ctx, g, x, v);
+        return REMAT_OK;
+    }
+    if (plan->summary.budget_bytes < 0) {
+        rm_blame(v, REMAT_NONE, "the plan has a certificate, but no budget");
+        return REMAT_OK;
+    }
+    const rm_bound_case question = {x->any_order ? NULL : plan->steps, plan->n_steps,
+                                    plan->summary.budget_bytes, fetches(plan), bandwidth_of(plan)};
+    TRY(rm_verify_bound(ctx, g, &question, x->certificate, &proved, &word));
+    if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
+    else compare_bound(ctx, x, proved, must, v);
+    return REMAT_OK;
+}
+
+/* The bound for every order, and that for the plan's own. Where the former says as much, it is the
+ * plan's bound, and has the certificate. */
+static remat_status check_bounds(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
+                                 bool must, remat_verdict *v)
+{
+    const remat_summary *s = &plan->summary;
+    const claim any_order = {"any_order_bound", s->any_order_cost, s->any_order_method,
+                             &plan->certificates.any_order, true};
+    const claim own_order = {"bound", s->bound_cost, s->bound_method, &plan->certificates.own_order,
+                             false};
+    const bool is_same = strcmp(s->bound_scope, "any-order") == 0 &&
+                         s->any_order_cost != REMAT_ABSENT && s->any_order_cost == s->bound_cost;
     if (!same_cost_model(plan, g)) {
         if (must)
             rm_blame(v, REMAT_NONE, "the plan's bound is for costs by %.40s, the graph has %.40s",
                      s->cost_model, g->cost_model);
         return REMAT_OK;
     }
-    if (!plan->certificate.scale) {
-        if (must) check_bare_bound(ctx, g, s, v);
-        return REMAT_OK;
-    }
-    if (s->budget_bytes < 0) {
-        rm_blame(v, REMAT_NONE, "the plan has a certificate, but no budget");
-        return REMAT_OK;
-    }
-    TRY(rm_verify_bound(ctx, g, plan->steps, plan->n_steps, s->budget_bytes, fetches(plan),
-                        bandwidth_of(plan), &plan->certificate, &proved, &word));
-    if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
-    else compare_bound(ctx, plan, proved, must, v);
-    return REMAT_OK;
+    if (s->any_order_cost != REMAT_ABSENT) TRY(check_bound(ctx, g, plan, &any_order, must, v));
+    if (!v->valid || (is_same && !own_order.certificate->scale)) return REMAT_OK;
+    return check_bound(ctx, g, plan, &own_order, must, v);
 }
 
 static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
@@ -126,7 +150,8 @@ static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const 
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_verdict verdict;
     remat_status status = check_plan(ctx, graph, plan, &verdict);
-    if (status == REMAT_OK && verdict.valid) status = check_bound(ctx, graph, plan, must, &verdict);
+    if (status == REMAT_OK && verdict.valid)
+        status = check_bounds(ctx, graph, plan, must, &verdict);
     if (status == REMAT_OK) RM_ANSWER(out, &verdict);
     rm_scratch_release(ctx, mark);
     return status;

@@ -12,7 +12,7 @@
 /* The price of a byte that is in memory at the first run of `op`, which does not touch it. */
 typedef struct rm_price {
     uint32_t op;
-    int64_t price; /* > 0, in cost units / scale */
+    int64_t price; /* in cost units / scale; > 0, on a path >= 0 */
 } rm_price;
 
 /* While `value` is no longer in use, it can stand in for `heir`. Both own their storage. */
@@ -26,8 +26,13 @@ typedef struct rm_certificate {
      * higher, and the plan says this number besides. */
     int64_t cost;
     size_t n_prices, n_heirs;
-    rm_price *prices; /* by op, ascending */
+    rm_price *prices; /* by op, ascending. In any order: the whole path */
     rm_heir *heirs;   /* by value, then heir, ascending */
 } rm_certificate;
+
+/* Of a plan's bound in its own order, and of that for every order. */
+typedef struct rm_certificates {
+    rm_certificate own_order, any_order;
+} rm_certificates;
 
 #endif

@@ -1,7 +1,7 @@
 /* plan.c: making, reading and freeing a plan.
  *
  * Invariant: a plan is one block. The steps lie behind the struct, then the prices and the heirs of
- * the certificate, then the strings.
+ * each certificate, then the strings.
  *
  * Cost: O(n log n) in the steps, to count which ops run more than once. */
 #include "graph/plan.h"
@@ -12,12 +12,13 @@
 
 _Static_assert(sizeof(remat_plan) % _Alignof(remat_step) == 0 &&
                    (sizeof(remat_plan) | sizeof(remat_step)) % _Alignof(rm_price) == 0 &&
-                   sizeof(rm_price) % _Alignof(rm_heir) == 0,
+                   sizeof(rm_price) % _Alignof(rm_heir) == 0 &&
+                   sizeof(rm_heir) % _Alignof(rm_price) == 0,
                "each part of the block is aligned, however many items come before it");
 
 #define STRINGS(s)                                                                                 \
-    {&(s).strategy,  &(s).graph,       &(s).digest,      &(s).cost_model,                          \
-     &(s).cost_unit, &(s).bound_scope, &(s).bound_method}
+    {&(s).strategy,  &(s).graph,       &(s).digest,       &(s).cost_model,                         \
+     &(s).cost_unit, &(s).bound_scope, &(s).bound_method, &(s).any_order_method}
 
 /* How many ops, or stages going forward, run more than once. It sorts them, because the indices in
  * a file may be any. */
@@ -46,6 +47,11 @@ static void copy_items(void *to, const void *from, size_t n, size_t item_size)
     if (n) memcpy(to, from, n * item_size);
 }
 
+static size_t certificate_size(const rm_certificate *x)
+{
+    return x->n_prices * sizeof *x->prices + x->n_heirs * sizeof *x->heirs;
+}
+
 /* Copies the lists to `at`, and answers the first byte behind them. */
 static char *place_certificate(rm_certificate *to, const rm_certificate *from, void *at)
 {
@@ -58,9 +64,10 @@ static char *place_certificate(rm_certificate *to, const rm_certificate *from, v
 }
 
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps,
-                         size_t n_steps, const rm_certificate *certificate, remat_plan **out)
+                         size_t n_steps, const rm_certificates *certificates, remat_plan **out)
 {
-    const rm_certificate none = {.scale = 0}, *from = certificate ? certificate : &none;
+    const rm_certificates none = {.own_order = {.scale = 0}},
+                          *from = certificates ? certificates : &none;
     remat_summary copied = *summary;
     copied.steps = (uint32_t)n_steps;
     TRY(count_repeats(ctx, steps, n_steps, &copied.recomputed_ops));
@@ -68,8 +75,8 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
     size_t bytes = 0;
     for (size_t i = 0; i < RM_LEN(strings); i++) bytes += strlen(*strings[i]) + 1;
     const size_t size = sizeof(remat_plan) + n_steps * sizeof *steps +
-                        from->n_prices * sizeof *from->prices +
-                        from->n_heirs * sizeof *from->heirs + bytes;
+                        certificate_size(&from->own_order) + certificate_size(&from->any_order) +
+                        bytes;
     remat_plan *plan = rm_alloc(ctx, size);
     if (!plan) return REMAT_E_MEMORY;
     plan->heap = ctx->own_heap;
@@ -80,7 +87,9 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
     plan->n_steps = n_steps;
     plan->steps = (remat_step *)(void *)(plan + 1);
     copy_items(plan->steps, steps, n_steps, sizeof *steps);
-    char *text = place_certificate(&plan->certificate, from, plan->steps + n_steps);
+    char *text =
+        place_certificate(&plan->certificates.own_order, &from->own_order, plan->steps + n_steps);
+    text = place_certificate(&plan->certificates.any_order, &from->any_order, text);
     for (size_t i = 0; i < RM_LEN(strings); i++) {
         const size_t n = strlen(*strings[i]) + 1;
         *strings[i] = memcpy(text, *strings[i], n);

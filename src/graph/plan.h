@@ -14,7 +14,7 @@ struct remat_plan {
     int claimed_within;               /* within_budget in the file: 1 or 0; -1: it does not say */
     size_t n_steps;
     remat_step *steps;
-    rm_certificate certificate; /* of the bound; scale 0: none */
+    rm_certificates certificates; /* of the bounds; scale 0: none */
 };
 
 /* Is its peak known to be within its budget? A negative budget is no limit. */
@@ -24,10 +24,10 @@ static inline bool rm_is_within(const remat_summary *s)
            (s->peak_bytes != REMAT_ABSENT && s->peak_bytes <= s->budget_bytes);
 }
 
-/* Copies the summary with its strings, the steps and the certificate (NULL: none). Two numbers of
+/* Copies the summary with its strings, the steps and the certificates (NULL: none). Two numbers of
  * the summary it finds itself: how many steps there are, and how many ops run more than once. */
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps,
-                         size_t n_steps, const rm_certificate *certificate, remat_plan **out);
+                         size_t n_steps, const rm_certificates *certificates, remat_plan **out);
 
 /* The flags of remat_graph_prepare as files spell them. The list ends with the name NULL. */
 typedef struct rm_flag_name {

@@ -126,13 +126,14 @@ static remat_status read_pairs(const rm_fields *certificate, const char *key, co
     return REMAT_OK;
 }
 
-static remat_status read_certificate(const rm_fields *bound, rm_certificate *out)
+/* place: what messages call it. */
+static remat_status read_certificate(const rm_fields *bound, const char *place, rm_certificate *out)
 {
     const rm_json *certificate = rm_json_get(bound->object, "certificate"), *prices, *heirs;
     remat_ctx *ctx = bound->ctx;
     if (!certificate) return REMAT_OK;
     TRY(rm_check_object(ctx, certificate, rm_place_of(bound, "certificate")));
-    const rm_fields f = {ctx, certificate, {"bound.certificate", RM_NO_ITEM, NULL, RM_NO_ITEM}};
+    const rm_fields f = {ctx, certificate, {place, RM_NO_ITEM, NULL, RM_NO_ITEM}};
     TRY(rm_require(&f, "scale"));
     TRY(rm_get_int(&f, "scale", 1, &out->scale));
     TRY(rm_get_int(&f, "cost", 0, &out->cost));
@@ -146,11 +147,11 @@ static remat_status read_certificate(const rm_fields *bound, rm_certificate *out
         const rm_json *pair = prices->items[i].items;
         out->prices[i] = (rm_price){(uint32_t)pair[0].integer, pair[1].integer};
     }
-    rm_place place = rm_place_of(&f, "heirs");
+    rm_place item = rm_place_of(&f, "heirs");
     for (size_t i = 0; i < out->n_heirs; i++) {
         const rm_json *pair = heirs->items[i].items;
-        place.item = i;
-        TRY(read_index(ctx, &pair[1], place, &out->heirs[i].heir));
+        item.item = i;
+        TRY(read_index(ctx, &pair[1], item, &out->heirs[i].heir));
         out->heirs[i].value = (uint32_t)pair[0].integer;
     }
     return REMAT_OK;
@@ -165,7 +166,18 @@ static remat_status read_bound(const rm_fields *root, remat_summary *s, remat_pl
     TRY(rm_get_int(&f, "cost", 0, &s->bound_cost));
     TRY(rm_get_string(&f, "scope", &s->bound_scope));
     TRY(rm_get_string(&f, "method", &s->bound_method));
-    return read_certificate(&f, &head->certificate);
+    return read_certificate(&f, "bound.certificate", &head->certificates.own_order);
+}
+
+static remat_status read_any_order_bound(const rm_fields *root, remat_summary *s, remat_plan *head)
+{
+    const rm_json *bound = rm_json_get(root->object, "any_order_bound");
+    if (!bound) return REMAT_OK;
+    TRY(rm_check_object(root->ctx, bound, rm_place_of(root, "any_order_bound")));
+    const rm_fields f = {root->ctx, bound, {"any_order_bound", RM_NO_ITEM, NULL, RM_NO_ITEM}};
+    TRY(rm_get_int(&f, "cost", 0, &s->any_order_cost));
+    TRY(rm_get_string(&f, "method", &s->any_order_method));
+    return read_certificate(&f, "any_order_bound.certificate", &head->certificates.any_order);
 }
 
 static remat_status read_numbers(const rm_fields *root, remat_summary *s, remat_plan *head)
@@ -192,7 +204,8 @@ static remat_status read_numbers(const rm_fields *root, remat_summary *s, remat_
     TRY(rm_get_bool(root, "within_budget", &within));
     head->claimed_within = rm_json_get(root->object, "within_budget") ? within : -1;
     s->within_budget = rm_is_within(s) || (s->peak_bytes == REMAT_ABSENT && within);
-    return read_bound(root, s, head);
+    TRY(read_bound(root, s, head));
+    return read_any_order_bound(root, s, head);
 }
 
 static remat_status read_schedule(const rm_fields *root, remat_kind kind, remat_step **out,
@@ -220,6 +233,7 @@ static const remat_summary nothing_known = {.strategy = "",
                                             .cost_unit = "",
                                             .bound_scope = "",
                                             .bound_method = "",
+                                            .any_order_method = "",
                                             .budget_bytes = REMAT_BUDGET_NONE,
                                             .peak_bytes = REMAT_ABSENT,
                                             .keep_all_peak_bytes = REMAT_ABSENT,
@@ -228,6 +242,7 @@ static const remat_summary nothing_known = {.strategy = "",
                                             .cost = REMAT_ABSENT,
                                             .keep_all_cost = REMAT_ABSENT,
                                             .bound_cost = REMAT_ABSENT,
+                                            .any_order_cost = REMAT_ABSENT,
                                             .offloaded_bytes = REMAT_ABSENT,
                                             .saved_bytes = REMAT_ABSENT,
                                             .traffic_bytes = REMAT_ABSENT,
@@ -249,7 +264,7 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
     TRY(read_numbers(&root, &s, &head));
     TRY(read_schedule(&root, s.kind, &steps, &n_steps));
     s.ops = head.graph_ops; /* REMAT_NONE where the file does not say */
-    TRY(rm_plan_new(ctx, &s, steps, n_steps, &head.certificate, &plan));
+    TRY(rm_plan_new(ctx, &s, steps, n_steps, &head.certificates, &plan));
     plan->graph_ops = head.graph_ops;
     plan->graph_values = head.graph_values;
     plan->claimed_within = head.claimed_within;

@@ -255,7 +255,15 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
         rm_out_format(out, ",\"bound\":{\"cost\":%" PRId64, s->bound_cost);
         member_string(out, "scope", s->bound_scope);
         member_string(out, "method", s->bound_method);
-        if (plan->certificate.scale) write_certificate(out, &plan->certificate);
+        if (plan->certificates.own_order.scale)
+            write_certificate(out, &plan->certificates.own_order);
+        rm_out_text(out, "}");
+    }
+    if (s->any_order_cost != REMAT_ABSENT) {
+        rm_out_format(out, ",\"any_order_bound\":{\"cost\":%" PRId64, s->any_order_cost);
+        member_string(out, "method", s->any_order_method);
+        if (plan->certificates.any_order.scale)
+            write_certificate(out, &plan->certificates.any_order);
         rm_out_text(out, "}");
     }
     const bool within = plan->claimed_within < 0 ? s->within_budget : plan->claimed_within > 0;

@@ -80,6 +80,8 @@ static const char *contradiction(const remat_summary *s, const rm_plan_facts *fa
     if (has_bound && strcmp(s->bound_method, "first-runs") == 0 &&
         s->bound_cost != facts->keep_all_cost)
         return "the plan's bound is not what running every op once costs";
+    if (has_bound && s->any_order_cost != REMAT_ABSENT && s->any_order_cost > s->bound_cost)
+        return "the plan's bound for every order is above its bound";
     if (*s->cost_unit && *facts->cost_unit && strcmp(s->cost_unit, facts->cost_unit) != 0)
         return "the plan's cost_unit is not the graph's";
     return NULL;

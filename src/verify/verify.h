@@ -17,12 +17,21 @@ remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *s
 remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_step *steps,
                              size_t n_steps, remat_verdict *out);
 
-/* What the certificate proves: no schedule within the budget costs less than *cost, if it runs its
- * ops for the first time in the order of `steps`, which must be valid. With `fetches`, these
- * schedules may offload and fetch. A certificate without prices proves what it costs to run every
- * op once. If it breaks a rule, the verdict is invalid and says why, and *cost is untouched. */
-remat_status rm_verify_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                             size_t n_steps, int64_t budget_bytes, bool fetches, int64_t bandwidth,
+/* Which schedules a bound is about. */
+typedef struct rm_bound_case {
+    /* Those that run their ops for the first time in the order of these steps, which must be valid.
+     * NULL: all, in any order. */
+    const remat_step *steps;
+    size_t n_steps;
+    int64_t budget_bytes;
+    bool fetches;      /* may they offload and fetch? */
+    int64_t bandwidth; /* of transfers, as the option */
+} rm_bound_case;
+
+/* What the certificate proves: no schedule of the case costs less than *cost. A certificate without
+ * prices proves what it costs to run every op once. If it breaks a rule, the verdict is invalid and
+ * says why, and *cost is untouched. */
+remat_status rm_verify_bound(remat_ctx *ctx, const remat_graph *g, const rm_bound_case *question,
                              const rm_certificate *certificate, int64_t *cost, remat_verdict *out);
 
 /* The schedule breaks a rule at `step` (REMAT_NONE: at no one step). Answers false, which the

@@ -3,9 +3,9 @@
  * docs/bound.md has the theorem and its proof. This is the theorem's sum.
  *
  * The order of first runs, without free views, cuts the life of each storage into gaps. A gap lies
- * between two positions a < b that touch the storage. A certificate has a price for a byte in
- * memory across a position. It also names storages that can stand in for others, their heirs, once
- * they are out of use.
+ * between two positions a < b that touch the storage (verify_gaps.c; also: in any order). A
+ * certificate has a price for a byte in memory across a position. It also names storages that can
+ * stand in for others, their heirs, once they are out of use.
  * - If a gap of M bytes is kept at every position between a and b, it uses M bytes of the room
  *   there, perhaps through a stand-in.
  * - If it is lost, its op runs again in (a, b], and so do the ops behind its stand-ins.
@@ -22,7 +22,7 @@
  *
  * Cost: O(edges + gaps), and what the stand-ins take. If that is more than MOST_WORK times as much,
  * the certificate is refused. */
-#include "verify/verify.h"
+#include "verify/court.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -30,135 +30,10 @@
 
 enum { MOST_WORK = 64 };
 
-typedef struct gap {
-    uint32_t root;     /* value that owns the storage */
-    uint32_t from, to; /* positions; the room is used at from < t < to */
-    rm_uint128 left;   /* of what its prices ask for, in cost units / scale */
-} gap;
-
-typedef struct list { /* CSR */
-    uint32_t *begin, *items;
-} list;
-
-typedef struct court {
-    remat_ctx *ctx;
-    const remat_graph *g;
-    const rm_certificate *certificate;
-    int64_t budget_bytes, bandwidth;
-    bool fetches;
-    remat_verdict *verdict;
-    uint32_t n;                  /* positions */
-    uint32_t *op_at;             /* by position */
-    uint32_t *position;          /* by op; REMAT_NONE: a free view */
-    int64_t *held;               /* by position: how the bytes kept for pinned ops change there */
-    int64_t *room;               /* by position: what is left of the budget there */
-    int64_t *price_before;       /* by position: sum of the prices before it */
-    uint32_t *last_touch;        /* by root value: position */
-    uint8_t *is_output;          /* by root value */
-    RM_VEC(gap) gaps;            /* by `to`, ascending */
-    list stand_ins;              /* by root value: what can stand in for it */
-    uint32_t *charge_begin;      /* by gap: of its part of charges */
-    RM_VEC(uint32_t) charges;    /* by gap: the ops that run again if it is lost */
-    uint32_t *start_begin;       /* by op: of its part of by_start and by_end */
-    uint32_t *by_start, *by_end; /* by op: the gaps that charge it, in two orders */
-    rm_uint128 proved;           /* so far, in cost units / scale */
-    uint64_t work;               /* that stand-ins took */
-} court;
-
-static bool is_free_view(const remat_graph *g, uint32_t op)
-{
-    if (g->cost[op] || g->workspace[op] || g->pinned[op] ||
-        g->out_begin[op] == g->out_begin[op + 1])
-        return false;
-    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-        if (g->root[g->out[k]] == g->out[k]) return false;
-    return true;
-}
-
-static bool is_movable(const remat_graph *g, uint32_t root)
-{
-    return g->producer[root] != REMAT_NONE;
-}
-
-/* ---- order, gaps, room ---- */
-
-static remat_status find_order(court *c, const remat_step *steps, size_t n_steps)
-{
-    const remat_graph *g = c->g;
-    uint8_t *ran;
-    TRY(RM_SCRATCH(c->ctx, ran, g->n_ops));
-    TRY(RM_SCRATCH(c->ctx, c->op_at, g->n_ops));
-    TRY(RM_SCRATCH(c->ctx, c->position, g->n_ops));
-    for (uint32_t op = 0; op < g->n_ops; op++) c->position[op] = REMAT_NONE;
-    for (size_t i = 0; i < n_steps; i++) {
-        if (steps[i].kind != REMAT_RUN) continue;
-        const uint32_t op = g->op_now[steps[i].index];
-        if (ran[op]) continue;
-        ran[op] = 1;
-        if (is_free_view(g, op)) continue;
-        c->position[op] = c->n;
-        c->op_at[c->n++] = op;
-    }
-    return REMAT_OK;
-}
-
-static remat_status add_gap(court *c, uint32_t root, uint32_t from, uint32_t to)
-{
-    if (to - from < 2) return REMAT_OK;
-    if (!c->fetches && c->g->pinned[c->g->producer[root]]) { /* it must be kept */
-        c->held[from + 1] += c->g->storage[root];
-        c->held[to] -= c->g->storage[root];
-        return REMAT_OK;
-    }
-    assert(c->gaps.n == 0 || c->gaps.items[c->gaps.n - 1].to <= to);
-    const gap new = {root, from, to, 0};
-    return RM_PUSH(c->ctx, c->gaps, new);
-}
-
-static remat_status touch(court *c, uint32_t t, uint32_t root)
-{
-    if (!is_movable(c->g, root) || c->last_touch[root] == t) return REMAT_OK;
-    c->room[t] -= c->g->storage[root];
-    if (c->last_touch[root] != REMAT_NONE) TRY(add_gap(c, root, c->last_touch[root], t));
-    c->last_touch[root] = t;
-    return REMAT_OK;
-}
-
-static remat_status find_gaps(court *c)
-{
-    const remat_graph *g = c->g;
-    TRY(RM_SCRATCH(c->ctx, c->room, c->n));
-    TRY(RM_SCRATCH(c->ctx, c->held, (size_t)c->n + 1));
-    TRY(RM_SCRATCH(c->ctx, c->last_touch, g->n_values));
-    TRY(RM_SCRATCH(c->ctx, c->is_output, g->n_values));
-    for (uint32_t v = 0; v < g->n_values; v++) c->last_touch[v] = REMAT_NONE;
-    for (uint32_t t = 0; t < c->n; t++) c->room[t] = c->budget_bytes - g->resident_bytes;
-    for (uint32_t t = 0; t < c->n; t++) {
-        const uint32_t op = c->op_at[t];
-        c->room[t] -= g->workspace[op];
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-            TRY(touch(c, t, g->root[g->in[k]]));
-        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-            TRY(touch(c, t, g->root[g->out[k]]));
-    }
-    for (uint32_t i = 0; i < g->n_outputs; i++) {
-        const uint32_t root = g->root[g->outputs[i]];
-        if (!is_movable(g, root) || c->is_output[root]) continue;
-        c->is_output[root] = 1;
-        TRY(add_gap(c, root, c->last_touch[root], c->n));
-    }
-    int64_t held = 0;
-    for (uint32_t t = 0; t < c->n; t++) {
-        held += c->held[t];
-        c->room[t] -= held;
-    }
-    return REMAT_OK;
-}
-
 /* ---- prices and stand-ins ---- */
 
 /* The position that price i is for, or REMAT_NONE. */
-static uint32_t priced_position(const court *c, size_t i)
+static uint32_t priced_position(const rm_court *c, size_t i)
 {
     const uint32_t original = c->certificate->prices[i].op;
     if (original >= c->g->n_original_ops) return REMAT_NONE;
@@ -166,19 +41,19 @@ static uint32_t priced_position(const court *c, size_t i)
     return op == REMAT_NONE ? REMAT_NONE : c->position[op];
 }
 
-static bool read_prices(court *c)
+static bool read_prices(rm_court *c)
 {
     const rm_certificate *x = c->certificate;
+    const int64_t least = c->question->steps ? 1 : 0; /* a path has positions without a price */
     if (x->scale < 1 || x->scale >= RM_MAX_SUM)
         return rm_blame(c->verdict, REMAT_NONE,
                         "the certificate's scale %" PRId64 " is not in 1 .. 2^62", x->scale);
     for (size_t i = 0; i < x->n_prices; i++) {
         const uint32_t t = priced_position(c, i);
         const bool ascends = i == 0 || x->prices[i - 1].op < x->prices[i].op;
-        if (t == REMAT_NONE || x->prices[i].price < 1 || !ascends)
+        if (t == REMAT_NONE || x->prices[i].price < least || !ascends)
             return rm_blame(c->verdict, REMAT_NONE,
-                            "the certificate's price %zu is for no op, not above 0 or out of order",
-                            i);
+                            "the certificate's price %zu is for no op, too low or out of order", i);
         c->price_before[t + 1] = x->prices[i].price;
     }
     int64_t sum = 0;
@@ -196,23 +71,23 @@ static bool read_prices(court *c)
 static uint32_t find_storage(const remat_graph *g, uint32_t original)
 {
     const uint32_t v = original < g->n_original_values ? g->value_now[original] : REMAT_NONE;
-    return v != REMAT_NONE && g->root[v] == v && is_movable(g, v) ? v : REMAT_NONE;
+    return v != REMAT_NONE && g->root[v] == v && rm_court_is_movable(g, v) ? v : REMAT_NONE;
 }
 
 /* Why v cannot stand in for another storage then. left: its bytes minus those of its heirs so far.
  * NULL: it can, since nothing else holds it. */
-static const char *why_no_stand_in(const court *c, uint32_t v, int64_t left)
+static const char *why_no_stand_in(const rm_court *c, uint32_t v, int64_t left)
 {
     if (c->is_output[v]) return "an output";
     if (left < 0) return "too small for all its heirs";
     return c->g->pinned[c->g->producer[v]] ? "made by a pinned op" : NULL;
 }
 
-static bool check_heirs(court *c)
+static bool check_heirs(rm_court *c)
 {
     const remat_graph *g = c->g;
     const rm_certificate *x = c->certificate;
-    if (x->n_heirs && c->fetches)
+    if (x->n_heirs && c->question->fetches)
         return rm_blame(c->verdict, REMAT_NONE,
                         "where plans fetch, nothing can stand in for another storage");
     int64_t left = 0;
@@ -239,7 +114,7 @@ static bool check_heirs(court *c)
     return true;
 }
 
-static remat_status list_stand_ins(court *c)
+static remat_status list_stand_ins(rm_court *c)
 {
     const remat_graph *g = c->g;
     const rm_certificate *x = c->certificate;
@@ -254,7 +129,7 @@ static remat_status list_stand_ins(court *c)
     return REMAT_OK;
 }
 
-static bool prove(court *c, rm_uint128 more)
+static bool prove(rm_court *c, rm_uint128 more)
 {
     if (!rm_add_overflows(c->proved, more, &c->proved)) return true;
     return rm_blame(c->verdict, REMAT_NONE, "the certificate's numbers are too large");
@@ -264,7 +139,7 @@ static bool prove(court *c, rm_uint128 more)
 
 /* A stand-in that is still touched after the gap has begun delays its start. One that is touched at
  * its end or later does not stand in. */
-static void start_gap(const court *c, gap *x)
+static void start_gap(const rm_court *c, rm_court_gap *x)
 {
     for (uint32_t k = c->stand_ins.begin[x->root]; k < c->stand_ins.begin[x->root + 1]; k++) {
         const uint32_t last = c->last_touch[c->stand_ins.items[k]];
@@ -276,8 +151,8 @@ static void start_gap(const court *c, gap *x)
 
 /* The ops that run again if neither the gap's storage nor a stand-in is there. They are its own op,
  * and the op of every stand-in that one of them reads. */
-static remat_status find_charges(court *c, const gap *x, uint32_t *usable, uint32_t *seen,
-                                 uint32_t stamp)
+static remat_status find_charges(rm_court *c, const rm_court_gap *x, uint32_t *usable,
+                                 uint32_t *seen, uint32_t stamp)
 {
     const remat_graph *g = c->g;
     const size_t first = c->charges.n;
@@ -300,10 +175,11 @@ static remat_status find_charges(court *c, const gap *x, uint32_t *usable, uint3
 }
 
 /* What a fetch of the storage costs, in cost units / scale. */
-static rm_uint128 fetch_cost(const court *c, uint32_t root)
+static rm_uint128 fetch_cost(const rm_court *c, uint32_t root)
 {
-    if (c->bandwidth == 0) return 0;
-    const rm_uint128 bytes = (rm_uint128)c->g->storage[root], bandwidth = (rm_uint128)c->bandwidth;
+    if (c->question->bandwidth == 0) return 0;
+    const rm_uint128 bytes = (rm_uint128)c->g->storage[root],
+                     bandwidth = (rm_uint128)c->question->bandwidth;
     const rm_uint128 cost = (bytes * 1000000000 + bandwidth - 1) / bandwidth;
     const rm_uint128 most = (rm_uint128)RM_MAX_SUM, scale = (rm_uint128)c->certificate->scale;
     return (cost < most ? cost : most) * scale;
@@ -311,7 +187,7 @@ static rm_uint128 fetch_cost(const court *c, uint32_t root)
 
 /* What the gap asks for, if plans may fetch: no more than a fetch costs. Nothing but a fetch brings
  * back what a pinned op made, so that is proved at once. */
-static bool limit_by_fetch(court *c, gap *x)
+static bool limit_by_fetch(rm_court *c, rm_court_gap *x)
 {
     const rm_uint128 most = fetch_cost(c, x->root);
     if (x->left > most) x->left = most;
@@ -322,17 +198,17 @@ static bool limit_by_fetch(court *c, gap *x)
 }
 
 /* Stops where the certificate is refused: the verdict says so. */
-static remat_status charge_gaps(court *c)
+static remat_status charge_gaps(rm_court *c)
 {
     uint32_t *usable, *seen; /* by root value, by op: 1 + the last gap for which they were */
     TRY(RM_SCRATCH(c->ctx, usable, c->g->n_values));
     TRY(RM_SCRATCH(c->ctx, seen, c->g->n_ops));
     TRY(RM_SCRATCH(c->ctx, c->charge_begin, c->gaps.n + 1));
     for (uint32_t i = 0; i < c->gaps.n; i++) {
-        gap *x = &c->gaps.items[i];
+        rm_court_gap *x = &c->gaps.items[i];
         start_gap(c, x);
         c->work += c->stand_ins.begin[x->root + 1] - c->stand_ins.begin[x->root];
-        if (c->fetches && !limit_by_fetch(c, x)) return REMAT_OK;
+        if (c->question->fetches && !limit_by_fetch(c, x)) return REMAT_OK;
         if (x->left > 0) TRY(find_charges(c, x, usable, seen, i + 1));
         if (c->work > MOST_WORK * ((uint64_t)c->g->n_in + c->g->n_ops + c->gaps.n)) {
             rm_blame(c->verdict, REMAT_NONE, "the certificate's heirs are too many to check");
@@ -344,7 +220,7 @@ static remat_status charge_gaps(court *c)
 }
 
 /* The gaps that charge an op, in the order of `gaps`. */
-static void list_by_op(const court *c, const uint32_t *gaps, uint32_t n, uint32_t *next,
+static void list_by_op(const rm_court *c, const uint32_t *gaps, uint32_t n, uint32_t *next,
                        uint32_t *items)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -353,7 +229,7 @@ static void list_by_op(const court *c, const uint32_t *gaps, uint32_t n, uint32_
 }
 
 /* Stable: `order` by ascending key, 0 .. most. */
-static remat_status sort_gaps(court *c, const uint32_t *key, uint32_t most, uint32_t *order)
+static remat_status sort_gaps(rm_court *c, const uint32_t *key, uint32_t most, uint32_t *order)
 {
     const uint32_t n = (uint32_t)c->gaps.n;
     uint32_t *next, *sorted;
@@ -367,7 +243,7 @@ static remat_status sort_gaps(court *c, const uint32_t *key, uint32_t most, uint
 }
 
 /* By start. Gaps that start together are in the order in which the graph makes their storages. */
-static remat_status order_by_start(court *c, uint32_t *order)
+static remat_status order_by_start(rm_court *c, uint32_t *order)
 {
     const remat_graph *g = c->g;
     const uint32_t n = (uint32_t)c->gaps.n;
@@ -381,7 +257,19 @@ static remat_status order_by_start(court *c, uint32_t *order)
     return sort_gaps(c, key, c->n, order);
 }
 
-static remat_status list_charges(court *c)
+static remat_status order_by_due(rm_court *c, uint32_t *order)
+{
+    const uint32_t n = (uint32_t)c->gaps.n;
+    uint32_t *key;
+    TRY(RM_SCRATCH(c->ctx, key, n));
+    for (uint32_t i = 0; i < n; i++) {
+        order[i] = i;
+        key[i] = c->gaps.items[i].due;
+    }
+    return sort_gaps(c, key, c->n, order);
+}
+
+static remat_status list_charges(rm_court *c)
 {
     const uint32_t n_gaps = (uint32_t)c->gaps.n, n_ops = c->g->n_ops;
     uint32_t *order, *next;
@@ -392,7 +280,7 @@ static remat_status list_charges(court *c)
     TRY(RM_SCRATCH(c->ctx, c->by_end, c->charges.n));
     for (size_t i = 0; i < c->charges.n; i++) c->start_begin[c->charges.items[i] + 1]++;
     for (uint32_t op = 0; op < n_ops; op++) c->start_begin[op + 1] += c->start_begin[op];
-    for (uint32_t i = 0; i < n_gaps; i++) order[i] = i; /* they are sorted by their end already */
+    TRY(order_by_due(c, order));
     for (uint32_t op = 0; op < n_ops; op++) next[op] = c->start_begin[op];
     list_by_op(c, order, n_gaps, next, c->by_end);
     TRY(order_by_start(c, order));
@@ -402,14 +290,14 @@ static remat_status list_charges(court *c)
 }
 
 /* The gaps that a second run of op lies in charge it together for at most its cost. */
-static bool give(court *c, uint32_t op, rm_uint128 *given)
+static bool give(rm_court *c, uint32_t op, rm_uint128 *given)
 {
     const rm_uint128 most = (rm_uint128)c->g->cost[op] * (rm_uint128)c->certificate->scale;
-    const gap *gaps = c->gaps.items;
+    const rm_court_gap *gaps = c->gaps.items;
     rm_uint128 active = 0;
     for (uint32_t i = c->start_begin[op], ended = i; i < c->start_begin[op + 1]; i++) {
         const uint32_t at = c->by_start[i];
-        for (; gaps[c->by_end[ended]].to <= gaps[at].from; ended++)
+        for (; gaps[c->by_end[ended]].due <= gaps[at].from; ended++)
             active -= given[c->by_end[ended]];
         assert(active <= most);
         const rm_uint128 room = most - active;
@@ -421,18 +309,18 @@ static bool give(court *c, uint32_t op, rm_uint128 *given)
     return true;
 }
 
-static remat_status sum_up(court *c)
+static remat_status sum_up(rm_court *c)
 {
     rm_uint128 *given;
     TRY(RM_SCRATCH(c->ctx, given, c->gaps.n));
-    for (uint32_t t = c->n; t-- > 0;)
-        if (!give(c, c->op_at[t], given)) return REMAT_OK;
+    for (uint32_t i = c->n_charged; i-- > 0;)
+        if (!give(c, c->charged[i], given)) return REMAT_OK;
     for (uint32_t t = 0; t < c->n; t++) {
         const int64_t price = c->price_before[t + 1] - c->price_before[t];
         if (price == 0) continue;
         if (c->room[t] < 0) {
             rm_blame(c->verdict, REMAT_NONE,
-                     "the budget is below what op %" PRIu32 " '%.60s' needs in this order",
+                     "the budget is below what op %" PRIu32 " '%.60s' needs",
                      c->g->op_original[c->op_at[t]], rm_text(c->g, c->g->op_name[c->op_at[t]]));
             return REMAT_OK;
         }
@@ -445,23 +333,23 @@ static remat_status sum_up(court *c)
 /* ---- the number ---- */
 
 /* The least sum of re-runs that is not below what is proved. */
-static int64_t round_up(const court *c)
+static int64_t round_up(const rm_court *c)
 {
     const rm_uint128 scale = (rm_uint128)c->certificate->scale;
     rm_uint128 whole = c->proved / scale + (c->proved % scale != 0);
     int64_t unit = 0;
     for (uint32_t op = 0; op < c->g->n_ops; op++)
         if (!c->g->pinned[op]) unit = rm_common_divisor(unit, c->g->cost[op]);
-    const rm_uint128 step = unit > 1 && !c->fetches ? (rm_uint128)unit : 1;
+    const rm_uint128 step = unit > 1 && !c->question->fetches ? (rm_uint128)unit : 1;
     if (whole % step) whole += step - whole % step;
     const rm_uint128 most = (rm_uint128)(RM_MAX_SUM - 1 - c->g->total_cost);
     return (int64_t)(whole < most ? whole : most);
 }
 
-static remat_status judge(court *c, const remat_step *steps, size_t n_steps)
+static remat_status judge(rm_court *c)
 {
-    TRY(find_order(c, steps, n_steps));
-    TRY(find_gaps(c));
+    TRY(rm_court_find_gaps(c));
+    if (!c->verdict->valid) return REMAT_OK;
     TRY(RM_SCRATCH(c->ctx, c->price_before, (size_t)c->n + 1));
     if (!read_prices(c) || !check_heirs(c)) return REMAT_OK;
     TRY(list_stand_ins(c));
@@ -471,24 +359,18 @@ static remat_status judge(court *c, const remat_step *steps, size_t n_steps)
     return sum_up(c);
 }
 
-remat_status rm_verify_bound(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
-                             size_t n_steps, int64_t budget_bytes, bool fetches, int64_t bandwidth,
+remat_status rm_verify_bound(remat_ctx *ctx, const remat_graph *g, const rm_bound_case *question,
                              const rm_certificate *certificate, int64_t *cost, remat_verdict *out)
 {
     remat_verdict verdict = {.valid = true,
                              .first_bad_step = REMAT_NONE,
                              .peak_step = REMAT_NONE,
                              .peak_op = REMAT_NONE};
-    court c = {.ctx = ctx,
-               .g = g,
-               .certificate = certificate,
-               .budget_bytes = budget_bytes,
-               .bandwidth = bandwidth,
-               .fetches = fetches,
-               .verdict = &verdict};
+    rm_court c = {
+        .ctx = ctx, .g = g, .question = question, .certificate = certificate, .verdict = &verdict};
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_status status = REMAT_OK;
-    if (certificate->n_prices) status = judge(&c, steps, n_steps);
+    if (certificate->n_prices) status = judge(&c);
     RM_VEC_FREE(&ctx->heap, c.gaps);
     RM_VEC_FREE(&ctx->heap, c.charges);
     if (status == REMAT_OK) {

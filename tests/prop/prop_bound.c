@@ -18,7 +18,8 @@
 #define NOTHING NULL, 0
 
 static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching,
-    n_proved, n_stopped, n_floating, n_needed_at_end, n_active[5];
+    n_proved, n_stopped, n_floating, n_needed_at_end, n_any_above, n_any_tight, n_any_by_rules,
+    n_active[5];
 
 static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
                        const uint32_t *out, uint32_t n_out)
@@ -105,22 +106,23 @@ typedef struct bed {
     int64_t budget;
 } bed;
 
-/* What the certificate proves; BRUTE_NOTHING: no schedule in this order fits. */
-static int64_t bound_of(bed *b, unsigned rules, const int64_t *transfer, int64_t bandwidth)
+/* What the certificate proves; BRUTE_NOTHING: no schedule fits, in this order or, if that is asked
+ * for, in any. */
+static int64_t bound_of(bed *b, rm_order_bound_options options, int64_t bandwidth)
 {
     rm_order_bound bound;
     remat_verdict v = REMAT_VERDICT_INIT;
     int64_t cost = -1;
-    const rm_order_bound_options options = {rules, transfer, !transfer};
     CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &bound) == REMAT_OK,
           "%s", remat_ctx_error(b->ctx));
     rm_order_bound_check(&bound, &b->nm, b->budget);
     if (!bound.feasible) return BRUTE_NOTHING;
-    CHECK(rm_verify_bound(b->ctx, b->graph, b->steps, b->n_steps, b->budget, transfer != NULL,
-                          bandwidth, &bound.certificate, &cost, &v) == REMAT_OK,
+    const rm_bound_case question = {options.any_order ? NULL : b->steps, b->n_steps, b->budget,
+                                    options.transfer != NULL, bandwidth};
+    CHECK(rm_verify_bound(b->ctx, b->graph, &question, &bound.certificate, &cost, &v) == REMAT_OK,
           "%s", remat_ctx_error(b->ctx));
-    CHECK(v.valid, "rules %u: %s", rules, v.reason);
-    CHECK(cost >= b->graph->total_cost, "rules %u: %" PRId64, rules, cost);
+    CHECK(v.valid, "rules %u: %s", options.rules, v.reason);
+    CHECK(cost >= b->graph->total_cost, "rules %u: %" PRId64, options.rules, cost);
     return cost;
 }
 
@@ -196,6 +198,30 @@ static void compare_proofs(bed *b, random_source *r, int64_t least)
     RM_VEC_FREE(&b->ctx->heap, found);
 }
 
+/* The bound for every order, with all rules, none, and with fetches, against brute force over all
+ * orders. */
+static void compare_any_order(bed *b, int64_t any, const int64_t *transfer, int64_t bandwidth)
+{
+    rm_order_bound_options options = {.any_order = true, .charges = true};
+    const int64_t plain = bound_of(b, options, 0);
+    options.rules = RM_BOUND_RULES;
+    const int64_t bound = bound_of(b, options, 0);
+    CHECK(bound <= any, "any order at %" PRId64 ": bound %" PRId64 ", optimum %" PRId64, b->budget,
+          bound, any);
+    CHECK(bound >= plain, "any order: rules %" PRId64 ", none %" PRId64, bound, plain);
+    if (bound != BRUTE_NOTHING) {
+        n_any_above += bound > b->graph->total_cost;
+        n_any_tight += bound > b->graph->total_cost && bound == any;
+        n_any_by_rules += bound > plain;
+    }
+    options.transfer = transfer;
+    options.charges = false;
+    const int64_t fetching = bound_of(b, options, bandwidth),
+                  least = brute_least_cost(&b->nm, NULL, b->budget, transfer);
+    CHECK(fetching <= least, "any order, with fetches: bound %" PRId64 ", optimum %" PRId64,
+          fetching, least);
+}
+
 static void compare(bed *b, random_source *r)
 {
     static const unsigned sets[] = {0,
@@ -210,7 +236,7 @@ static void compare(bed *b, random_source *r)
     int64_t bounds[RM_LEN(sets)];
     const int64_t least = brute_least_cost(&b->nm, b->order, b->budget, NULL);
     for (size_t i = 0; i < RM_LEN(sets); i++) {
-        bounds[i] = bound_of(b, sets[i], NULL, 0);
+        bounds[i] = bound_of(b, (rm_order_bound_options){.rules = sets[i], .charges = true}, 0);
         CHECK(bounds[i] <= least, "rules %u at %" PRId64 ": bound %" PRId64 ", optimum %" PRId64,
               sets[i], b->budget, bounds[i], least);
         CHECK(bounds[i] >= bounds[0], "rules %u: %" PRId64 " below the base's %" PRId64, sets[i],
@@ -223,7 +249,8 @@ static void compare(bed *b, random_source *r)
     for (uint32_t s = 0; s < b->nm.n_stores; s++)
         CHECK(rm_transfer_cost(b->ctx, b->nm.bytes[s], bandwidth, &transfer[s]) == REMAT_OK, "%s",
               remat_ctx_error(b->ctx));
-    const int64_t fetching = bound_of(b, RM_BOUND_RULES, transfer, bandwidth);
+    rm_order_bound_options options = {.rules = RM_BOUND_RULES, .transfer = transfer};
+    const int64_t fetching = bound_of(b, options, bandwidth);
     const int64_t least_fetching = brute_least_cost(&b->nm, b->order, b->budget, transfer);
     CHECK(fetching <= least_fetching, "with fetches: bound %" PRId64 ", optimum %" PRId64, fetching,
           least_fetching);
@@ -234,6 +261,7 @@ static void compare(bed *b, random_source *r)
         CHECK(any <= least, "any order: %" PRId64 ", this one: %" PRId64, any, least);
         CHECK(any >= b->graph->total_cost, "any order: %" PRId64, any);
         n_any_cheaper += any < least;
+        compare_any_order(b, any, transfer, bandwidth);
         rm_need need;
         CHECK(rm_need_find(b->ctx, b->graph, false, &need) == REMAT_OK, "%s",
               remat_ctx_error(b->ctx));
@@ -309,6 +337,11 @@ int main(int argc, char **argv)
         return printf("no proof, stop, free view or need at the end: this tests nothing\n"), 1;
     if (n >= 1000 && (n_fetching == 0 || n_any_cheaper == 0))
         return printf("no fetch or other order ever helped: this tests nothing\n"), 1;
+    printf("any order: %" PRId64 " bounds above the first runs, %" PRId64
+           " of them the optimum, %" PRId64 " by rules\n",
+           n_any_above, n_any_tight, n_any_by_rules);
+    if (n >= 1000 && (n_any_tight == 0 || n_any_by_rules == 0))
+        return printf("no bound for all orders was good: this tests nothing\n"), 1;
     for (size_t i = 0; i < RM_LEN(n_active) && n >= 1000; i++)
         if (n_active[i] == 0)
             return printf("rule %zu was never active: this tests nothing\n", i), 1;

@@ -250,7 +250,7 @@ static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *
     remat_verdict v = REMAT_VERDICT_INIT, word;
     rm_schedule steps = {0};
     int64_t cost = 0;
-    const rm_order_bound_options options = {RM_BOUND_RULES, NULL, false};
+    const rm_order_bound_options options = {.rules = RM_BOUND_RULES};
     OK(ctx, rm_order_bound_find(ctx, nm, budget, NULL, &options, &first));
     rounding x = {.nm = nm, .bound = &first};
     x.there = rm_scratch(ctx, nm->n_stores, 1), x.held = rm_scratch(ctx, nm->n_stores, 1),
@@ -262,8 +262,8 @@ static double gap_at(remat_ctx *ctx, const remat_graph *graph, const rm_normal *
     OK(ctx, rm_verify(ctx, graph, steps.items, steps.n, 0, &v));
     assert_true(v.valid);
     OK(ctx, rm_order_bound_find(ctx, nm, v.peak_bytes, NULL, &options, &again));
-    OK(ctx, rm_verify_bound(ctx, graph, steps.items, steps.n, v.peak_bytes, false, 0,
-                            &again.certificate, &cost, &word));
+    const rm_bound_case question = {steps.items, steps.n, v.peak_bytes, false, 0};
+    OK(ctx, rm_verify_bound(ctx, graph, &question, &again.certificate, &cost, &word));
     assert_true(word.valid);
     assert_true(cost <= v.cost);
     RM_VEC_FREE(&ctx->heap, steps);
@@ -355,7 +355,7 @@ static uint32_t value_where(const bed *b, bool resident, bool output)
 static void changed_certificates(void **state)
 {
     const bed b = make_plan(*state);
-    rm_certificate *c = &b.plan->certificate;
+    rm_certificate *c = &b.plan->certificates.own_order;
     remat_summary *s = &b.plan->summary;
     assert_string_equal(s->bound_scope, "fixed-order");
     assert_string_equal(s->bound_method, "flow");
@@ -396,6 +396,70 @@ static void changed_certificates(void **state)
     remat_graph_free(b.graph);
 }
 
+/* The same for the bound of every order: prices on a path of dependencies. */
+static void changed_paths(void **state)
+{
+    const bed b = make_plan(*state);
+    rm_certificate *c = &b.plan->certificates.any_order;
+    remat_summary *s = &b.plan->summary;
+    assert_string_equal(s->any_order_method, "flow");
+    assert_true(s->any_order_cost > s->keep_all_cost && s->any_order_cost < s->bound_cost);
+    assert_true(c->n_prices > 2);
+    assert_true(is_proved(&b));
+    REFUSED(b, s->any_order_cost, s->any_order_cost + 1);
+    REFUSED(b, s->any_order_cost, s->any_order_cost - 1);
+    REFUSED(b, c->scale, 0);
+    REFUSED(b, c->scale, c->scale * 2);
+    REFUSED(b, c->n_prices, 0);
+    size_t n_priced = 0;
+    for (size_t i = 0; i < c->n_prices; i++) {
+        REFUSED(b, c->prices[i].price, -1);
+        REFUSED(b, c->prices[i].price, INT64_MAX);
+        REFUSED(b, c->prices[i].op, b.graph->n_original_ops);
+        if (i > 0) REFUSED(b, c->prices[i].op, c->prices[i - 1].op);
+        if (c->prices[i].price == 0) continue;
+        n_priced++;
+        REFUSED(b, c->prices[i].price, 0);
+        REFUSED(b, c->prices[i].price, c->prices[i].price * 2);
+    }
+    assert_true(n_priced > 0 && n_priced < c->n_prices);
+    remat_plan_free(b.plan);
+    remat_graph_free(b.graph);
+}
+
+/* Two ops of which neither depends on the other are no path. In any order the larger of two
+ * branches can run first, so a bound for the graph's order does not hold. */
+static void branches_are_no_path(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "branches");
+    uint32_t v[4];
+    for (int i = 0; i < 4; i++) v[i] = remat_builder_value(b, NULL, 4);
+    op(b, "A", 3, NOTHING, &v[0], 1);
+    op(b, "B", 1, NOTHING, &v[1], 1);
+    op(b, "C", 1, &v[1], 1, &v[2], 1);
+    op(b, "D", 1, &v[0], 1, &v[3], 1);
+    remat_graph *graph = finish(ctx, b);
+    remat_step *steps = NULL;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    int64_t cost = 0;
+    rm_price prices[] = {{0, 0}, {2, 1}};
+    rm_certificate certificate = {.scale = 1, .n_prices = 1, .prices = prices + 1};
+    OK(ctx, rm_steps_keep_all(ctx, graph, &steps));
+    rm_bound_case question = {steps, 4, 8, false, 0};
+    OK(ctx, rm_verify_bound(ctx, graph, &question, &certificate, &cost, &verdict));
+    assert_true(verdict.valid && cost > graph->total_cost); /* A is lost while B and C run */
+    question.steps = NULL;
+    OK(ctx, rm_verify_bound(ctx, graph, &question, &certificate, &cost, &verdict));
+    assert_true(verdict.valid);
+    assert_int_equal(cost, graph->total_cost); /* D may run before B */
+    certificate.n_prices = 2;
+    certificate.prices = prices;
+    OK(ctx, rm_verify_bound(ctx, graph, &question, &certificate, &cost, &verdict));
+    assert_false(verdict.valid); /* C does not depend on A */
+    remat_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {WITH_CONTEXT(one_run_serves_all_outputs),
@@ -404,6 +468,8 @@ int main(void)
                                        WITH_CONTEXT(end_that_cannot_fit),
                                        WITH_CONTEXT(primal_solution),
                                        WITH_CONTEXT(rounded_plans),
-                                       WITH_CONTEXT(changed_certificates)};
+                                       WITH_CONTEXT(changed_certificates),
+                                       WITH_CONTEXT(changed_paths),
+                                       WITH_CONTEXT(branches_are_no_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

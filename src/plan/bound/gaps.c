@@ -8,15 +8,16 @@
 
 #include "base/csr.h"
 
-typedef struct walk {
-    remat_ctx *ctx;
-    rm_gaps *gs;
-    bool fetches;
-    RM_VEC(rm_gap) found; /* by `to` */
-} walk;
-
 /* load and need hold differences between neighbours until sum_up. */
-static remat_status add_gap(walk *w, uint32_t store, uint32_t from, uint32_t to)
+remat_status rm_gaps_begin(rm_gap_walk *w)
+{
+    rm_gaps *gs = w->gs;
+    TRY(RM_SCRATCH(w->ctx, gs->last_touch, gs->nm->n_stores));
+    TRY(RM_SCRATCH(w->ctx, gs->need, (size_t)gs->n + 2));
+    return RM_SCRATCH(w->ctx, gs->load, (size_t)gs->n + 1);
+}
+
+remat_status rm_gaps_add(rm_gap_walk *w, uint32_t store, uint32_t from, uint32_t to, uint32_t due)
 {
     rm_gaps *gs = w->gs;
     const int64_t bytes = gs->nm->bytes[store];
@@ -25,55 +26,31 @@ static remat_status add_gap(walk *w, uint32_t store, uint32_t from, uint32_t to)
     int64_t *at = held ? gs->need : gs->load;
     at[from + 1] += bytes;
     at[to] -= bytes;
-    const rm_gap gap = {store, from, to};
+    const rm_gap gap = {store, from, to, due};
     return held ? REMAT_OK : RM_PUSH(w->ctx, w->found, gap);
 }
 
-static remat_status touch(walk *w, uint32_t t, uint32_t store)
+void rm_gaps_touch(rm_gap_walk *w, uint32_t t, uint32_t store)
 {
-    rm_gaps *gs = w->gs;
-    if (gs->last_touch[store] != REMAT_NONE) TRY(add_gap(w, store, gs->last_touch[store], t));
-    gs->last_touch[store] = t;
-    gs->need[t] += gs->nm->bytes[store];
-    gs->need[t + 1] -= gs->nm->bytes[store];
-    return REMAT_OK;
+    w->gs->need[t] += w->gs->nm->bytes[store];
+    w->gs->need[t + 1] -= w->gs->nm->bytes[store];
 }
 
 static void sum_up(rm_gaps *gs)
 {
     const rm_normal *nm = gs->nm;
     int64_t need = nm->resident_bytes, load = 0;
-    for (uint32_t t = 0; t < nm->n_ops; t++) {
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->is_output[s]) gs->need[gs->n] += nm->bytes[s];
+    for (uint32_t t = 0; t <= gs->n; t++) {
         need += gs->need[t];
         load += gs->load[t];
-        gs->need[t] = need + nm->workspace[gs->order[t]];
+        gs->need[t] = need + (t < gs->n ? nm->workspace[gs->at[t]] : 0);
         gs->load[t] = load;
     }
-    gs->need[nm->n_ops] += need;
 }
 
-static remat_status walk_order(walk *w)
-{
-    rm_gaps *gs = w->gs;
-    const rm_normal *nm = gs->nm;
-    for (uint32_t t = 0; t < nm->n_ops; t++) {
-        const uint32_t op = gs->order[t];
-        if (rm_is_free_view(nm, op)) continue;
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
-            TRY(touch(w, t, nm->in[k]));
-        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-            TRY(touch(w, t, nm->out[k]));
-    }
-    for (uint32_t s = 0; s < nm->n_stores; s++) {
-        if (!nm->is_output[s]) continue;
-        TRY(add_gap(w, s, gs->last_touch[s], nm->n_ops));
-        gs->need[nm->n_ops] += nm->bytes[s];
-    }
-    sum_up(gs);
-    return REMAT_OK;
-}
-
-static remat_status sort_by_store(walk *w)
+static remat_status sort_by_store(rm_gap_walk *w)
 {
     rm_gaps *gs = w->gs;
     const uint32_t n_stores = gs->nm->n_stores;
@@ -87,20 +64,51 @@ static remat_status sort_by_store(walk *w)
     return REMAT_OK;
 }
 
+remat_status rm_gaps_end(rm_gap_walk *w, remat_status status)
+{
+    if (status == REMAT_OK) {
+        sum_up(w->gs);
+        status = sort_by_store(w);
+    }
+    RM_VEC_FREE(&w->ctx->heap, w->found);
+    return status;
+}
+
+/* ---- in a fixed order ---- */
+
+static remat_status touch(rm_gap_walk *w, uint32_t t, uint32_t store)
+{
+    uint32_t *last = &w->gs->last_touch[store];
+    if (*last != REMAT_NONE) TRY(rm_gaps_add(w, store, *last, t, t));
+    *last = t;
+    rm_gaps_touch(w, t, store);
+    return REMAT_OK;
+}
+
+static remat_status walk_order(rm_gap_walk *w)
+{
+    rm_gaps *gs = w->gs;
+    const rm_normal *nm = gs->nm;
+    for (uint32_t s = 0; s < nm->n_stores; s++) gs->last_touch[s] = REMAT_NONE;
+    for (uint32_t t = 0; t < gs->n; t++) {
+        const uint32_t op = gs->at[t];
+        if (rm_is_free_view(nm, op)) continue;
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            TRY(touch(w, t, nm->in[k]));
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+            TRY(touch(w, t, nm->out[k]));
+    }
+    for (uint32_t s = 0; s < nm->n_stores; s++)
+        if (nm->is_output[s]) TRY(rm_gaps_add(w, s, gs->last_touch[s], gs->n, gs->n));
+    return REMAT_OK;
+}
+
 remat_status rm_gaps_find(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, bool fetches,
                           rm_gaps *out)
 {
-    rm_gaps gs = {.nm = nm, .order = order};
-    walk w = {.ctx = ctx, .gs = &gs, .fetches = fetches};
-    TRY(RM_SCRATCH(ctx, gs.position, nm->n_ops));
-    TRY(RM_SCRATCH(ctx, gs.last_touch, nm->n_stores));
-    TRY(RM_SCRATCH(ctx, gs.need, (size_t)nm->n_ops + 1));
-    TRY(RM_SCRATCH(ctx, gs.load, (size_t)nm->n_ops + 1));
-    for (uint32_t t = 0; t < nm->n_ops; t++) gs.position[order[t]] = t;
-    for (uint32_t s = 0; s < nm->n_stores; s++) gs.last_touch[s] = REMAT_NONE;
-    remat_status status = walk_order(&w);
-    if (status == REMAT_OK) status = sort_by_store(&w);
-    RM_VEC_FREE(&ctx->heap, w.found);
-    if (status == REMAT_OK) *out = gs;
-    return status;
+    *out = (rm_gaps){.nm = nm, .order = order, .at = order, .n = nm->n_ops};
+    rm_gap_walk w = {.ctx = ctx, .gs = out, .fetches = fetches};
+    remat_status status = rm_gaps_begin(&w);
+    if (status == REMAT_OK) status = walk_order(&w);
+    return rm_gaps_end(&w, status);
 }

@@ -7,9 +7,13 @@
 
 typedef struct rm_gaps { /* arrays live in scratch */
     const rm_normal *nm;
-    const uint32_t *order;
-    uint32_t *position;   /* by op */
-    uint32_t *last_touch; /* by storage: the position that touches it last */
+    const uint32_t *order; /* all ops, each behind those that it reads from */
+    /* By position: its op. In a fixed order the positions are `order`, in any order a path. */
+    const uint32_t *at;
+    uint32_t n; /* positions */
+    /* By storage: the last position that touches it. On a path, also one that a gap of it covers;
+     * 0 if there is neither. */
+    uint32_t *last_touch;
     uint32_t n_gaps;
     /* By store, then from. What pinned ops made has gaps only if plans may fetch. */
     rm_gap *gaps;
@@ -22,6 +26,26 @@ typedef struct rm_gaps { /* arrays live in scratch */
 
 remat_status rm_gaps_find(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, bool fetches,
                           rm_gaps *out);
+
+/* The same for every order: positions are ops of which each depends on the one before (path.c). */
+remat_status rm_gaps_on_path(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
+                             bool fetches, rm_gaps *out);
+
+/* What both have in common, for gaps as they are found (gaps.c). */
+typedef struct rm_gap_walk {
+    remat_ctx *ctx;
+    rm_gaps *gs;
+    bool fetches;
+    RM_VEC(rm_gap) found;
+} rm_gap_walk;
+/* Arrays for gs->n positions, all 0. */
+remat_status rm_gaps_begin(rm_gap_walk *w);
+/* The gap takes room at the positions from < t < to. What a pinned op made must be kept there. */
+remat_status rm_gaps_add(rm_gap_walk *w, uint32_t store, uint32_t from, uint32_t to, uint32_t due);
+/* The op at position t has the storage in memory. */
+void rm_gaps_touch(rm_gap_walk *w, uint32_t t, uint32_t store);
+/* Sums up, and sorts the gaps by storage. Frees `found`, whatever `status` was before. */
+remat_status rm_gaps_end(rm_gap_walk *w, remat_status status);
 
 typedef struct rm_stand_ins { /* CSR both ways; arrays live in scratch */
     uint32_t n;

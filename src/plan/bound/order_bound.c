@@ -80,14 +80,14 @@ typedef struct solver {
 static remat_status find_rows(solver *s)
 {
     const rm_gaps *gs = &s->gs;
-    const uint32_t n = s->nm->n_ops;
+    const uint32_t n = gs->n;
     TRY(RM_SCRATCH(s->ctx, s->row, (size_t)n + 1));
     TRY(RM_SCRATCH(s->ctx, s->room, n));
     TRY(RM_SCRATCH(s->ctx, s->row_position, n));
     for (uint32_t t = 0; t < n; t++) {
         s->row[t] = s->n_rows;
         const int64_t room = s->budget_bytes - gs->need[t];
-        if (room >= gs->load[t] || rm_is_free_view(s->nm, gs->order[t])) continue;
+        if (room >= gs->load[t] || rm_is_free_view(s->nm, gs->at[t])) continue;
         s->room[s->n_rows] = room;
         s->row_position[s->n_rows++] = t;
     }
@@ -168,10 +168,11 @@ static remat_status charge_gaps(solver *s, bool *too_many)
 /* By op: the gaps that charge it, by ascending key. */
 static remat_status list_by_op(const solver *s, const uint32_t *key, rm_csr *out)
 {
-    const uint32_t n_gaps = s->gs.n_gaps, n = s->nm->n_ops;
+    const uint32_t n_gaps = s->gs.n_gaps;
     rm_csr by_key;
-    TRY(rm_csr_by_key(s->ctx, n + 1, n_gaps, key, &by_key));
-    return rm_csr_invert(s->ctx, n, n_gaps, s->charge_begin, s->charges.items, by_key.items, out);
+    TRY(rm_csr_by_key(s->ctx, s->gs.n + 1, n_gaps, key, &by_key));
+    return rm_csr_invert(s->ctx, s->nm->n_ops, n_gaps, s->charge_begin, s->charges.items,
+                         by_key.items, out);
 }
 
 static remat_status list_charges(solver *s)
@@ -180,7 +181,7 @@ static remat_status list_charges(solver *s)
     uint32_t *end;
     rm_csr by_start, by_end;
     TRY(RM_SCRATCH(s->ctx, end, n_gaps));
-    for (uint32_t i = 0; i < n_gaps; i++) end[i] = s->gs.gaps[i].to;
+    for (uint32_t i = 0; i < n_gaps; i++) end[i] = s->gs.gaps[i].due;
     TRY(list_by_op(s, s->start, &by_start));
     TRY(list_by_op(s, end, &by_end));
     s->op_begin = by_start.begin; /* as those of by_end */
@@ -240,7 +241,7 @@ static int64_t most_charging(const solver *s, uint32_t op)
     int64_t active = 0, most = 0;
     for (uint32_t i = s->op_begin[op], ended = i; i < s->op_begin[op + 1]; i++) {
         const uint32_t gap = s->by_start[i];
-        for (; s->gs.gaps[s->by_end[ended]].to <= s->start[gap]; ended++)
+        for (; s->gs.gaps[s->by_end[ended]].due <= s->start[gap]; ended++)
             active -= nm->bytes[s->gs.gaps[s->by_end[ended]].store];
         active += nm->bytes[s->gs.gaps[gap].store];
         if (active > most) most = active;
@@ -298,7 +299,7 @@ static rm_uint128 give_from(solver *s, uint32_t op)
     rm_uint128 sum = 0, active = 0, peak = 0;
     for (uint32_t i = s->op_begin[op], ended = i; i < s->op_begin[op + 1]; i++) {
         const uint32_t gap = s->by_start[i];
-        for (; s->gs.gaps[s->by_end[ended]].to <= s->start[gap]; ended++)
+        for (; s->gs.gaps[s->by_end[ended]].due <= s->start[gap]; ended++)
             active -= s->given[s->by_end[ended]];
         const rm_uint128 room = most - active;
         s->given[gap] = s->left[gap] < room ? s->left[gap] : room;
@@ -323,7 +324,7 @@ static rm_uint128 give(solver *s)
         s->left[i] = asked_by(s, i);
         if (nm->pinned[nm->producer[s->gs.gaps[i].store]]) proved += s->left[i];
     }
-    for (uint32_t t = nm->n_ops; t-- > 0;) proved += give_from(s, s->gs.order[t]);
+    for (uint32_t i = nm->n_ops; i-- > 0;) proved += give_from(s, s->gs.order[i]);
     for (uint32_t row = 0; row < s->n_rows; row++) {
         const rm_uint128 worth = (rm_uint128)s->flow.price[row] * (rm_uint128)s->room[row];
         proved = proved > worth ? proved - worth : 0;
@@ -407,7 +408,7 @@ static void keep_if_best(solver *s, rm_uint128 proved)
 /* False: the sum is too large, which that of an optimum's prices never is. */
 static bool sum_prices(solver *s, const int64_t *price)
 {
-    for (uint32_t t = 0, row = 0; t < s->nm->n_ops; t++) {
+    for (uint32_t t = 0, row = 0; t < s->gs.n; t++) {
         const bool is_row = row < s->n_rows && s->row_position[row] == t;
         s->price_before[t + 1] = s->price_before[t] + (is_row ? price[row++] : 0);
         if (s->price_before[t + 1] >= MOST_WEIGHT) return false;
@@ -435,7 +436,7 @@ static void solve_round(solver *s)
     s->work -= spent;
     spend(s, spent + WORK_A_GAP * (int64_t)(s->gs.n_gaps + s->charges.n));
     if (!sum_prices(s, s->flow.price))
-        memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
+        memset(s->price_before, 0, ((size_t)s->gs.n + 1) * sizeof *s->price_before);
     keep_if_best(s, give(s));
 }
 
@@ -529,14 +530,14 @@ static remat_status write_certificate(solver *s)
     rm_certificate *x = &s->out->certificate;
     if (s->best == 0) return REMAT_OK;
     x->scale = s->scale;
-    TRY(RM_SCRATCH(s->ctx, x->prices, s->n_rows));
-    for (uint32_t row = 0; row < s->n_rows; row++)
-        if (s->best_price[row]) {
-            const uint32_t op = nm->op[s->gs.order[s->row_position[row]]];
-            x->prices[x->n_prices++] = (rm_price){nm->g->op_original[op], s->best_price[row]};
-        }
-    qsort(x->prices, x->n_prices, sizeof *x->prices, by_op);
     sum_prices(s, s->best_price);
+    TRY(RM_SCRATCH(s->ctx, x->prices, s->gs.n));
+    for (uint32_t t = 0; t < s->gs.n; t++) {
+        const int64_t price = s->price_before[t + 1] - s->price_before[t];
+        const uint32_t op = nm->g->op_original[nm->op[s->gs.at[t]]];
+        if (price || s->options->any_order) x->prices[x->n_prices++] = (rm_price){op, price};
+    }
+    qsort(x->prices, x->n_prices, sizeof *x->prices, by_op);
     return write_heirs(s, x);
 }
 
@@ -548,7 +549,7 @@ static remat_status write_charges(solver *s)
     if (s->best) {
         s->heirs = s->best_heirs; /* and price_before is the certificate's */
     } else {
-        memset(s->price_before, 0, ((size_t)s->nm->n_ops + 1) * sizeof *s->price_before);
+        memset(s->price_before, 0, ((size_t)s->gs.n + 1) * sizeof *s->price_before);
         TRY(rm_stand_ins_find(s->ctx, &s->gs, 0, NULL, s->price_before, &s->heirs));
     }
     TRY(charge_gaps(s, &too_many));
@@ -577,7 +578,7 @@ static remat_status allocate(solver *s)
     TRY(RM_SCRATCH(s->ctx, s->rest, n));
     TRY(RM_SCRATCH(s->ctx, s->left, n_gaps));
     TRY(RM_SCRATCH(s->ctx, s->given, n_gaps));
-    TRY(RM_SCRATCH(s->ctx, s->price_before, (size_t)n + 1));
+    TRY(RM_SCRATCH(s->ctx, s->price_before, (size_t)s->gs.n + 1));
     TRY(RM_SCRATCH(s->ctx, s->best_price, s->n_rows));
     TRY(RM_SCRATCH(s->ctx, s->out->weight, n_gaps));
     TRY(RM_SCRATCH(s->ctx, s->out->kept, n_gaps));
@@ -608,8 +609,8 @@ static remat_status own_order(remat_ctx *ctx, const rm_normal *nm, const uint32_
 static void check_need(const solver *s)
 {
     rm_order_bound *out = s->out;
-    out->tightest = s->nm->n_ops;
-    for (uint32_t t = s->nm->n_ops; t-- > 0;)
+    out->tightest = s->gs.n;
+    for (uint32_t t = s->gs.n; t-- > 0;)
         if (out->need[t] >= out->need[out->tightest]) out->tightest = t;
     out->feasible = out->need[out->tightest] <= s->budget_bytes;
 }
@@ -624,10 +625,15 @@ remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t bu
                 .options = options,
                 .budget_bytes = budget_bytes < 0 ? RM_MAX_SUM : budget_bytes,
                 .out = out};
+    const bool fetches = options->transfer != NULL;
     if (!order) TRY(own_order(ctx, nm, &order));
-    TRY(rm_gaps_find(ctx, nm, order, options->transfer != NULL, &s.gs));
-    *out = (rm_order_bound){
-        .order = order, .n_gaps = s.gs.n_gaps, .gaps = s.gs.gaps, .need = s.gs.need};
+    if (options->any_order) TRY(rm_gaps_on_path(ctx, nm, s.budget_bytes, fetches, &s.gs));
+    else TRY(rm_gaps_find(ctx, nm, order, fetches, &s.gs));
+    *out = (rm_order_bound){.order = s.gs.at,
+                            .n_positions = s.gs.n,
+                            .n_gaps = s.gs.n_gaps,
+                            .gaps = s.gs.gaps,
+                            .need = s.gs.need};
     check_need(&s);
     if (!out->feasible) return REMAT_OK;
     TRY(find_rows(&s));

@@ -22,8 +22,11 @@ enum {
 
 typedef struct rm_gap {
     uint32_t store;
-    /* Positions of the first runs that touch it. to = n_ops: it is kept to the end. */
+    /* It takes room at the positions between them. In a fixed order these first runs touch it, or
+     * to = n_ops, and it is kept to the end. */
     uint32_t from, to;
+    /* If it is lost, its op runs again by this position. In a fixed order due = to. */
+    uint32_t due;
 } rm_gap;
 
 typedef struct rm_order_bound_options {
@@ -31,7 +34,8 @@ typedef struct rm_order_bound_options {
     /* By storage: the cost of one fetch, if plans may fetch. Then no rule applies. NULL: they may
      * not. */
     const int64_t *transfer;
-    bool charges; /* say what each gap charges each op */
+    bool charges;   /* say what each gap charges each op */
+    bool any_order; /* a bound for every order; `order` is not looked at */
 } rm_order_bound_options;
 
 /* What a re-run of an op pays to a lost gap: docs/bound.md (4). */
@@ -42,6 +46,7 @@ typedef struct rm_charge {
 
 typedef struct rm_order_bound { /* arrays live in scratch */
     const uint32_t *order;      /* by position: op */
+    uint32_t n_positions;       /* n_ops in a fixed order */
     uint32_t n_gaps;
     rm_gap *gaps; /* by store, then from */
     int64_t unit; /* of weights */
@@ -51,7 +56,7 @@ typedef struct rm_order_bound { /* arrays live in scratch */
     int64_t *kept;
     /* By position, and one for the end: bytes in memory there, whatever else is kept. */
     int64_t *need;
-    uint32_t tightest; /* the position where need is largest; n_ops: the end */
+    uint32_t tightest; /* the position where need is largest; n_positions: the end */
     /* Does need fit the budget everywhere? If not, kept, weight and certificate are not there. */
     bool feasible;
     unsigned rules;             /* those that the certificate makes use of */

@@ -14,18 +14,19 @@ static void check_gaps(const rm_order_bound *b, const rm_normal *nm)
     for (uint32_t i = 0; i < b->n_gaps; i++) {
         const rm_gap *x = &b->gaps[i], *before = x - 1;
         assert(x->store < nm->n_stores && nm->bytes[x->store] > 0);
-        assert(x->to <= nm->n_ops && x->from + 1 < x->to); /* some position lies between */
-        if (i && before->store == x->store) assert(before->to <= x->from);
+        assert(x->to <= x->due && x->due <= b->n_positions);
+        assert(x->from + 1 < x->to); /* some position lies between */
+        if (i && before->store == x->store) assert(before->due <= x->from);
         else if (i) assert(before->store < x->store);
         assert(b->kept[i] >= 0 && b->kept[i] <= nm->bytes[x->store] && b->weight[i] >= 0);
     }
 }
 
 /* A gap takes room from where it starts: where the last of its stand-ins is out of use. */
-static void check_room(const rm_order_bound *b, const rm_normal *nm, int64_t budget_bytes)
+static void check_room(const rm_order_bound *b, int64_t budget_bytes)
 {
-    assert(b->need[nm->n_ops] <= budget_bytes);
-    for (uint32_t t = 0; t < nm->n_ops; t++) {
+    assert(b->need[b->n_positions] <= budget_bytes);
+    for (uint32_t t = 0; t < b->n_positions; t++) {
         assert(b->need[t] <= budget_bytes);
         if (b->price_before[t + 1] == b->price_before[t]) continue; /* not a row, or not tight */
         int64_t kept = 0;
@@ -45,7 +46,7 @@ static void check_charges(const rm_order_bound *b, const rm_normal *nm, uint32_t
         if (i > b->charge_begin[op]) assert(b->start[b->charges[i - 1].gap] < at);
         for (uint32_t k = b->charge_begin[op]; k < b->charge_begin[op + 1]; k++) {
             const uint32_t gap = b->charges[k].gap;
-            if (b->start[gap] < at && at <= b->gaps[gap].to) sum += b->charges[k].amount;
+            if (b->start[gap] < at && at <= b->gaps[gap].due) sum += b->charges[k].amount;
         }
         assert(sum <= nm->cost[op] * b->unit);
     }
@@ -56,7 +57,8 @@ void rm_order_bound_check(const rm_order_bound *b, const rm_normal *nm, int64_t 
     if (!b->feasible) return;
     check_gaps(b, nm);
     if (!b->start) return; /* no charges were asked for */
-    check_room(b, nm, budget_bytes);
+    check_room(b, budget_bytes);
     for (uint32_t op = 0; op < nm->n_ops; op++) check_charges(b, nm, op);
-    for (uint32_t t = 0; t < nm->n_ops; t++) assert(b->price_before[t] <= b->price_before[t + 1]);
+    for (uint32_t t = 0; t < b->n_positions; t++)
+        assert(b->price_before[t] <= b->price_before[t + 1]);
 }
