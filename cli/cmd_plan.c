@@ -10,6 +10,7 @@
 
 #include "chart.h"
 #include "commands.h"
+#include "heeds.h"
 #include "report.h"
 
 static remat_status write_plan(session *s, const void *plan, remat_format format, out *to)
@@ -162,6 +163,12 @@ static int write_mps(session *s, int64_t budget)
     return session_write(s, path, write_program, &budget, REMAT_JSON);
 }
 
+/* Without a budget the cheapest plan is keep-all, but not that of the lowest peak. */
+static const char *default_strategy(const args *a)
+{
+    return a->text[FLAG_BUDGET] || a->text[FLAG_ORDER_ONLY] ? DEFAULT_STRATEGY : "keep-all";
+}
+
 int cmd_plan(session *s)
 {
     const args *a = s->args;
@@ -169,10 +176,11 @@ int cmd_plan(session *s)
     int64_t budget;
     reports r = {0};
     if (strategy) TRY(session_strategy(s, strategy));
+    else strategy = default_strategy(a);
+    TRY(heeds_check(s, a->text[FLAG_MPS] ? "checkmate" : strategy));
     TRY(session_read(s, a->operands[0], NULL, NULL));
     TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
     if (a->text[FLAG_MPS]) return write_mps(s, budget);
-    if (!strategy && budget == REMAT_BUDGET_NONE) strategy = "keep-all";
     session_catch(s);
     int status = report_make(s, strategy, &budget, 1, &r);
     session_release(s);

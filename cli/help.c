@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "args.h"
+#include "heeds.h"
 
 enum { TEXT_COLUMN = 22, NARROW = 50, NARROW_INDENT = 4 };
 
@@ -123,6 +123,21 @@ static void option_row(out *o, const remat_option *option)
     row(o, left, text);
 }
 
+/* Which options a strategy heeds besides those that all do. */
+static void heeded(out *o)
+{
+    const remat_entry *entry;
+    heading(o, "What strategies heed");
+    for (size_t i = 0; (entry = remat_strategy_at(i)); i++) {
+        const label own = heeds_flags(i);
+        if (*own.text) row(o, entry->name, own.text);
+    }
+    out_print(o, "\n");
+    out_wrap(o, 0, 0,
+             "Where no strategy heeds an option of this list, it is refused. All other "
+             "options are for every strategy.");
+}
+
 void help_command(out *o, command_id id)
 {
     const command *c = &commands[id];
@@ -140,5 +155,7 @@ void help_command(out *o, command_id id)
         if (flags[i].commands >> id & 1) flag_row(o, &flags[i]);
     for (size_t i = 0; (option = remat_option_at(i)); i++)
         if (option_commands(option) >> id & 1) option_row(o, option);
-    if (flags[FLAG_STRATEGY].commands >> id & 1) entries(o, "Strategies", remat_strategy_at);
+    if (!(flags[FLAG_STRATEGY].commands >> id & 1)) return;
+    entries(o, "Strategies", remat_strategy_at);
+    heeded(o);
 }

@@ -88,15 +88,19 @@ static remat_outcome judge(const remat_summary *s)
     return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
-/* A better bound, for the order in which this plan runs its ops for the first time. proved: what
- * the planner's search says of that order. */
+/* A better bound, for the order in which this plan runs its ops for the first time. allowed: may
+ * plans move values? proved: what the planner's search says of that order. */
 static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_schedule *steps,
-                               int64_t proved, remat_summary *s, rm_certificate *certificate)
+                               bool allowed, int64_t proved, remat_summary *s,
+                               rm_certificate *certificate)
 {
     rm_proof proof;
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
     if (is_hurried(ctx, g, s)) return REMAT_OK;
-    const rm_transfers transfers = {rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth};
+    const bool moves = rm_has_kind(steps->items, steps->n, REMAT_FETCH);
+    /* Where transfers are free, and this plan does without: no bound says more than first runs. */
+    if (allowed && !moves && s->bandwidth == 0) return REMAT_OK;
+    const rm_transfers transfers = {allowed || moves || s->bandwidth > 0, s->bandwidth};
     TRY(rm_certify_bound(ctx, g, steps->items, steps->n, s->budget_bytes, transfers, &proof));
     if (!proof.feasible || proof.cost > s->cost)
         return rm_fail(ctx, REMAT_E_BUG,
@@ -176,13 +180,14 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     remat_verdict verdict;
     rm_certificate certificate = {.scale = 0};
     assert(best->any);
+    transfers.allowed |= transfers.bandwidth > 0;
     transfers.allowed |= rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
     TRY(summarize(p, planner, transfers, best, &s));
     TRY(add_statistics(ctx, g, &best->steps, &s));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, transfers.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
-    TRY(strengthen(ctx, g, &best->steps, best->proved, &s, &certificate));
+    TRY(strengthen(ctx, g, &best->steps, transfers.allowed, best->proved, &s, &certificate));
     take_claim(best, &s, &certificate);
     s.outcome = judge(&s);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificate, out));
@@ -203,16 +208,19 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
     TRY(rm_verify(ctx, p->graph, steps, n, ctx->options.bandwidth, &verdict));
     if (!verdict.valid)
         return rm_fail(ctx, REMAT_E_PLAN, "the start is no plan of this graph: %s", verdict.reason);
+    /* Among plans that run nothing again it is none. */
+    if (ctx->options.order_only && n > p->graph->n_ops) return REMAT_OK;
     remat_step *own;
     TRY(rm_steps_to_graph(ctx, p->graph, steps, n, &own));
     return rm_offer(p, best, &(rm_schedule){.items = own, .n = n, .room = n});
 }
 
 /* Large graphs get enough work to look at each op some times. */
-static int64_t default_work(const rm_planner *planner, const remat_graph *g)
+static int64_t default_work(const rm_planner *planner, const remat_graph *g, bool offload)
 {
     const int64_t by_size = WORK_AN_EDGE * ((int64_t)g->n_ops + g->n_in);
-    return planner->default_work > by_size ? planner->default_work : by_size;
+    const int64_t once = planner->default_work > by_size ? planner->default_work : by_size;
+    return offload && planner->parts_with_offload ? planner->parts_with_offload * once : once;
 }
 
 /* How long the end takes is known from the size of the graph. It gets a quarter of the time at
@@ -255,10 +263,11 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
                        budget_bytes);
     const rm_planner *planner = rm_planner_find(ctx, strategy);
     if (!planner) return REMAT_E_USAGE;
+    TRY(rm_planner_obeys(ctx, planner));
     const rm_mark mark = rm_scratch_mark(ctx);
     const rm_problem p = {ctx, graph, budget_bytes};
     rm_incumbent best = {.any = false};
-    rm_limits_begin(ctx, default_work(planner, graph));
+    rm_limits_begin(ctx, default_work(planner, graph, ctx->options.offload));
     ctx->bound_cost = graph->total_cost; /* until something better is known */
     remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;
     if (status == REMAT_OK) status = run(&p, planner, &best);
