@@ -112,12 +112,13 @@ static int show(session *s, out *o, const report *r)
     static const char *const cut[] = {"", ", work limit reached", ", time limit reached",
                                       ", interrupted"};
     const remat_summary *m = &r->summary;
+    const bool ended = m->outcome == REMAT_OPTIMAL; /* more work would have found nothing */
     char after[160];
     const int n = snprintf(after, sizeof after, "%s%s", m->budget_bytes >= 0 ? "  budget " : "",
                            m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "");
     if (r->seconds >= 0)
         snprintf(after + n, sizeof after - (size_t)n, "  planned in %.2f s%s", r->seconds,
-                 (size_t)m->stopped < 4 ? cut[m->stopped] : "");
+                 (size_t)m->stopped < 4 && !ended ? cut[m->stopped] : "");
     out_title(o, m->graph, after);
     out_print(o, "\n");
     report_table(o, r);
@@ -189,6 +190,10 @@ int cmd_plan(session *s)
         status = out_fail(s->out, r.items[0].status, "", "", "strategy '%s' does not apply: %s",
                           r.items[0].summary.strategy, r.items[0].reason);
     if (!status) status = finish(s, &r.items[0]);
+    if (!status && session_interrupted()) {
+        out_message(s->out, "interrupted: this is the best plan so far");
+        status = EXIT_INTERRUPTED;
+    }
     free(r.items);
     return status;
 }

@@ -32,7 +32,8 @@ const command commands[CMD_COUNT] = {
                   "memory before and after. With a "
                   "budget the default strategy is " DEFAULT_STRATEGY
                   ", without one keep-all. A plan that misses the budget is still "
-                  "shown and written; the exit code is 10 (proved impossible) or 11 (not found).",
+                  "shown and written; the exit code is 10 (proved impossible) or 11 (not found). "
+                  "Ctrl-C ends planning with the best plan so far, and exit code 130.",
                   "plan zoo:resnet50 --budget 50%\n"
                   "plan model.json.gz --budget 8GiB -o plan.json.gz\n"
                   "plan model.json.gz --budget min --strategy chen-sqrt --json\n"
