@@ -106,7 +106,10 @@ const flag flags[FLAG_COUNT] = {
                   "print comma separated values"},
     [FLAG_JSON] = {"json", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL & ~(ON(COMPLETION) | ON(HELP)),
                    "print JSON, errors too"},
-    [FLAG_HELP] = {"help", 'h', SWITCH, NULL, NULL, COMPLETE_NONE, ALL, "print this help"},
+    [FLAG_HELP] = {"help", 'h', SWITCH, NULL, NULL, COMPLETE_NONE, ALL,
+                   "print what most people need"},
+    [FLAG_HELP_ALL] = {"help-all", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL,
+                       "print the options of experts, too"},
 };
 
 /* ---- the nearest word ---- */
@@ -388,7 +391,9 @@ int args_parse(args *a, out *o, int argc, char **argv)
         }
     }
     if (a->text[FLAG_LIST] && a->n_operands > 0) return usage(o, a, "--list", "takes no model");
-    if (a->text[FLAG_HELP] || a->text[FLAG_LIST] || a->n_operands >= c->least) return REMAT_OK;
+    if (a->text[FLAG_HELP] || a->text[FLAG_HELP_ALL] || a->text[FLAG_LIST] ||
+        a->n_operands >= c->least)
+        return REMAT_OK;
     return out_fail(o, REMAT_E_USAGE, c->name, "", "needs %s; see remat %s --help", c->operands,
                     c->name);
 }
