@@ -71,10 +71,12 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS,
                    "seed of random choices (default 0)"},
     [FLAG_OFFLOAD] = {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS & ~ON(MAXBATCH),
-                      "fastsa may offload values and fetch them back, at RATE: 50GB/s (costs in "
-                      "ns), or 50GB per 1e9 cost units"},
-    [FLAG_ORDER_ONLY] = {"order-only", 0, SWITCH, NULL, "order_only", COMPLETE_NONE, PLANS,
-                         "fastsa: nothing is recomputed, only the order changes"},
+                      "values may be offloaded and fetched back, at RATE: 50GB/s (costs in ns), or "
+                      "50GB per 1e9 cost units"},
+    [FLAG_ORDER_ONLY] =
+        {"order-only", 0, SWITCH, NULL, "order_only", COMPLETE_NONE, PLANS,
+         "nothing is recomputed, only the order changes; without a budget the lowest peak "
+         "wins"},
     [FLAG_LIST] = {"list", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(GEN),
                    "list the models and their parameters"},
     [FLAG_CHAIN] = {"chain", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(INFO) | ON(IMPORT),
@@ -104,7 +106,10 @@ const flag flags[FLAG_COUNT] = {
                   "print comma separated values"},
     [FLAG_JSON] = {"json", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL & ~(ON(COMPLETION) | ON(HELP)),
                    "print JSON, errors too"},
-    [FLAG_HELP] = {"help", 'h', SWITCH, NULL, NULL, COMPLETE_NONE, ALL, "print this help"},
+    [FLAG_HELP] = {"help", 'h', SWITCH, NULL, NULL, COMPLETE_NONE, ALL,
+                   "print what most people need"},
+    [FLAG_HELP_ALL] = {"help-all", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL,
+                       "print the options of experts, too"},
 };
 
 /* ---- the nearest word ---- */
@@ -209,11 +214,10 @@ unsigned option_commands(const remat_option *option)
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].option && strcmp(flags[i].option, option->name) == 0) return 0;
     if (strcmp(option->name, "max_input_bytes") == 0) return FILES | ON(MAXFLOW);
-    /* FLAG_OFFLOAD sets this one together with the bandwidth. */
-    if (strcmp(option->name, "offload") == 0) return 0;
+    /* FLAG_OFFLOAD sets these two. */
+    if (strcmp(option->name, "offload") == 0 || strcmp(option->name, "bandwidth") == 0) return 0;
     if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);
     if (strncmp(option->name, "checkmate_", 10) == 0) return PLANS | ON(IMPORT);
-    if (strcmp(option->name, "bandwidth") == 0) return ON(PLAN);
     if (strcmp(option->name, "bound_rules") == 0) return PLANS | ON(BOUND);
     return PLANS;
 }
@@ -387,7 +391,9 @@ int args_parse(args *a, out *o, int argc, char **argv)
         }
     }
     if (a->text[FLAG_LIST] && a->n_operands > 0) return usage(o, a, "--list", "takes no model");
-    if (a->text[FLAG_HELP] || a->text[FLAG_LIST] || a->n_operands >= c->least) return REMAT_OK;
+    if (a->text[FLAG_HELP] || a->text[FLAG_HELP_ALL] || a->text[FLAG_LIST] ||
+        a->n_operands >= c->least)
+        return REMAT_OK;
     return out_fail(o, REMAT_E_USAGE, c->name, "", "needs %s; see remat %s --help", c->operands,
                     c->name);
 }

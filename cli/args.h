@@ -75,6 +75,7 @@ typedef enum flag_id {
     FLAG_CSV,
     FLAG_JSON,
     FLAG_HELP,
+    FLAG_HELP_ALL,
     FLAG_COUNT
 } flag_id;
 
@@ -128,7 +129,7 @@ amount option_flag(const remat_option *option);
 
 #define COST_MODELS_TOPIC "cost-models" /* `remat help cost-models` */
 void help_overview(out *o);
-void help_command(out *o, command_id id);
+void help_command(out *o, command_id id, bool all); /* all: the options of experts, too */
 void help_cost_models(out *o);
 
 /* The nearest of a set of words. Start with {.word = w}, offer candidates, read `best` (NULL: none

@@ -15,6 +15,7 @@
 
 #include "chart.h"
 #include "commands.h"
+#include "heeds.h"
 #include "report.h"
 
 enum { DEFAULT_POINTS = 12, MOST_POINTS = 1000, PLOT_ROWS = 10 };
@@ -190,6 +191,7 @@ int cmd_compare(session *s)
         return out_fail(s->out, REMAT_E_USAGE, "compare", "--budget",
                         "is needed, for example --budget 50%%");
     if (list) TRY(session_strategies(s, list));
+    TRY(heeds_check(s, list));
     TRY(session_read(s, a->operands[0], NULL, NULL));
     TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
 
@@ -379,6 +381,7 @@ int cmd_curve(session *s)
         return out_fail(s->out, REMAT_E_USAGE, "curve", "--points",
                         "%" PRId64 " is not between 2 and %d", n_points, (int)MOST_POINTS);
     if (strategy) TRY(session_strategy(s, strategy));
+    TRY(heeds_check(s, strategy ? strategy : DEFAULT_STRATEGY));
     TRY(session_read(s, a->operands[0], NULL, NULL));
     to = s->info.keep_all_peak_bytes;
     if (a->text[FLAG_FROM]) TRY(percent_budget(s, "--from", a->text[FLAG_FROM], &from));

@@ -134,7 +134,7 @@ static remat_status write_c(session *s, const void *object, remat_format format,
 {
     const lowered *x = object;
     (void)format;
-    return lower_c(s, x->program, remat_plan_summary(x->plan), to);
+    return lower_c(s, x->program, to);
 }
 
 /* Which writer. A usage error where the flags do not go together. */

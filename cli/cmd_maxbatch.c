@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "heeds.h"
 #include "report.h"
 
 #define MOST_BATCH (INT64_C(1) << 40)
@@ -465,6 +466,7 @@ int cmd_maxbatch(session *s)
                         "'%.40s': give bytes, which do not depend on the batch", budget);
     TRY(session_budget(s, "--budget", budget, &x.budget));
     TRY(session_strategies(s, list));
+    TRY(heeds_check(s, list));
     TRY(session_input(s, a->operands[0], &input));
     if (remat_input_kind(input) == REMAT_KIND_CHAIN) {
         remat_input_free(input);

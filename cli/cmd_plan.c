@@ -10,6 +10,7 @@
 
 #include "chart.h"
 #include "commands.h"
+#include "heeds.h"
 #include "report.h"
 
 static remat_status write_plan(session *s, const void *plan, remat_format format, out *to)
@@ -111,12 +112,13 @@ static int show(session *s, out *o, const report *r)
     static const char *const cut[] = {"", ", work limit reached", ", time limit reached",
                                       ", interrupted"};
     const remat_summary *m = &r->summary;
+    const bool ended = m->outcome == REMAT_OPTIMAL; /* more work would have found nothing */
     char after[160];
     const int n = snprintf(after, sizeof after, "%s%s", m->budget_bytes >= 0 ? "  budget " : "",
                            m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "");
     if (r->seconds >= 0)
         snprintf(after + n, sizeof after - (size_t)n, "  planned in %.2f s%s", r->seconds,
-                 (size_t)m->stopped < 4 ? cut[m->stopped] : "");
+                 (size_t)m->stopped < 4 && !ended ? cut[m->stopped] : "");
     out_title(o, m->graph, after);
     out_print(o, "\n");
     report_table(o, r);
@@ -162,6 +164,12 @@ static int write_mps(session *s, int64_t budget)
     return session_write(s, path, write_program, &budget, REMAT_JSON);
 }
 
+/* Without a budget the cheapest plan is keep-all, but not that of the lowest peak. */
+static const char *default_strategy(const args *a)
+{
+    return a->text[FLAG_BUDGET] || a->text[FLAG_ORDER_ONLY] ? DEFAULT_STRATEGY : "keep-all";
+}
+
 int cmd_plan(session *s)
 {
     const args *a = s->args;
@@ -169,10 +177,11 @@ int cmd_plan(session *s)
     int64_t budget;
     reports r = {0};
     if (strategy) TRY(session_strategy(s, strategy));
+    else strategy = default_strategy(a);
+    TRY(heeds_check(s, a->text[FLAG_MPS] ? "checkmate" : strategy));
     TRY(session_read(s, a->operands[0], NULL, NULL));
     TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
     if (a->text[FLAG_MPS]) return write_mps(s, budget);
-    if (!strategy && budget == REMAT_BUDGET_NONE) strategy = "keep-all";
     session_catch(s);
     int status = report_make(s, strategy, &budget, 1, &r);
     session_release(s);
@@ -181,6 +190,10 @@ int cmd_plan(session *s)
         status = out_fail(s->out, r.items[0].status, "", "", "strategy '%s' does not apply: %s",
                           r.items[0].summary.strategy, r.items[0].reason);
     if (!status) status = finish(s, &r.items[0]);
+    if (!status && session_interrupted()) {
+        out_message(s->out, "interrupted: this is the best plan so far");
+        status = EXIT_INTERRUPTED;
+    }
     free(r.items);
     return status;
 }

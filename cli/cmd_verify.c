@@ -10,7 +10,31 @@
 #include "chart.h"
 #include "commands.h"
 
-static void verdict_json(session *s, const remat_verdict *v, const char *peak_op)
+/* What `verify --bound` has checked of a bound, by its method. */
+typedef struct kind_of_bound {
+    const char *method;
+    const char *checked; /* NULL: nothing was */
+    const char *meaning, *proof;
+} kind_of_bound;
+
+static const kind_of_bound *bound_kind(const remat_summary *m)
+{
+    static const kind_of_bound kinds[] = {
+        {"flow", "certificate", "no plan in this order of first runs costs less",
+         "by the certificate in the plan"},
+        {"first-runs", "first-runs", "no plan in any order costs less",
+         "every op runs at least once"},
+        {"search", NULL, "no plan in this order of first runs costs less",
+         "a search found it, which leaves nothing to check"},
+        {"", NULL, "", "the plan does not say where it comes from"}};
+    size_t i = 0;
+    while (*kinds[i].method && strcmp(kinds[i].method, m->bound_method) != 0) i++;
+    return &kinds[i];
+}
+
+/* bound: the plan's own words, if they were checked; else NULL. */
+static void verdict_json(session *s, const remat_verdict *v, const char *peak_op,
+                         const remat_summary *bound)
 {
     emitter j = {.out = s->out};
     emit_open(&j, NULL, '{');
@@ -22,10 +46,28 @@ static void verdict_json(session *s, const remat_verdict *v, const char *peak_op
     emit_int_or_null(&j, "first_bad_step",
                      v->first_bad_step == REMAT_NONE ? REMAT_ABSENT : v->first_bad_step);
     emit_text(&j, "reason", *v->reason ? v->reason : NULL);
+    if (bound && v->valid) {
+        emit_int_or_null(&j, "bound_cost", bound->bound_cost);
+        emit_text(&j, "bound_scope", bound->bound_scope);
+        emit_text(&j, "bound_checked", bound_kind(bound)->checked);
+    }
     emit_close(&j, '}');
 }
 
-static void verdict_table(session *s, const remat_verdict *v, const char *peak_op)
+static void bound_rows(session *s, table *t, const remat_summary *m)
+{
+    const kind_of_bound *kind = bound_kind(m);
+    table_cell(t, PLAIN, "bound");
+    table_cell(t, PLAIN, "%s", out_cost(s->out, m->bound_cost, session_cost_unit(s)).text);
+    table_cell(t, PLAIN, "%s%s%s", out_number(s->out, m->bound_cost, session_cost_unit(s)).text,
+               *kind->meaning ? ", " : "", kind->meaning);
+    table_cell(t, PLAIN, "proof");
+    table_cell(t, kind->checked ? GOOD : BAD, "%s", kind->checked ? "checked" : "none");
+    table_cell(t, PLAIN, "%s", kind->proof);
+}
+
+static void verdict_table(session *s, const remat_verdict *v, const char *peak_op,
+                          const remat_summary *bound)
 {
     table t = {.out = s->out, .align = "llL"};
     table_cell(&t, PLAIN, "valid");
@@ -45,6 +87,7 @@ static void verdict_table(session *s, const remat_verdict *v, const char *peak_o
         table_cell(&t, PLAIN, "%s", out_cost(s->out, v->cost, cost_unit).text);
         table_cell(&t, PLAIN, "%s, costs: %s", out_number(s->out, v->cost, cost_unit).text,
                    out_clean(s->out, session_cost_model(s), 30).text);
+        if (bound) bound_rows(s, &t, bound);
     }
     table_print(&t);
 }
@@ -90,8 +133,9 @@ int cmd_verify(session *s)
 
     amount buffer;
     const char *peak_op = session_op(s, v.peak_op, &buffer);
-    if (s->out->json) verdict_json(s, &v, peak_op);
-    else verdict_table(s, &v, peak_op);
+    const remat_summary *bound = a->text[FLAG_PROVED] ? remat_plan_summary(plan) : NULL;
+    if (s->out->json) verdict_json(s, &v, peak_op, bound);
+    else verdict_table(s, &v, peak_op, bound);
     if (v.valid) return REMAT_OK;
     /* The reason names the step. */
     if (!s->out->json) out_message(s->out, "%s: %s", a->operands[1], v.reason);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "args.h"
+#include "heeds.h"
 
 enum { TEXT_COLUMN = 22, NARROW = 50, NARROW_INDENT = 4 };
 
@@ -123,10 +123,53 @@ static void option_row(out *o, const remat_option *option)
     row(o, left, text);
 }
 
-void help_command(out *o, command_id id)
+/* Which options a strategy heeds besides those that all do. */
+static void heeded(out *o)
+{
+    const remat_entry *entry;
+    heading(o, "What strategies heed");
+    for (size_t i = 0; (entry = remat_strategy_at(i)); i++) {
+        const label own = heeds_flags(i);
+        if (*own.text) row(o, entry->name, own.text);
+    }
+    out_print(o, "\n");
+    out_wrap(o, 0, 0,
+             "Where no strategy heeds an option of this list, it is refused. All other "
+             "options are for every strategy.");
+}
+
+/* What few people need: how one strategy works inside, other solvers, odd files. The library's own
+ * options are all of this kind. */
+static bool is_for_experts(flag_id id)
+{
+    static const flag_id experts[] = {
+        FLAG_CLASS, FLAG_MPS,      FLAG_MPS_SOLUTION,  FLAG_MIP_GAP, FLAG_PLAIN,     FLAG_WORK,
+        FLAG_SEED,  FLAG_NO_ALIAS, FLAG_FOLD_IDENTITY, FLAG_FUSE,    FLAG_ORDER_ONLY};
+    for (size_t i = 0; i < LEN(experts); i++)
+        if (experts[i] == id) return true;
+    return false;
+}
+
+/* The flags of a command: those of experts, or the others. */
+static void flag_rows(out *o, command_id id, bool experts)
+{
+    for (int i = 0; i < FLAG_COUNT; i++)
+        if (flags[i].commands >> id & 1 && is_for_experts((flag_id)i) == experts)
+            flag_row(o, &flags[i]);
+}
+
+static void expert_rows(out *o, command_id id)
+{
+    const remat_option *option;
+    heading(o, "For experts");
+    flag_rows(o, id, true);
+    for (size_t i = 0; (option = remat_option_at(i)); i++)
+        if (option_commands(option) >> id & 1) option_row(o, option);
+}
+
+void help_command(out *o, command_id id, bool all)
 {
     const command *c = &commands[id];
-    const remat_option *option;
     for (const char *line = c->examples; *line;) { /* a command each line */
         const size_t length = strcspn(line, "\n");
         out_print(o, "  remat %.*s\n", (int)length, line);
@@ -136,9 +179,9 @@ void help_command(out *o, command_id id)
               c->operands);
     out_wrap(o, 0, 0, c->about);
     heading(o, "Flags");
-    for (int i = 0; i < FLAG_COUNT; i++)
-        if (flags[i].commands >> id & 1) flag_row(o, &flags[i]);
-    for (size_t i = 0; (option = remat_option_at(i)); i++)
-        if (option_commands(option) >> id & 1) option_row(o, option);
-    if (flags[FLAG_STRATEGY].commands >> id & 1) entries(o, "Strategies", remat_strategy_at);
+    flag_rows(o, id, false);
+    if (all) expert_rows(o, id);
+    if (!(flags[FLAG_STRATEGY].commands >> id & 1)) return;
+    entries(o, "Strategies", remat_strategy_at);
+    heeded(o);
 }

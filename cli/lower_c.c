@@ -147,16 +147,23 @@ static void put_statement(const writer *w, const remat_statement *at)
     }
 }
 
-static void put_head(const writer *w, const remat_summary *m)
+/* Its numbers are counted here: a plan file need not have them. */
+static void put_head(const writer *w, const remat_statement *statement, size_t n)
 {
     const remat_graph *g = w->s->original;
+    const int64_t resident_bytes = w->s->info.resident_bytes;
+    int64_t peak_bytes = resident_bytes;
+    size_t n_steps = 0;
     amount buffer;
+    for (size_t i = 0; i < n; i++) {
+        n_steps += statement[i].kind == REMAT_COMPUTE;
+        if (statement[i].memory_bytes > peak_bytes) peak_bytes = statement[i].memory_bytes;
+    }
     out_print(w->o,
-              "/* A training step in %" PRIu32 " steps and %" PRIu32
-              " storages, written by remat %s.\n",
-              m->steps, w->n_regs, remat_version());
+              "/* A training step in %zu steps and %" PRIu32 " storages, written by remat %s.\n",
+              n_steps, w->n_regs, remat_version());
     out_print(w->o, " * At most %" PRId64 " bytes at a time, %" PRId64 " of them resident. */\n%s",
-              m->peak_bytes, m->resident_bytes, prelude);
+              peak_bytes, resident_bytes, prelude);
     out_print(w->o, "/* resident: storages that are there before and after:\n");
     for (uint32_t v = 0; v < remat_graph_n_values(g); v++)
         if (w->resident[v] != REMAT_NONE) {
@@ -196,7 +203,7 @@ static void put_function(const writer *w, const remat_statement *statement, size
     out_print(w->o, "}\n");
 }
 
-remat_status lower_c(session *s, const remat_program *program, const remat_summary *m, out *to)
+remat_status lower_c(session *s, const remat_program *program, out *to)
 {
     const remat_graph *g = s->original;
     const uint32_t n_values = remat_graph_n_values(g);
@@ -212,7 +219,7 @@ remat_status lower_c(session *s, const remat_program *program, const remat_summa
         w.resident[v] = resident ? w.n_resident++ : REMAT_NONE;
     }
     for (size_t i = 0; i < n; i++) w.n_regs += statement[i].kind == REMAT_ALLOCATE;
-    put_head(&w, m);
+    put_head(&w, statement, n);
     put_function(&w, statement, n);
     free(w.resident);
     return REMAT_OK;

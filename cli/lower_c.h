@@ -4,6 +4,6 @@
 
 #include "session.h"
 
-remat_status lower_c(session *s, const remat_program *program, const remat_summary *m, out *to);
+remat_status lower_c(session *s, const remat_program *program, out *to);
 
 #endif

@@ -32,7 +32,8 @@ const command commands[CMD_COUNT] = {
                   "memory before and after. With a "
                   "budget the default strategy is " DEFAULT_STRATEGY
                   ", without one keep-all. A plan that misses the budget is still "
-                  "shown and written; the exit code is 10 (proved impossible) or 11 (not found).",
+                  "shown and written; the exit code is 10 (proved impossible) or 11 (not found). "
+                  "Ctrl-C ends planning with the best plan so far, and exit code 130.",
                   "plan zoo:resnet50 --budget 50%\n"
                   "plan model.json.gz --budget 8GiB -o plan.json.gz\n"
                   "plan model.json.gz --budget min --strategy chen-sqrt --json\n"
@@ -170,7 +171,7 @@ static int run_help(out *o, const args *a)
 {
     command_id id = a->command;
     int status = REMAT_OK;
-    if (a->command == CMD_HELP && !a->text[FLAG_HELP]) {
+    if (a->command == CMD_HELP && !a->text[FLAG_HELP] && !a->text[FLAG_HELP_ALL]) {
         if (a->n_operands == 0) {
             help_overview(o);
             return REMAT_OK;
@@ -181,7 +182,7 @@ static int run_help(out *o, const args *a)
         }
         status = args_command(o, a->operands[0], &id);
     }
-    if (!status) help_command(o, id);
+    if (!status) help_command(o, id, a->text[FLAG_HELP_ALL] != NULL);
     return status;
 }
 
@@ -215,7 +216,7 @@ static int run(out *o, int argc, char **argv)
     }
     int status = args_parse(&a, o, argc, argv);
     if (status) return status;
-    if (a.text[FLAG_HELP] || a.command == CMD_HELP) return run_help(o, &a);
+    if (a.text[FLAG_HELP] || a.text[FLAG_HELP_ALL] || a.command == CMD_HELP) return run_help(o, &a);
     status = session_open(&s, &a, o);
     if (!status) status = commands[a.command].run(&s);
     session_close(&s);

@@ -309,10 +309,13 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
 
 static int read_chain(session *s, const char *source, const remat_input *input)
 {
-    for (size_t i = 0; i < LEN(graph_flags); i++)
-        if (s->args->text[graph_flags[i]]) {
+    static const flag_id for_graphs[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
+                                         FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL,
+                                         FLAG_OFFLOAD,       FLAG_ORDER_ONLY};
+    for (size_t i = 0; i < LEN(for_graphs); i++)
+        if (s->args->text[for_graphs[i]]) {
             char flag_name[40];
-            snprintf(flag_name, sizeof flag_name, "--%s", flags[graph_flags[i]].name);
+            snprintf(flag_name, sizeof flag_name, "--%s", flags[for_graphs[i]].name);
             return out_fail(s->out, REMAT_E_USAGE, command_name(s), flag_name,
                             "is for graphs, but %.80s is a chain", source);
         }

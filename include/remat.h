@@ -317,6 +317,9 @@ typedef struct remat_entry {
 const remat_option *remat_option_at(size_t index);
 const remat_entry *remat_zoo_at(size_t index);
 const remat_entry *remat_strategy_at(size_t index);
+/* The options that change what this strategy does, "group walkers"; "" past the end. All heed work,
+ * time_ms, memory_bytes, seed, threads and bound_rules. */
+const char *remat_strategy_heeds(size_t index);
 const remat_entry *remat_device_at(size_t index);
 
 /* The graph at another batch size. An embedded model is built anew. A remat-graph file is scaled by

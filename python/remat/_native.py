@@ -122,7 +122,7 @@ PROTOTYPES = {
     "remat_builder_view": "upslu", "remat_builder_value_set": "vpuil", "remat_builder_value_tensor": "vpusLu",
     "remat_builder_op": "upsAuAu", "remat_builder_op_set": "vpuil", "remat_builder_op_target": "vpus", "remat_builder_output": "vpu",
     "remat_builder_cost_unit": "vps", "remat_builder_finish": "ipP", "remat_builder_free": "vp", "remat_zoo_at": "ez",
-    "remat_strategy_at": "ez", "remat_device_at": "ez", "remat_budget_parse": "ipslL", "remat_plan_make": "ippslP",
+    "remat_strategy_at": "ez", "remat_strategy_heeds": "sz", "remat_device_at": "ez", "remat_budget_parse": "ipslL", "remat_plan_make": "ippslP",
     "remat_plan_improve": "ipppslP", "remat_plan_of_steps": "ipptzsllP", "remat_steps_memory": "ipptzL", "remat_plan_read": "ippP",
     "remat_plan_write": "ippikp", "remat_plan_free": "vp", "remat_plan_status": "ip", "remat_plan_summary": "mp", "remat_plan_steps": "tpZ",
     "remat_bound_find": "ipplB", "remat_verify": "ipptzld", "remat_plan_verify": "ipppd", "remat_plan_verify_bound": "ipppd",

@@ -162,6 +162,8 @@ static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner
     if (!planner->run_chain)
         return rm_fail(ctx, REMAT_E_APPLIES, "%s plans graphs, and this is a chain",
                        planner->entry.name);
+    if (planner != &rm_keep_all && (ctx->options.offload || ctx->options.order_only))
+        return rm_fail(ctx, REMAT_E_APPLIES, "options offload and order_only are for graphs");
     TRY(planner->run_chain(&p, x->results));
     for (uint32_t i = 0; i < x->n; i++) {
         if (!x->results[i].any) TRY(rm_chain_offer_least(&p, x->results));

@@ -164,15 +164,18 @@ static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificat
     s->any_order_method = s->bound_method;
 }
 
-/* Better bounds than that every op runs once. */
+/* Better bounds than that every op runs once. may_move: may plans offload and fetch? */
 static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_incumbent *best,
-                               remat_summary *s, rm_certificates *certificates)
+                               bool may_move, remat_summary *s, rm_certificates *certificates)
 {
     const rm_schedule *steps = &best->steps;
-    const rm_bound_case question = {steps->items, steps->n, s->budget_bytes,
-                                    rm_has_kind(steps->items, steps->n, REMAT_FETCH), s->bandwidth};
+    const rm_bound_case question = {steps->items, steps->n, s->budget_bytes, may_move,
+                                    s->bandwidth};
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
-    if (!is_hurried(ctx, g, s)) {
+    /* Where transfers are free, and this plan does without, no bound says more than first runs. */
+    const bool is_vain =
+        may_move && s->bandwidth == 0 && !rm_has_kind(steps->items, steps->n, REMAT_FETCH);
+    if (!is_vain && !is_hurried(ctx, g, s)) {
         TRY(bound_own_order(ctx, g, &question, best->proved, s, &certificates->own_order));
         TRY(bound_any_order(ctx, g, question, s, certificates));
     }
@@ -229,13 +232,14 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     remat_verdict verdict;
     rm_certificates certificates = {.own_order = {.scale = 0}};
     assert(best->any);
+    transfers.allowed |= transfers.bandwidth > 0;
     transfers.allowed |= rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
     TRY(summarize(p, planner, transfers, best, &s));
     TRY(add_statistics(ctx, g, &best->steps, &s));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, transfers.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
-    TRY(strengthen(ctx, g, best, &s, &certificates));
+    TRY(strengthen(ctx, g, best, transfers.allowed, &s, &certificates));
     s.outcome = judge(&s);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificates, out));
     (*out)->graph_ops = g->n_original_ops;
@@ -255,16 +259,19 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
     TRY(rm_verify(ctx, p->graph, steps, n, ctx->options.bandwidth, &verdict));
     if (!verdict.valid)
         return rm_fail(ctx, REMAT_E_PLAN, "the start is no plan of this graph: %s", verdict.reason);
+    /* Among plans that run nothing again it is none. */
+    if (ctx->options.order_only && n > p->graph->n_ops) return REMAT_OK;
     remat_step *own;
     TRY(rm_steps_to_graph(ctx, p->graph, steps, n, &own));
     return rm_offer(p, best, &(rm_schedule){.items = own, .n = n, .room = n});
 }
 
 /* Large graphs get enough work to look at each op some times. */
-static int64_t default_work(const rm_planner *planner, const remat_graph *g)
+static int64_t default_work(const rm_planner *planner, const remat_graph *g, bool offload)
 {
     const int64_t by_size = WORK_AN_EDGE * ((int64_t)g->n_ops + g->n_in);
-    return planner->default_work > by_size ? planner->default_work : by_size;
+    const int64_t once = planner->default_work > by_size ? planner->default_work : by_size;
+    return offload && planner->parts_with_offload ? planner->parts_with_offload * once : once;
 }
 
 /* How long the end takes is known from the size of the graph. It gets a quarter of the time at
@@ -297,6 +304,22 @@ static remat_status run(const rm_problem *p, const rm_planner *planner, rm_incum
     return REMAT_OK;
 }
 
+/* Improves on the plan that is there, if there is one. */
+static remat_status run_from(const rm_problem *p, const rm_planner *planner, rm_incumbent *best)
+{
+    rm_incumbent found = {.any = false};
+    if (!best->any || planner->continues) return run(p, planner, best);
+    remat_status status = run(p, planner, &found);
+    best->stopped = found.stopped;
+    if (status == REMAT_OK && rm_is_better(p, found.peak_bytes, found.cost, best)) {
+        RM_VEC_FREE(&p->ctx->heap, best->steps);
+        *best = found;
+        return REMAT_OK;
+    }
+    RM_VEC_FREE(&p->ctx->heap, found.steps);
+    return status;
+}
+
 static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,
                          const char *strategy, int64_t budget_bytes, remat_plan **out)
 {
@@ -307,13 +330,14 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
                        budget_bytes);
     const rm_planner *planner = rm_planner_find(ctx, strategy);
     if (!planner) return REMAT_E_USAGE;
+    TRY(rm_planner_obeys(ctx, planner));
     const rm_mark mark = rm_scratch_mark(ctx);
     const rm_problem p = {ctx, graph, budget_bytes};
     rm_incumbent best = {.any = false};
-    rm_limits_begin(ctx, default_work(planner, graph));
+    rm_limits_begin(ctx, default_work(planner, graph, ctx->options.offload));
     ctx->bound_cost = graph->total_cost; /* until something better is known */
     remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;
-    if (status == REMAT_OK) status = run(&p, planner, &best);
+    if (status == REMAT_OK) status = run_from(&p, planner, &best);
     rm_limits_extend(ctx, LAST_NS);
     const rm_transfers transfers = {ctx->options.offload, ctx->options.bandwidth};
     if (status == REMAT_OK) status = rm_plan_finish(&p, planner, transfers, &best, out);

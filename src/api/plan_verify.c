@@ -16,10 +16,10 @@ static int64_t bandwidth_of(const remat_plan *plan)
     return plan->summary.bandwidth == REMAT_ABSENT ? 0 : plan->summary.bandwidth;
 }
 
-/* Plans that fetch are compared with plans that may. */
-static bool fetches(const remat_plan *plan)
+/* A plan is compared with plans that may fetch if it does so itself, or says what that costs. */
+static bool may_fetch(const remat_plan *plan)
 {
-    return rm_has_kind(plan->steps, plan->n_steps, REMAT_FETCH);
+    return bandwidth_of(plan) > 0 || rm_has_kind(plan->steps, plan->n_steps, REMAT_FETCH);
 }
 
 /* Are costs of the plan and of the graph by the same model? A plan need not say its model. */
@@ -46,7 +46,7 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     rm_liveness keep_all;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     rm_need need;
-    TRY(rm_need_find(ctx, g, fetches(plan), &need));
+    TRY(rm_need_find(ctx, g, may_fetch(plan), &need));
     const bool same_cost = same_cost_model(plan, g);
     const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost,
                                  same_cost ? g->cost_unit : ""};
@@ -113,7 +113,8 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
         return REMAT_OK;
     }
     const rm_bound_case question = {x->any_order ? NULL : plan->steps, plan->n_steps,
-                                    plan->summary.budget_bytes, fetches(plan), bandwidth_of(plan)};
+                                    plan->summary.budget_bytes, may_fetch(plan),
+                                    bandwidth_of(plan)};
     TRY(rm_verify_bound(ctx, g, &question, x->certificate, &proved, &word));
     if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
     else compare_bound(ctx, x, proved, must, v);

@@ -29,9 +29,10 @@
     OPT(mip_gap, 0, 0, 1000000, "checkmate: stop within that many millionths of the optimum")      \
     OPT(objective, 0, 0, 2,                                                                        \
         "fastsa: 0: max(budget, peak)^4 * cost; the paper's 1: with power 1, 2: strict")           \
-    OPT(offload, 0, 0, 1, "fastsa: values may be offloaded and fetched, at the given bandwidth")   \
+    OPT(offload, 0, 0, 1,                                                                          \
+        "auto, fastsa: values may be offloaded and fetched, at the given bandwidth")               \
     OPT(order_only, 0, 0, 1,                                                                       \
-        "fastsa: nothing is recomputed, only the order changes; the lowest peak wins")             \
+        "auto, fastsa: nothing is recomputed, only the order changes; the lowest peak wins")       \
     OPT(reduction_factor, 4, 1, INT64_MAX,                                                         \
         "mincut: an op whose output is that many times smaller than its input never runs again")   \
     OPT(reweight, 0, 0, 1000,                                                                      \

@@ -14,12 +14,6 @@
 #include "fusion/trace.h"
 
 #include <assert.h>
-#include <string.h>
-
-bool rm_is_boundary(const remat_graph *g, uint32_t op)
-{
-    return strcmp(rm_text(g, g->op_target[op]), "remat.boundary") == 0;
-}
 
 static bool reads_output_of(const remat_graph *g, uint32_t op, uint32_t maker)
 {

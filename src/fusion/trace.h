@@ -34,7 +34,6 @@ remat_status rm_trace_keep_all(remat_ctx *ctx, const remat_graph *g, rm_trace *o
  * backward op that reads what the last forward op made. If there is no such op either, *found is
  * false, and the answer is the first backward op. REMAT_NONE: a phase is missing. */
 uint32_t rm_boundary_op(const remat_graph *g, bool *found);
-bool rm_is_boundary(const remat_graph *g, uint32_t op); /* is it `remat.boundary`? */
 
 static inline uint32_t rm_instance_root(const rm_trace *x, uint32_t instance)
 {

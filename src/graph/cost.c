@@ -93,9 +93,18 @@ static int64_t ns_at_rate(int64_t amount, int64_t per_second)
     return ns < (rm_uint128)INT64_MAX ? (int64_t)ns : INT64_MAX;
 }
 
+/* Where a step hands tensors over to its caller or takes them, nothing is moved. */
+static bool moves_nothing(const remat_graph *g, uint32_t op)
+{
+    static const char *const targets[] = {"remat.before", "remat.pass_on"};
+    for (size_t i = 0; i < RM_LEN(targets); i++)
+        if (strcmp(rm_text(g, g->op_target[op]), targets[i]) == 0) return true;
+    return rm_is_boundary(g, op);
+}
+
 static int64_t roofline(const remat_graph *g, uint32_t op, const device *d, uint32_t *reader)
 {
-    if (!makes_storage(g, op)) return 0;
+    if (!makes_storage(g, op) || moves_nothing(g, op)) return 0;
     const char *dtype = rm_text(g, g->value_dtype[g->out[g->out_begin[op]]]);
     const int64_t flops = g->flops[op] == REMAT_ABSENT ? 0 : g->flops[op];
     const int64_t compute = ns_at_rate(flops, is_half(dtype) ? d->half_flops : d->fp32_flops);

@@ -3,6 +3,8 @@
  * If an index is out of range, every accessor answers "", REMAT_ABSENT or an empty list. */
 #include "graph/graph.h"
 
+#include <string.h>
+
 void remat_graph_free(remat_graph *graph)
 {
     if (!graph) return;
@@ -15,6 +17,11 @@ bool rm_is_view_op(const remat_graph *g, uint32_t op)
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         if (g->out_source[k] == REMAT_NONE) return false;
     return g->out_begin[op] < g->out_begin[op + 1];
+}
+
+bool rm_is_boundary(const remat_graph *g, uint32_t op)
+{
+    return strcmp(rm_text(g, g->op_target[op]), "remat.boundary") == 0;
 }
 
 const char *const rm_value_kinds[REMAT_CONST + 1] = {[REMAT_TEMPORARY] = "temporary",

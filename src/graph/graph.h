@@ -62,6 +62,8 @@ static inline const char *rm_text(const remat_graph *g, uint32_t offset)
 {
     return g->text + offset;
 }
+/* Is it `remat.boundary`, where the forward pass hands over to the backward pass? */
+bool rm_is_boundary(const remat_graph *g, uint32_t op);
 static inline bool rm_is_resident(const remat_graph *g, uint32_t value)
 {
     return g->producer[g->root[value]] == REMAT_NONE;

@@ -22,10 +22,11 @@ size_t rm_model_most_terms(const rm_model *m)
 
 remat_status rm_model_too_large(remat_ctx *ctx, const rm_model *m)
 {
-    return rm_fail(
-        ctx, REMAT_E_APPLIES,
-        "its program has over %zu entries; --time allows more, and --checkmate-entries with it",
-        rm_model_most_terms(m));
+    const size_t most = rm_model_most_terms(m);
+    const bool by_option = (int64_t)most == ctx->options.checkmate_entries;
+    return rm_fail(ctx, REMAT_E_APPLIES, "its program has over %zu entries%s", most,
+                   by_option ? "; --checkmate-entries allows more"
+                             : "; --time or --work allows more");
 }
 
 remat_status rm_model_term(remat_ctx *ctx, rm_model *m, uint32_t column, double value)

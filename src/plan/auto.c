@@ -1,21 +1,27 @@
 /* auto.c: the best plan of several strategies, improved by a search.
  *
  * For a budget:
- *   1. keep-all. Where it fits, or where no plan can fit, that is all.
+ *   1. keep-all. Where it fits, that is all. Where no plan can fit, mincut and rotor look for less
+ *      memory.
  *   2. Roundings of the bound's linear program. They take milliseconds, and there is one whatever
  *      the limits are.
  *   3. mincut and rotor, each with a share of what is left.
  *   4. A search from the best of them takes the rest (plan/search/anneal.c).
  * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
  * then auto itself at lower and lower budgets.
+ * With the option offload: fastsa, which may move values to the host; all of the above, which moves
+ * none; and an annealing of both from the better of the two. So it is never worse than either, if
+ * each has the limits that it would have by itself. With order_only it is fastsa.
  *
  * Invariant: the incumbent only ever gets better, so each part may end early. The cost is that of
  * the limits. */
 #include "plan/bound/rounding.h"
 #include "plan/planner.h"
 #include "plan/search/anneal.h"
+#include "plan/search/fastsa.h"
 #include "plan/search/polish.h"
 
+enum { PARTS_WITH_OFFLOAD = 3 };
 static const double quick_share = 0.25; /* of what is left, for each quick strategy */
 
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
@@ -107,16 +113,79 @@ static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumb
     return run_below(p, &rm_auto, best->peak_bytes, 1, best);
 }
 
-static remat_status run(const rm_problem *p, rm_incumbent *best)
+static bool is_cheapest(const rm_problem *p, const rm_incumbent *best)
+{
+    return p->budget_bytes != REMAT_BUDGET_MIN && rm_fits(p, best->peak_bytes) &&
+           best->cost == p->graph->total_cost;
+}
+
+/* Recomputation, without transfers. */
+static remat_status recompute(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     rm_need need;
-    TRY(rm_need_find(ctx, p->graph, ctx->options.offload, &need));
+    TRY(rm_need_find(ctx, p->graph, false, &need));
     TRY(rm_keep_all.run(p, best));
     if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, need.bytes, best);
-    const bool cheapest = rm_fits(p, best->peak_bytes) && best->cost == p->graph->total_cost;
-    const bool hopeless = p->budget_bytes < need.bytes;
-    return cheapest || hopeless ? REMAT_OK : run_at(p, best);
+    if (is_cheapest(p, best)) return REMAT_OK;
+    const bool is_hopeless = p->budget_bytes < need.bytes; /* the lowest peak will be asked for */
+    return is_hopeless ? run_quick(p, best) : run_at(p, best);
+}
+
+/* Runs a strategy with a part of the limits, as it would run by itself. */
+static remat_status run_apart(const rm_problem *p,
+                              remat_status (*strategy)(const rm_problem *, rm_incumbent *),
+                              int64_t work, double share_of_time, rm_incumbent *found)
+{
+    remat_ctx *ctx = p->ctx;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_limit_push(ctx, rm_time_left(ctx) == RM_NO_LIMIT ? 1 : share_of_time, work);
+    const remat_status status = strategy(p, found);
+    rm_limit_pop(ctx);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
+/* fastsa with transfers, auto without, and both together from the better of the two. Each has a
+ * third of the limits; without limits, each has what it would have by itself. */
+static remat_status run_parts(const rm_problem *p, rm_incumbent *moved, rm_incumbent *stayed,
+                              rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    const int64_t left = rm_work_left(ctx),
+                  part = left == RM_NO_LIMIT ? left : left / PARTS_WITH_OFFLOAD;
+    TRY(run_apart(p, rm_fastsa.run, part, 1.0 / PARTS_WITH_OFFLOAD, moved));
+    TRY(rm_offer(p, best, &moved->steps));
+    if (is_cheapest(p, best)) return REMAT_OK;
+    ctx->options.offload = 0;
+    const remat_status status = run_apart(p, recompute, part, 0.5, stayed);
+    ctx->options.offload = 1;
+    TRY(status);
+    TRY(rm_offer(p, best, &stayed->steps));
+    return rm_is_over(ctx) ? REMAT_OK
+                           : rm_fastsa_together(p, &stayed->steps, rm_auto.entry.name, best);
+}
+
+static remat_status recompute_and_move(const rm_problem *p, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_need need;
+    rm_incumbent moved = {.any = false}, stayed = {.any = false};
+    TRY(rm_need_find(ctx, p->graph, true, &need));
+    TRY(rm_keep_all.run(p, best));
+    const bool hopeless = p->budget_bytes >= 0 && p->budget_bytes < need.bytes;
+    if (is_cheapest(p, best) || hopeless) return REMAT_OK;
+    const remat_status status = run_parts(p, &moved, &stayed, best);
+    RM_VEC_FREE(&ctx->heap, moved.steps);
+    RM_VEC_FREE(&ctx->heap, stayed.steps);
+    return status;
+}
+
+static remat_status run(const rm_problem *p, rm_incumbent *best)
+{
+    const rm_options *o = &p->ctx->options;
+    if (o->order_only) return rm_fastsa.run(p, best);
+    return o->offload ? recompute_and_move(p, best) : recompute(p, best);
 }
 
 /* The better of the two models, and a simple rule where neither has an answer. */
@@ -138,4 +207,8 @@ const rm_planner rm_auto = {
                       "search with whole recomputations as moves"},
     .default_work = RM_SECOND,
     .run = run,
-    .run_chain = run_chain};
+    .run_chain = run_chain,
+    .heeds = "bandwidth group host_bytes max_slots objective offload order_only reduction_factor "
+             "reweight slots soft_peak walkers",
+    .parts_with_offload = PARTS_WITH_OFFLOAD,
+    .continues = true};

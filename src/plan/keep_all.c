@@ -25,5 +25,7 @@ static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *result
     return status;
 }
 
-const rm_planner rm_keep_all = {
-    {"keep-all", "nothing recomputed: the graph's own order"}, RM_NO_LIMIT, run, run_chain};
+const rm_planner rm_keep_all = {.entry = {"keep-all", "nothing recomputed: the graph's own order"},
+                                .default_work = RM_NO_LIMIT,
+                                .run = run,
+                                .run_chain = run_chain};

@@ -38,6 +38,8 @@ typedef struct rm_incumbent {
     } bound;
 } rm_incumbent;
 
+/* Is such a schedule better than the best so far? */
+bool rm_is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost, const rm_incumbent *best);
 /* Measures the candidate, and copies it if it is better. */
 remat_status rm_offer(const rm_problem *p, rm_incumbent *best, const rm_schedule *candidate);
 /* The same for codes, which it expands into steps. */
@@ -88,10 +90,21 @@ struct rm_planner {
     remat_status (*run)(const rm_problem *p, rm_incumbent *best);
     /* NULL: the strategy is for graphs only. */
     remat_status (*run_chain)(const rm_chain_problem *p, rm_chain_result *results);
+    /* The options that it heeds, besides those that all do (limits, seed, threads, bound_rules):
+     * names in alphabetical order, a space between two. NULL: none. */
+    const char *heeds;
+    /* How many times default_work it takes where the option offload is on. 0: once. */
+    uint32_t parts_with_offload;
+    /* Does it begin from the plan that is there? The others are run by themselves, and what they
+     * find is compared with it. */
+    bool continues;
 };
 
 /* NULL: the name is unknown, and the error is set. */
 const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name);
+/* offload and order_only say which plans are wanted. A planner obeys them, or this refuses it:
+ * REMAT_E_APPLIES. */
+remat_status rm_planner_obeys(remat_ctx *ctx, const rm_planner *planner);
 
 extern const rm_planner rm_keep_all, rm_periodic, rm_chen_sqrt, rm_chen_greedy, rm_ap_sqrt,
     rm_ap_greedy, rm_lin_sqrt, rm_lin_greedy, rm_revolve, rm_rotor, rm_rotor_float, rm_mincut,

@@ -31,13 +31,43 @@ const rm_planner *rm_planner_find(remat_ctx *ctx, const char *name)
     return NULL;
 }
 
+const char *remat_strategy_heeds(size_t index)
+{
+    if (index >= RM_LEN(planners) || !planners[index]->heeds) return "";
+    return planners[index]->heeds;
+}
+
+static bool heeds(const rm_planner *planner, const char *option)
+{
+    const size_t length = strlen(option);
+    for (const char *p = planner->heeds; p && *p; p += strspn(p, " ")) {
+        const size_t word = strcspn(p, " ");
+        if (word == length && memcmp(p, option, length) == 0) return true;
+        p += word;
+    }
+    return false;
+}
+
+remat_status rm_planner_obeys(remat_ctx *ctx, const rm_planner *planner)
+{
+    const rm_options *o = &ctx->options;
+    const char *option = NULL;
+    if (planner == &rm_keep_all) return REMAT_OK; /* it runs nothing again and moves nothing */
+    if (o->order_only && o->offload)
+        return rm_fail(ctx, REMAT_E_APPLIES, "options order_only and offload exclude each other");
+    if (o->order_only && !heeds(planner, "order_only")) option = "order_only";
+    if (o->offload && !heeds(planner, "offload")) option = "offload";
+    if (!option) return REMAT_OK;
+    return rm_fail(ctx, REMAT_E_APPLIES, "%s does not heed the option %s", planner->entry.name,
+                   option);
+}
+
 bool rm_fits(const rm_problem *p, int64_t peak_bytes)
 {
     return p->budget_bytes < 0 || peak_bytes <= p->budget_bytes;
 }
 
-static bool is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost,
-                      const rm_incumbent *best)
+bool rm_is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost, const rm_incumbent *best)
 {
     if (!best->any) return true;
     const bool fits = rm_fits(p, peak_bytes);
@@ -66,7 +96,7 @@ static remat_status offer(const rm_problem *p, rm_incumbent *best, const rm_sche
     if (status == REMAT_E_PLAN) return REMAT_OK; /* its cost or memory passes 2^62: no candidate */
     TRY(status);
     best->offered_peak_bytes = l.peak_bytes;
-    if (!is_better(p, l.peak_bytes, l.cost, best)) return REMAT_OK;
+    if (!rm_is_better(p, l.peak_bytes, l.cost, best)) return REMAT_OK;
     TRY(rm_schedule_copy(p->ctx, &best->steps, candidate));
     best->any = true;
     best->peak_bytes = l.peak_bytes;

@@ -13,7 +13,8 @@ QUICK = ("--work", "200000", "--cost-model", "roofline:h100", "--dce", "--replay
 def test_plans_verify(remat, strategy):
     path = remat.folder / "plan.json.gz"
     for graph, budget in ((RESNET, "60%"), (GRAPHS / "gpt2.json.gz", "40%"), ("zoo:random-layered?n=60", "80%")):
-        made = remat.json("plan", graph, "--strategy", strategy, "--budget", budget, *QUICK[:2], "--offload", "100GB", "-o", path, code=(0, NOT_FOUND))
+        offload = ("--offload", "100GB") if strategy in ("fastsa", "fastsa-offload") else ()
+        made = remat.json("plan", graph, "--strategy", strategy, "--budget", budget, *QUICK[:2], *offload, "-o", path, code=(0, NOT_FOUND))
         verdict = remat.json("verify", graph, path)
         assert verdict["valid"] is True and verdict["peak_bytes"] == made["peak_bytes"] and verdict["cost"] == made["cost"]
 
@@ -39,6 +40,56 @@ def test_offload_units(remat):
 def test_order_only(remat):
     made = remat.json("plan", "zoo:random-layered?n=60", "--strategy", "fastsa", "--order-only", "--work", "100000")
     assert made["overhead"] == 0 and made["recomputed_ops"] == 0 and made["peak_bytes"] < made["keep_all_peak_bytes"]
+
+
+def test_auto_obeys(remat):
+    """auto, the default, obeys --offload and --order-only: as good as fastsa, and as itself without."""
+    graph, path = "zoo:random-layered?n=60", remat.folder / "plan.json"
+    order = remat.json("plan", graph, "--order-only", "--work", "100000", "-o", path)
+    assert order["strategy"] == "auto" and order["recomputed_ops"] == 0 and order["peak_bytes"] < order["keep_all_peak_bytes"]
+    base = ("plan", graph, "--budget", "50%", "--work", "300000")
+    moved, stayed = remat.json(*base, "--offload", "5GB", "-o", path), remat.json(*base, code=(0, NOT_FOUND))
+    assert moved["offloaded_bytes"] > 0 and moved["within_budget"] and not stayed["within_budget"]
+    assert remat.json("verify", graph, path, "--bound")["cost"] == moved["cost"]
+
+
+def test_a_bound_with_offload_allows_offload(remat):
+    """A plan that moves nothing, made where values may be moved, is compared with plans that move them."""
+    graph, path = RESNET, remat.folder / "plan.json"
+    base = ("plan", graph, "--dce", "--replay-random", "--budget", "60%", "--work", "300000")
+    made, alone = remat.json(*base, "--offload", "25GB/s", "-o", path), remat.json(*base)
+    assert made["offloaded_bytes"] == 0 and made["bound_cost"] < alone["bound_cost"]
+    remat.ok("verify", graph, path, "--bound")
+
+
+def heeded(remat):
+    """The table of plan --help: flags by strategy."""
+    lines = remat.ok("plan", "--help", columns="500").split("What strategies heed\n")[1].split("\n\n")[0].splitlines()
+    return {words[0]: words[1:] for words in map(str.split, lines)}
+
+
+VALUES = {"--offload": ("1GB",), "--order-only": (), "--checkmate-plain": (), "--checkmate-order": ("0",), "--mip-gap": ("0",), "--group": ("1",), "--objective": ("0",),
+          "--soft-peak": ("0",), "--host-bytes": ("1000000", "--offload", "1GB"), "--slots": ("60",), "--walkers": ("2",)}
+
+
+@pytest.mark.parametrize("flag", [*VALUES, "--reweight", "--reduction-factor", "--max-slots", "--checkmate-entries", "--checkmate-splits"])
+def test_a_flag_is_heeded_or_refused(remat, flag):
+    table = heeded(remat)
+    assert {"auto", "fastsa", "rotor", "mincut"} <= set(table) and "keep-all" not in table
+    assert any(flag in own for own in table.values())
+    graph = remat.file("g.json", {"format": "remat-graph", "version": 1, "values": [{"size": 4}, {"size": 4}],
+                                  "nodes": [{"in": [0], "out": [1], "cost": 1}], "outputs": [1]})
+    for strategy in json.loads(remat.run("compare", graph, "--budget", "100%", "--work", "1000", "--json").stdout):
+        name = strategy["strategy"]
+        words = ("plan", graph, "--budget", "100%", "--work", "1000", "--strategy", name, flag, *VALUES.get(flag, ("1",)))
+        if flag in table.get(name, ()):
+            assert remat.run(*words).returncode in (0, 6), name  # 6: no solver, or no chain
+        else:
+            refused = "--offload" if flag == "--host-bytes" else flag  # the first that is refused
+            remat.fails(USAGE, *words, says=(refused, f"{name} does not heed it", "auto" if flag in table["auto"] else "checkmate"))
+    rows = {row["strategy"]: row for row in json.loads(remat.run("compare", graph, "--budget", "100%", "--offload", "1GB", "--work", "1000", "--json").stdout)}
+    assert rows["auto"]["within_budget"] and rows["keep-all"]["within_budget"]
+    assert rows["rotor"]["error"]["code"] == 6 and "offload" in rows["rotor"]["error"]["reason"]
 
 
 def test_odd_graphs_and_limits(remat):

@@ -182,7 +182,13 @@ def test_help_and_version(remat):
         text = remat.ok(command, "--help")
         assert "remat " + command in text and "\x1b" not in text
         assert text.startswith("  remat " + command)  # examples first
-    assert "(1 to 64, default 1)" in " ".join(remat.ok("plan", "--help").split())  # of --threads
+    usual, everything = remat.ok("plan", "--help"), remat.ok("plan", "--help-all")
+    assert "(1 to 64, default 1)" in " ".join(everything.split())  # of --threads
+    for flag in ("--budget", "--strategy", "--time", "--output", "--replay-random", "--help-all"):
+        assert f"{flag} " in usual.split("What strategies heed")[0]
+    for flag in ("--threads", "--mps", "--checkmate-plain", "--walkers"):
+        assert f"  {flag} " not in usual and f"  {flag} " in everything
+    assert len(usual.splitlines()) < len(everything.splitlines()) - 30
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -231,7 +237,7 @@ def test_width(remat, small):
     for command in (("info", graph), ("plan", graph, "--budget", "200"), ("compare", graph, "--budget", "200"), ("curve", graph)):
         assert max(map(len, remat.ok(*command).splitlines())) <= 80
     for width in (20, 33, 60):
-        lines = remat.ok("plan", "--help", columns=str(width)).splitlines()
+        lines = remat.ok("plan", "--help-all", columns=str(width)).splitlines()
         assert max(len(line) for line in lines if not line.startswith("  remat ")) <= max(width, 24)
         lines = remat.ok("plan", graph, "--budget", "200", columns=str(width)).splitlines()
         assert max(len(line) for line in lines if "│" in line or "─" in line) <= width

@@ -94,4 +94,6 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
 const rm_planner rm_exact = {
     .entry = {"exact", "auto, then a search until none in the same order of first runs is cheaper"},
     .default_work = 2 * (int64_t)RM_SECOND,
-    .run = run};
+    .run = run,
+    .heeds = "group reduction_factor reweight slots soft_peak walkers",
+    .continues = true};

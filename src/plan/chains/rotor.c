@@ -486,12 +486,15 @@ static remat_status revolve_graph(const rm_problem *p, rm_incumbent *best)
     return rm_run_by_chain(p, best, &rm_revolve);
 }
 
-const rm_planner rm_rotor = {{"rotor", "best memory-persistent chain schedule (Rotor)"},
-                             RM_NO_LIMIT,
-                             rotor_graph,
-                             rotor_chain};
+const rm_planner rm_rotor = {.entry = {"rotor", "best memory-persistent chain schedule (Rotor)"},
+                             .default_work = RM_NO_LIMIT,
+                             .run = rotor_graph,
+                             .run_chain = rotor_chain,
+                             .heeds = "slots"};
 const rm_planner rm_revolve = {
-    {"revolve", "only activations are checkpoints; each stage saved right before its backward"},
-    RM_NO_LIMIT,
-    revolve_graph,
-    revolve_chain};
+    .entry = {"revolve",
+              "only activations are checkpoints; each stage saved right before its backward"},
+    .default_work = RM_NO_LIMIT,
+    .run = revolve_graph,
+    .run_chain = revolve_chain,
+    .heeds = "slots"};

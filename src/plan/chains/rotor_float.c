@@ -377,7 +377,8 @@ static remat_status float_graph(const rm_problem *p, rm_incumbent *best)
 }
 
 const rm_planner rm_rotor_float = {
-    {"rotor-float", "best chain schedule with floating activations (Rotor, repaired)"},
-    RM_NO_LIMIT,
-    float_graph,
-    float_chain};
+    .entry = {"rotor-float", "best chain schedule with floating activations (Rotor, repaired)"},
+    .default_work = RM_NO_LIMIT,
+    .run = float_graph,
+    .run_chain = float_chain,
+    .heeds = "max_slots slots"};

@@ -61,7 +61,10 @@ static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *result
     {                                                                                              \
         return run_chain(p, r, name, choose);                                                      \
     }                                                                                              \
-    const rm_planner symbol = {{name, help}, RM_SECOND, run_##choose, chain_##choose}
+    const rm_planner symbol = {.entry = {name, help},                                              \
+                               .default_work = RM_SECOND,                                          \
+                               .run = run_##choose,                                                \
+                               .run_chain = chain_##choose}
 
 ROW(rm_periodic, "periodic", "checkpoints at equal distances along the forward pass",
     rm_checkpoint_periodic);

@@ -153,4 +153,5 @@ const rm_planner rm_checkmate_milp = {
     .entry = {"checkmate", "optimal in the graph's order by mixed integer programming (needs "
                            "HiGHS); --time 3600 as in the paper"},
     .default_work = 2 * (int64_t)RM_SECOND,
-    .run = run};
+    .run = run,
+    .heeds = "checkmate_entries checkmate_order checkmate_plain checkmate_splits mip_gap"};

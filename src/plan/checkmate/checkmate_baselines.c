@@ -323,7 +323,10 @@ static remat_status run(const rm_problem *p, rm_incumbent *best, const char *str
     {                                                                                              \
         return original.run_chain(p, r);                                                           \
     }                                                                                              \
-    const rm_planner symbol = {{name, help}, RM_SECOND, run_##symbol, chain_##symbol}
+    const rm_planner symbol = {.entry = {name, help},                                              \
+                               .default_work = RM_SECOND,                                          \
+                               .run = run_##symbol,                                                \
+                               .run_chain = chain_##symbol}
 
 ROW(rm_ap_sqrt, "ap-sqrt", "chen-sqrt on the graph's cuts, with the least recomputation for it",
     rm_chen_sqrt, rm_checkpoint_sqrt, true);

@@ -251,4 +251,5 @@ const rm_planner rm_checkmate_lp = {
     .entry = {"checkmate-lp",
               "the relaxed program of checkmate, rounded and repaired (needs HiGHS)"},
     .default_work = 2 * (int64_t)RM_SECOND,
-    .run = run};
+    .run = run,
+    .heeds = "checkmate_entries"};

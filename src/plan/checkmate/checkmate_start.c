@@ -226,8 +226,8 @@ static remat_status run_with(const rm_problem *p, const rm_backend *backend, rm_
         TRY(rm_checkmate_seed(p, &nm, best));
         at.budget_bytes = best->peak_bytes;
     }
-    const bool fits = rm_fits(&at, best->peak_bytes);
-    if (fits || at.budget_bytes < need.bytes) return REMAT_OK;
+    const bool is_cheapest = rm_fits(&at, best->peak_bytes) && best->cost == p->graph->total_cost;
+    if (is_cheapest || at.budget_bytes < need.bytes) return REMAT_OK;
     return plan(user, &at, &nm, backend, need.bytes);
 }
 

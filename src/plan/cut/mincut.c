@@ -291,18 +291,16 @@ static remat_status run_save_layers(const rm_problem *p, rm_incumbent *best)
 }
 
 const rm_planner rm_mincut = {
-    {"mincut", "least traffic between the passes, by a minimum cut; ops that fuse run again for "
-               "nothing (with a budget: a sweep)"},
-    RM_SECOND,
-    run_mincut,
-    NULL};
+    .entry = {"mincut", "least traffic between the passes, by a minimum cut; ops that fuse run "
+                        "again for nothing (with a budget: a sweep)"},
+    .default_work = RM_SECOND,
+    .run = run_mincut,
+    .heeds = "reduction_factor reweight"};
 const rm_planner rm_save_inputs = {
-    {"save-inputs", "only the inputs are saved: the whole forward pass runs again"},
-    RM_NO_LIMIT,
-    run_save_inputs,
-    NULL};
+    .entry = {"save-inputs", "only the inputs are saved: the whole forward pass runs again"},
+    .default_work = RM_NO_LIMIT,
+    .run = run_save_inputs};
 const rm_planner rm_save_layers = {
-    {"save-layers", "the inputs of every layer are saved: each layer runs again"},
-    RM_NO_LIMIT,
-    run_save_layers,
-    NULL};
+    .entry = {"save-layers", "the inputs of every layer are saved: each layer runs again"},
+    .default_work = RM_NO_LIMIT,
+    .run = run_save_layers};

@@ -507,6 +507,13 @@ static remat_status run_part(setting set, rm_incumbent *best, moves allowed, dou
     return status;
 }
 
+remat_status rm_fastsa_together(const rm_problem *p, const rm_schedule *other, const char *name,
+                                rm_incumbent *best)
+{
+    return run_part((setting){.p = p, .name = name, .from = {other, &best->steps}}, best,
+                    recompute_and_offload, 1);
+}
+
 /* Recomputation and offload. Each may be better alone, so each is tried alone. Then both together,
  * from the best of the two and from recomputation alone. The latter may miss the budget by little
  * where offload meets it at a high price. */
@@ -519,9 +526,7 @@ static remat_status run_both(const rm_problem *p, rm_incumbent *best, const char
     if (status == REMAT_OK) status = run_part(afresh, &alone, recompute, 0.5);
     if (status == REMAT_OK) status = rm_offer(p, best, &alone.steps);
     if (status == REMAT_OK) status = run_part(afresh, best, offload_only, 0.3);
-    if (status == REMAT_OK)
-        status = run_part((setting){.p = p, .name = name, .from = {&alone.steps, &best->steps}},
-                          best, recompute_and_offload, 1);
+    if (status == REMAT_OK) status = rm_fastsa_together(p, &alone.steps, name, best);
     RM_VEC_FREE(&ctx->heap, alone.steps);
     return status;
 }
@@ -578,17 +583,21 @@ static remat_status run_group(const rm_problem *p, rm_incumbent *best)
 const rm_planner rm_fastsa_group = {
     .entry = {"fastsa-group", "FastSA's node grouping alone: cheap ops fused into their readers"},
     .default_work = RM_NO_LIMIT,
-    .run = run_group};
+    .run = run_group,
+    .heeds = "group"};
 const rm_planner rm_fastsa = {
     .entry = {"fastsa",
               "simulated annealing over sequences, with grouping; --offload: and fetches (FastSA)"},
     .default_work = RM_SECOND,
-    .run = run};
+    .run = run,
+    .heeds = "bandwidth group host_bytes objective offload order_only soft_peak walkers"};
 const rm_planner rm_fastsa_order = {
     .entry = {"fastsa-order", "annealing of the order alone: nothing runs twice"},
     .default_work = RM_SECOND,
-    .run = run_order};
+    .run = run_order,
+    .heeds = "order_only soft_peak walkers"};
 const rm_planner rm_fastsa_offload = {
     .entry = {"fastsa-offload", "annealing of offloads instead of recomputation"},
     .default_work = RM_SECOND,
-    .run = run_offload};
+    .run = run_offload,
+    .heeds = "bandwidth host_bytes objective offload soft_peak walkers"};
