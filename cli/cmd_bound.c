@@ -37,6 +37,7 @@ static void bound_json(session *s, const remat_bound *b, double seconds)
     emit_close(&j, ']');
     emit_text(&j, "outcome", b->status == REMAT_OK ? "unknown" : "infeasible");
     emit_real(&j, "seconds", seconds);
+    emit_int_or_null(&j, "any_order_bound_cost", b->any_order_cost);
     emit_close(&j, '}');
 }
 
@@ -57,9 +58,15 @@ static void bound_table(session *s, const remat_bound *b, double seconds)
     table_cell(&t, PLAIN, "keep-all cost");
     table_cell(&t, PLAIN, "%s", out_cost(o, b->keep_all_cost, session_cost_unit(s)).text);
     table_cell(&t, PLAIN, "costs: %s", out_clean(o, session_cost_model(s), 40).text);
-    table_cell(&t, PLAIN, "no plan below");
+    const bool any_order = strcmp(b->scope, "any-order") == 0;
+    table_cell(&t, PLAIN, any_order ? "no plan below" : "no plan in this order below");
     table_cell(&t, BOLD, "%s", b->cost < 0 ? "-" : out_cost(o, b->cost, session_cost_unit(s)).text);
     table_cell(&t, PLAIN, "%s (%s%s)", b->scope, b->method, rules);
+    if (!any_order && b->any_order_cost >= 0) {
+        table_cell(&t, PLAIN, "no plan below");
+        table_cell(&t, BOLD, "%s", out_cost(o, b->any_order_cost, session_cost_unit(s)).text);
+        table_cell(&t, PLAIN, "any-order");
+    }
     table_cell(&t, PLAIN, "overhead at least");
     table_cell(&t, BOLD, "%s", b->cost < 0 ? "-" : human_percent(overhead_of(b)).text);
     table_cell(&t, PLAIN, "%s",

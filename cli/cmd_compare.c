@@ -20,37 +20,48 @@
 
 enum { DEFAULT_POINTS = 12, MOST_POINTS = 1000, PLOT_ROWS = 10 };
 
+/* Where nothing fits, the plan that comes nearest costs nothing that compares with the others. */
+static report row_of(const report *r)
+{
+    report row = *r;
+    if (row.summary.outcome == REMAT_INFEASIBLE) row.summary.cost = REMAT_ABSENT;
+    return row;
+}
+
 /* --json or --csv. */
 static void print_machine(session *s, const reports *r)
 {
-    if (s->out->json) {
-        emitter j = {.out = s->out};
-        emit_open(&j, NULL, '[');
-        for (size_t i = 0; i < r->n; i++) report_json(&j, s, &r->items[i]);
-        emit_close(&j, ']');
-        return;
+    emitter j = {.out = s->out};
+    if (s->out->json) emit_open(&j, NULL, '[');
+    else report_csv_head(s->out);
+    for (size_t i = 0; i < r->n; i++) {
+        const report row = row_of(&r->items[i]);
+        if (s->out->json) report_json(&j, s, &row);
+        else report_csv(s->out, &row);
     }
-    report_csv_head(s->out);
-    for (size_t i = 0; i < r->n; i++) report_csv(s->out, &r->items[i]);
+    if (s->out->json) emit_close(&j, ']');
 }
 
 static bool for_machines(const session *s) { return s->out->json || s->args->text[FLAG_CSV]; }
 
-static void heads(table *t, const char *first, const char *second, const char *third)
+static void heads(table *t, const char *first, const char *second)
 {
-    const char *const names[] = {first,  second,    third, "overhead",
-                                 "fits", "outcome", "gap", "seconds"};
+    const char *const names[] = {first, second,    "overhead", "outcome",
+                                 "gap", "own gap", "in",       "seconds"};
     for (size_t i = 0; i < LEN(names); i++) table_cell(t, BOLD, "%s", names[i]);
 }
 
-/* The columns that both tables end with. */
-static void judged(table *t, const report *r)
+/* The columns that both tables end with. What does not fit has no overhead to compare. `gap` is to
+ * any_order_cost, which no plan undercuts; `own gap` to the row's own bound, `in` its scope. */
+static void judged(table *t, const report *r, int64_t any_order_cost)
 {
     const remat_summary *m = &r->summary;
-    table_cell(t, PLAIN, "+%s", human_percent(report_overhead(m)).text);
-    table_cell(t, m->within_budget ? GOOD : BAD, "%s", m->within_budget ? "yes" : "no");
-    table_cell(t, PLAIN, "%s", report_outcome(m));
-    table_cell(t, PLAIN, "%s", report_gap_text(m).text);
+    if (m->within_budget) table_cell(t, PLAIN, "+%s", human_percent(report_overhead(m)).text);
+    else table_cell(t, DIM, "-");
+    table_cell(t, m->within_budget ? GOOD : BAD, "%s", report_word(m, any_order_cost));
+    table_cell(t, PLAIN, "%s", report_gap_text(m, any_order_cost).text);
+    table_cell(t, PLAIN, "%s", report_gap_text(m, m->bound_cost).text);
+    table_cell(t, PLAIN, "%s", report_scope(m));
     table_cell(t, PLAIN, "%.2f", r->seconds);
 }
 
@@ -63,19 +74,30 @@ static int interrupted(session *s)
 
 /* ---- compare ---- */
 
-static void compare_table(session *s, const reports *r)
+/* The rows are about one budget, so the best of their bounds for any order holds for all. */
+static int64_t best_any_order(const reports *r)
+{
+    int64_t best = REMAT_ABSENT;
+    for (size_t i = 0; i < r->n; i++) {
+        const remat_summary *m = &r->items[i].summary;
+        if (r->items[i].plan && m->within_budget && m->any_order_cost > best)
+            best = m->any_order_cost;
+    }
+    return best;
+}
+
+static void compare_table(session *s, const reports *r, bool same_budget)
 {
     out *o = s->out;
-    table t = {.out = o, .align = "lrrrllrr"};
-    heads(&t, "strategy", "peak", "of keep-all");
+    table t = {.out = o, .align = "lrrlrrlr"};
+    const int64_t best = best_any_order(r);
+    heads(&t, "strategy", "peak");
     for (size_t i = 0; i < r->n; i++) {
         const remat_summary *m = &r->items[i].summary;
         if (!r->items[i].plan) continue;
         table_cell(&t, PLAIN, "%s", m->strategy);
         table_cell(&t, PLAIN, "%s", out_size(o, m->peak_bytes).text);
-        table_cell(&t, PLAIN, "%s",
-                   human_percent(share_of(m->peak_bytes, m->keep_all_peak_bytes)).text);
-        judged(&t, &r->items[i]);
+        judged(&t, &r->items[i], same_budget ? best : m->any_order_cost);
     }
     table_print(&t);
 }
@@ -175,7 +197,7 @@ static void compare_show(session *s, int64_t budget, bool saved, const reports *
     out_title(s->out, session_name(s), after);
     out_print(s->out, "\n");
     if (saved) saved_table(s, r);
-    else compare_table(s, r);
+    else compare_table(s, r, budget >= 0);
     refused(s, r);
 }
 
@@ -265,15 +287,14 @@ static void curve_plot(session *s, const reports *r)
 
 static void curve_table(session *s, const reports *r)
 {
-    table t = {.out = s->out, .align = "rrrrllrr"};
-    heads(&t, "budget", "of keep-all", "peak");
+    table t = {.out = s->out, .align = "rrrlrrlr"};
+    heads(&t, "budget", "of keep-all");
     for (size_t i = 0; i < r->n; i++) {
         const remat_summary *m = &r->items[i].summary;
         table_cell(&t, PLAIN, "%s", out_size(s->out, m->budget_bytes).text);
         table_cell(&t, PLAIN, "%s",
                    human_percent(share_of(m->budget_bytes, m->keep_all_peak_bytes)).text);
-        table_cell(&t, PLAIN, "%s", out_size(s->out, m->peak_bytes).text);
-        judged(&t, &r->items[i]);
+        judged(&t, &r->items[i], m->any_order_cost);
     }
     table_print(&t);
 }
@@ -289,10 +310,12 @@ static void carry(report *point, const report *best)
     m->bound_cost = own.summary.bound_cost;
     m->bound_scope = own.summary.bound_scope;
     m->bound_method = own.summary.bound_method;
+    m->any_order_cost = own.summary.any_order_cost;
+    m->any_order_method = own.summary.any_order_method;
     if (strcmp(m->bound_scope, "fixed-order") == 0) {
-        m->bound_cost = m->keep_all_cost;
+        m->bound_cost = m->any_order_cost;
         m->bound_scope = "any-order";
-        m->bound_method = "first-runs";
+        m->bound_method = m->any_order_method;
     }
     m->work = own.summary.work;
     m->stopped = own.summary.stopped;

@@ -1,8 +1,9 @@
 /* report.c: how a plan is told: the JSON object that scripts read, the table that people read, and
  * the one line that explains why a budget cannot be kept.
  *
- * Overhead and gap are the only derived numbers. They are computed only here: overhead = cost /
- * keep-all cost - 1 (0 where nothing costs anything), gap = (cost - bound) / bound. */
+ * Overhead and gaps are the only derived numbers. They are computed only here: overhead = cost /
+ * keep-all cost - 1 (0 where nothing costs anything), gap = (cost - bound) / bound. A gap is never
+ * told without the scope of its bound, and "optimal" by itself means in any order. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -15,17 +16,47 @@ double report_overhead(const remat_summary *m)
     return (double)(m->cost - m->keep_all_cost) / (double)m->keep_all_cost;
 }
 
-bool report_gap(const remat_summary *m, double *gap)
+static bool gap_to(const remat_summary *m, int64_t bound_cost, double *gap)
 {
-    if (m->bound_cost < 0 || (m->bound_cost == 0 && m->cost != 0)) return false;
-    *gap = m->bound_cost == 0 ? 0 : (double)(m->cost - m->bound_cost) / (double)m->bound_cost;
+    if (bound_cost < 0 || (bound_cost == 0 && m->cost != 0)) return false;
+    *gap = bound_cost == 0 ? 0 : (double)(m->cost - bound_cost) / (double)bound_cost;
     return true;
 }
 
-amount report_gap_text(const remat_summary *m)
+bool report_gap(const remat_summary *m, double *gap) { return gap_to(m, m->bound_cost, gap); }
+
+amount report_gap_text(const remat_summary *m, int64_t bound_cost)
 {
     double gap;
-    return m->within_budget && report_gap(m, &gap) ? human_percent(gap) : (amount){"-"};
+    return m->within_budget && gap_to(m, bound_cost, &gap) ? human_percent(gap) : (amount){"-"};
+}
+
+/* As scopes are called in files, in headings, and in sentences. */
+static const struct {
+    const char *name, *heading, *phrase;
+} scopes[] = {{"any-order", "any order", "in any order"},
+              {"fixed-order", "its order", "in its order"},
+              {"checkmate", "checkmate", "of Checkmate's form"},
+              {"chain", "chain", "in the chain model"}};
+
+static size_t scope_of(const remat_summary *m)
+{
+    size_t i = 0;
+    while (i + 1 < LEN(scopes) && strcmp(scopes[i].name, m->bound_scope) != 0) i++;
+    return i;
+}
+
+const char *report_scope(const remat_summary *m)
+{
+    return m->within_budget && m->bound_cost >= 0 ? scopes[scope_of(m)].heading : "-";
+}
+
+const char *report_word(const remat_summary *m, int64_t any_order_cost)
+{
+    const bool is_chain = m->kind == REMAT_KIND_CHAIN;
+    if (m->outcome != REMAT_OPTIMAL || is_chain || m->cost == any_order_cost)
+        return report_outcome(m);
+    return "feasible";
 }
 
 const char *report_outcome(const remat_summary *m)
@@ -148,6 +179,9 @@ void report_json(emitter *j, const session *s, const report *r)
     emit_text(j, "plan", r->path);
     emit_int_or_null(j, "cut_capacity", m->cut_capacity); /* from here on: more than the contract */
     emit_int_or_null(j, "any_order_bound_cost", m->any_order_cost);
+    if (m->within_budget && gap_to(m, m->any_order_cost, &gap)) emit_real(j, "any_order_gap", gap);
+    else emit_null(j, "any_order_gap");
+    emit_text(j, "bound_method", m->bound_cost >= 0 ? m->bound_method : NULL);
     if (r->status != REMAT_OK) error_json(j, r);
     emit_close(j, '}');
 }
@@ -207,16 +241,29 @@ static void steps_row(table *t, const remat_summary *m)
                chain ? "stages" : "ops", chain ? " forward" : "");
 }
 
+/* How far it is from the best: in the scope of its bound, and in any order. */
+static void gap_cell(table *t, const remat_summary *m)
+{
+    const amount own = report_gap_text(m, m->bound_cost),
+                 any = report_gap_text(m, m->any_order_cost);
+    const char *phrase = scopes[scope_of(m)].phrase;
+    if (*own.text == '-') {
+        table_cell(t, PLAIN, "%s", m->within_budget ? "no bound" : "");
+        return;
+    }
+    char in_scope[80];
+    if (m->outcome == REMAT_OPTIMAL) snprintf(in_scope, sizeof in_scope, "optimal %s", phrase);
+    else snprintf(in_scope, sizeof in_scope, "gap at most %s %s", own.text, phrase);
+    if (scope_of(m) == 0 || *any.text == '-') table_cell(t, PLAIN, "%s", in_scope);
+    else table_cell(t, PLAIN, "%s, %s in any", in_scope, any.text);
+}
+
 static void outcome_row(table *t, const remat_summary *m)
 {
-    const amount gap = report_gap_text(m);
     table_cell(t, PLAIN, "outcome");
     table_cell(t, PLAIN, "%s", "");
-    table_cell(t, PLAIN, "%s", report_outcome(m));
-    if (*gap.text != '-')
-        table_cell(t, PLAIN, "gap at most %s (%s)", gap.text,
-                   out_clean(t->out, m->bound_scope, 20).text);
-    else table_cell(t, PLAIN, "%s", m->within_budget ? "no bound" : "");
+    table_cell(t, PLAIN, "%s", report_word(m, m->any_order_cost));
+    gap_cell(t, m);
 }
 
 void report_table(out *o, const report *r)
@@ -243,7 +290,8 @@ void report_csv_head(out *o)
 {
     out_print(o, "strategy,budget_bytes,peak_bytes,within_budget,keep_all_peak_bytes,cost,keep_all_"
                  "cost,overhead,bound_cost,"
-                 "outcome,recomputed_ops,seconds,saved_bytes,cut_capacity,traffic_bytes\n");
+                 "outcome,recomputed_ops,seconds,saved_bytes,cut_capacity,traffic_bytes,"
+                 "bound_scope,any_order_bound_cost\n");
 }
 
 /* ",12", or "," where the number is not known. */
@@ -263,16 +311,20 @@ void report_csv(out *o, const report *r)
     out_print(o, "%s", m->strategy);
     csv_numbers(o, sizes, LEN(sizes));
     if (!r->plan) {
-        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,\n",
+        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,,,\n",
                   m->keep_all_peak_bytes, m->keep_all_cost, r->seconds);
         return;
     }
-    out_print(o, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%.9g,",
-              m->within_budget ? "true" : "false", m->keep_all_peak_bytes, m->cost,
-              m->keep_all_cost, report_overhead(m));
+    out_print(o, ",%s,%" PRId64, m->within_budget ? "true" : "false", m->keep_all_peak_bytes);
+    if (m->cost < 0) out_print(o, ",,%" PRId64 ",,", m->keep_all_cost);
+    else
+        out_print(o, ",%" PRId64 ",%" PRId64 ",%.9g,", m->cost, m->keep_all_cost,
+                  report_overhead(m));
     if (m->bound_cost >= 0) out_print(o, "%" PRId64, m->bound_cost);
     out_print(o, ",%s,%" PRIu32 ",%.6f", report_outcome(m), m->recomputed_ops, r->seconds);
     csv_numbers(o, moved, LEN(moved));
+    out_print(o, ",%s", m->bound_cost >= 0 ? m->bound_scope : "");
+    csv_numbers(o, &m->any_order_cost, 1);
     out_print(o, "\n");
 }
 

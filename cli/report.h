@@ -33,8 +33,12 @@ void report_csv(out *o, const report *r);
 void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size);
 double report_overhead(const remat_summary *m);
 bool report_gap(const remat_summary *m, double *gap); /* false: no bound */
-amount report_gap_text(const remat_summary *m); /* "-" where no bound or not within the budget */
-const char *report_outcome(const remat_summary *m);
+/* The gap to that bound; "-" where there is none, or the plan is not within the budget. */
+amount report_gap_text(const remat_summary *m, int64_t bound_cost);
+const char *report_outcome(const remat_summary *m); /* as files and --json spell it */
+/* For people: "optimal" only where no plan in any order is cheaper. */
+const char *report_word(const remat_summary *m, int64_t any_order_cost);
+const char *report_scope(const remat_summary *m); /* "any order", "its order", ...; "-": none */
 /* remat_plan_status, with the line on stderr that exit codes 10 and 11 owe to the reader. */
 int report_status(session *s, const report *r, out *o);
 

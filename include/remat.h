@@ -272,8 +272,9 @@ typedef struct remat_bound { /* no plan of that scope within the budget costs le
     size_t size; remat_status status; /* REMAT_E_INFEASIBLE: none fits, cost is REMAT_ABSENT */
     int64_t budget_bytes, cost, keep_all_cost, need_bytes; /* need: the least that may be enough */
     uint32_t need_op, need_values[4], n_need_values; /* why: the largest in memory at that op */
-    const char *scope, *method; unsigned rules; } remat_bound; /* docs/bound.md */
-#define REMAT_BOUND_INIT {sizeof(remat_bound), REMAT_OK, 0, 0, 0, 0, 0, {0}, 0, "", "", 0}
+    const char *scope, *method; unsigned rules; /* docs/bound.md */
+    int64_t any_order_cost; } remat_bound; /* no plan at all costs less; `cost` says more */
+#define REMAT_BOUND_INIT {sizeof(remat_bound), REMAT_OK, 0, 0, 0, 0, 0, {0}, 0, "", "", 0, 0}
 remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t budget_bytes,
                               remat_bound *out);
 

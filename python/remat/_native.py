@@ -85,7 +85,7 @@ class Verdict(Answer):
 class Bound(Answer):
     _fields_ = [("size", c_size_t), ("status", c_int), ("budget_bytes", c_int64), ("cost", c_int64), ("keep_all_cost", c_int64), ("need_bytes", c_int64),
                 ("need_op", c_uint32), ("need_values", c_uint32 * 4), ("n_need_values", c_uint32), ("scope", c_char_p),
-                ("method", c_char_p), ("rules", c_uint)]
+                ("method", c_char_p), ("rules", c_uint), ("any_order_cost", c_int64)]
 
 
 class Statement(Struct):

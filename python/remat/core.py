@@ -77,6 +77,7 @@ class Bound:
     need_values: List[int]
     scope: str
     method: str
+    any_order_cost: Optional[int]
 
 
 class _File:
@@ -147,8 +148,13 @@ class Plan(_File):
 
     @property
     def gap(self) -> Optional[float]:
-        """(cost - bound) / bound, or None without a bound."""
+        """(cost - bound) / bound in the scope of the bound (`bound_scope`), or None without a bound."""
         return (self.cost - self.bound_cost) / self.bound_cost if self.bound_cost and self.cost is not None else None
+
+    @property
+    def any_order_gap(self) -> Optional[float]:
+        """(cost - bound) / bound for the bound that holds in any order, or None without one."""
+        return (self.cost - self.any_order_cost) / self.any_order_cost if self.any_order_cost and self.cost is not None else None
 
     @property
     def status(self) -> int:

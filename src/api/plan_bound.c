@@ -133,6 +133,7 @@ static remat_bound in_fixed_order(const remat_graph *g, int64_t budget_bytes, co
 {
     remat_bound b = {.budget_bytes = budget_bytes,
                      .cost = proof->cost,
+                     .any_order_cost = g->total_cost,
                      .keep_all_cost = g->total_cost,
                      .need_bytes = proof->need_bytes,
                      .need_op = original_op(g, proof->need_op),
@@ -152,6 +153,39 @@ static remat_bound in_fixed_order(const remat_graph *g, int64_t budget_bytes, co
     return b;
 }
 
+/* The budget is below the need. */
+static void say_infeasible(const remat_graph *g, rm_need need, remat_bound *out)
+{
+    out->need_bytes = need.bytes;
+    out->need_op = original_op(g, need.op);
+    out->cost = REMAT_ABSENT;
+    out->any_order_cost = REMAT_ABSENT;
+    out->scope = "any-order";
+    out->method = "need";
+    out->status = REMAT_E_INFEASIBLE;
+}
+
+/* What holds in any order. Where that is as much as in keep-all's, it is the answer. */
+static remat_status add_any_order(remat_ctx *ctx, const remat_graph *g, rm_bound_case question,
+                                  remat_bound *out)
+{
+    rm_proof proof;
+    question.steps = NULL;
+    TRY(rm_certify_bound(ctx, g, &question, &proof));
+    if (!proof.feasible) {
+        say_infeasible(g, (rm_need){proof.need_bytes, proof.need_op}, out);
+        return REMAT_OK;
+    }
+    out->any_order_cost = proof.cost;
+    if (out->status != REMAT_OK || proof.cost < out->cost || proof.cost == g->total_cost)
+        return REMAT_OK;
+    out->cost = proof.cost;
+    out->scope = "any-order";
+    out->method = "flow";
+    out->rules = proof.rules;
+    return REMAT_OK;
+}
+
 /* With the option offload, it is the bound of plans that may offload and fetch. */
 static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_bytes,
                          remat_bound *out)
@@ -168,14 +202,11 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
     TRY(rm_certify_bound(ctx, g, &question, &proof));
     *out = in_fixed_order(g, budget_bytes, &proof);
     if (budget_bytes < need.bytes) { /* infeasible in any order, which says more */
-        out->need_bytes = need.bytes;
-        out->need_op = original_op(g, need.op);
-        out->cost = REMAT_ABSENT;
-        out->scope = "any-order";
-        out->method = "need";
-        out->status = REMAT_E_INFEASIBLE;
+        say_infeasible(g, need, out);
         TRY(rm_need_values(ctx, g, transfers.allowed, proof.need_values, RM_LEN(proof.need_values),
                            &proof.n_need_values));
+    } else {
+        TRY(add_any_order(ctx, g, question, out));
     }
     for (uint32_t i = 0; i < proof.n_need_values; i++)
         out->need_values[out->n_need_values++] = g->value_original[proof.need_values[i]];

@@ -6,6 +6,7 @@
  * - the storage of a pinned op p, if p -> ... -> o -> ... -> r and r reads that storage. It has one
  *   instance only; p runs before the first run of o, and r runs after it;
  * - the storage of a pinned op p, if it is a graph output and p is an ancestor of o.
+ * (Here a pinned op counts as an ancestor of the next one: they run in the graph's order.)
  * With offload a fetch makes a second instance, so only what the op itself touches counts.
  * Behind the last step all graph outputs are in memory together, whatever made them.
  * The need is the largest such sum.
@@ -80,23 +81,43 @@ static void begin_words(const remat_graph *g, batch *b)
     }
 }
 
-static void propagate(const remat_graph *g, batch *b)
+/* Who surely ran before. */
+static void propagate_below(const remat_graph *g, batch *b)
 {
-    choose_range(g, b);
-    begin_words(g, b);
-    for (uint32_t op = b->from; op < b->to; op++)
+    uint64_t pinned = 0; /* for the next pinned op */
+    for (uint32_t op = b->from; op < b->to; op++) {
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t p = g->producer[g->in[k]];
             if (p != REMAT_NONE && p >= b->from) b->below[op] |= b->below[p] | b->own[p];
         }
+        if (!g->pinned[op]) continue;
+        b->below[op] |= pinned;
+        pinned = b->below[op] | b->own[op];
+    }
+}
+
+/* Who surely reads later. */
+static void propagate_above(const remat_graph *g, batch *b)
+{
+    uint64_t pinned = 0; /* for the pinned op before */
     for (uint32_t op = b->to; op-- > b->from;) {
+        if (g->pinned[op]) b->above[op] |= pinned;
         const uint64_t from_here =
             b->above[op] | bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]);
+        if (g->pinned[op]) pinned = from_here;
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
             const uint32_t p = g->producer[g->in[k]];
             if (p != REMAT_NONE && p >= b->from) b->above[p] |= from_here;
         }
     }
+}
+
+static void propagate(const remat_graph *g, batch *b)
+{
+    choose_range(g, b);
+    begin_words(g, b);
+    propagate_below(g, b);
+    propagate_above(g, b);
 }
 
 /* By root value: 1 + the last op that reads it. A graph output is needed to the end: n_ops + 1. */

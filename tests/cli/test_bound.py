@@ -5,7 +5,7 @@ import pytest
 from conftest import GRAPHS, schema
 
 BOUND_FIELDS = """graph budget_bytes keep_all_peak_bytes need_bytes need_op bound_cost cost_unit keep_all_cost overhead bound_scope
-bound_method rules outcome seconds""".split()
+bound_method rules outcome seconds any_order_bound_cost""".split()
 
 
 def pinned_order():
@@ -96,3 +96,39 @@ def test_a_search_is_not_taken_for_a_certificate(remat):
     bare = dict(plan, bound=dict(plan["bound"], certificate=None))
     checked = remat.run("verify", graph, remat.file("bare.json", bare), "--bound")
     assert checked.returncode == 0 and b"171 is proved" in checked.stderr
+
+
+WIDE = "zoo:random-layered?n=20&width=4&seed=6"
+
+
+def test_a_scope_with_every_number(remat):
+    """"optimal" alone means in any order; a gap says in which scope; rows of one budget are held against one bound."""
+    rows = remat.json("compare", WIDE, "--budget", "70%", "--strategy", "exact,auto,fastsa")
+    fitting = [row for row in rows if row["within_budget"]]
+    assert len(fitting) == 3
+    for row in fitting:
+        assert row["any_order_bound_cost"] <= row["bound_cost"] <= row["cost"]
+        assert row["bound_scope"] in ("any-order", "fixed-order") and row["any_order_gap"] >= row["gap"] >= 0
+        assert (row["outcome"] == "optimal") == (row["cost"] == row["bound_cost"])
+        best_known = max(other["any_order_bound_cost"] for other in fitting)
+        assert all(other["cost"] >= best_known for other in fitting)
+    text = remat.run("compare", WIDE, "--budget", "70%", "--strategy", "exact,auto,fastsa").stdout.decode()
+    for row in fitting:
+        line = next(line for line in text.splitlines() if line.startswith(row["strategy"] + " "))
+        is_best = row["cost"] == max(other["any_order_bound_cost"] for other in fitting)
+        assert ("optimal" in line) == is_best and ("its order" in line or "any order" in line)
+    head = remat.run("compare", WIDE, "--budget", "70%", "--strategy", "auto", "--csv").stdout.decode().splitlines()[0].split(",")
+    assert "bound_scope" in head and "any_order_bound_cost" in head
+
+
+def test_bounds_name_their_order(remat):
+    text = remat.run("bound", WIDE, "--budget", "70%").stdout.decode()
+    assert "no plan in this order below" in text and "any-order" in text
+    plan = remat.run("plan", WIDE, "--budget", "70%", "--strategy", "exact").stdout.decode()
+    assert "optimal in its order" in plan or "optimal in any order" in plan
+
+
+def test_rows_where_nothing_fits(remat):
+    rows = remat.json("curve", "zoo:mlp", "--from", "10", "--to", "100", "--points", "3", "--strategy", "mincut", code=(0, 10, 11))
+    assert rows[0]["outcome"] == "infeasible" and rows[0]["cost"] is None and rows[0]["overhead"] is None
+    assert rows[-1]["cost"] == rows[-1]["keep_all_cost"]
