@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import torch
 import torch.nn.functional as F
@@ -275,32 +276,35 @@ def timed(step, cuda, n=15):
 
 # ---- all of them ----
 
-def run_batch(jobs, deadline, small, errors):
-    """Compiles side by side, times one by one; yields what came out."""
-    with tempfile.TemporaryDirectory() as folder:
+def run_one(name, variant, folder, ready, n, deadline, small):
+    """A process for one variant: its result, or why there is none."""
+    cache = os.path.join(folder, f"{name}.{variant}".replace(":", "."))
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
+                   "TORCHINDUCTOR_COMPILE_THREADS": "2", "REMAT_CACHE_DIR": os.path.join(cache, "remat")}
+    command = [sys.executable, __file__, "--one", name, variant, ready, str(n)] + (["--small"] if small else [])
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        out, err = process.communicate(timeout=max(1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        err += "\nout of time"
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    warned = [line.partition("UserWarning: ")[2] for line in err.splitlines() if "UserWarning: remat" in line]
+    if lines:
+        return {**json.loads(lines[-1]), **({"warned": warned} if warned else {})}
+    open(f"{ready}/{name}.{variant}.failed", "w").close()  # the others need not wait for it
+    return {"model": name, "variant": variant, "failed": " / ".join([line for line in err.strip().splitlines() if line.strip()][-4:])[-700:]}
+
+
+def run_batch(jobs, deadline, small):
+    """Compiles side by side, times one by one; yields what came out, as it comes."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(jobs)) as pool:
         ready = os.path.join(folder, "ready")
         os.mkdir(ready)
-        running = []
-        for name, variant in jobs:
-            cache = os.path.join(folder, f"{name}.{variant}".replace(":", "."))
-            environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-                           "TORCHINDUCTOR_COMPILE_THREADS": "2", "REMAT_CACHE_DIR": os.path.join(cache, "remat")}
-            command = [sys.executable, __file__, "--one", name, variant, ready, str(len(jobs))] + (["--small"] if small else [])
-            running.append((name, variant, subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)))
-        for name, variant, process in running:
-            try:
-                out, err = process.communicate(timeout=max(1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                out, err = process.communicate()
-                err += "\nout of time"
-            lines = [line for line in out.splitlines() if line.startswith("{")]
-            if lines:
-                yield json.loads(lines[-1])
-            else:
-                open(f"{ready}/{name}.{variant}.failed", "w").close()
-                errors.append(f"{name} {variant}: " + " | ".join([line for line in err.strip().splitlines() if line.strip()][-3:])[:600])
-                yield {"model": name, "variant": variant, "failed": errors[-1]}
+        running = [pool.submit(run_one, name, variant, folder, ready, len(jobs), deadline, small) for name, variant in jobs]
+        for future in as_completed(running):
+            yield future.result()
 
 
 def table(results):
@@ -308,7 +312,7 @@ def table(results):
     for name in dict.fromkeys(result["model"] for result in results):
         lines += [f"\n## {name}\n", "| variant | ms (median) | least ms | peak MiB | predicted MiB | from the code MiB | modelled overhead % | run again | compile s |",
                   "|---|---|---|---|---|---|---|---|---|"]
-        for r in (r for r in results if r["model"] == name):
+        for r in sorted((r for r in results if r["model"] == name), key=lambda r: (r["variant"].startswith("remat"), -r.get("peak_mib", 0))):
             if "failed" in r:
                 lines.append(f"| {r['variant']} | {r['failed'][:160].replace('|', '/')} | | | | | | | |")
                 continue
@@ -351,7 +355,7 @@ def main():
             if deadline - time.monotonic() < 45:
                 errors.append(f"out of time: {len(jobs) - start} variants not run")
                 return
-            for result in run_batch(jobs[start:start + options.jobs], deadline, options.small, errors):
+            for result in run_batch(jobs[start:start + options.jobs], deadline, options.small):
                 results.append(result)
                 print(json.dumps(result), flush=True)
                 save(results, errors, options.out)

@@ -21,12 +21,15 @@ from torch import fx
 from torch._guards import TracingContext, tracing
 
 from . import inductor, lower, policy, reporting, steps
+from .generated import Generated
 from .inductor import KernelWork
+from ..errors import size_text
 from .joint import SCALARS, Unsupported
 from .options import Settings
 from .planning import Solution, Work
 from .steps import Run
 
+TOLERANCE = 1.02  # how much more than planned generated code may need without a warning
 _serials = itertools.count(1)
 _entered = threading.local()  # .run: the forward run that this thread is about to make
 
@@ -86,7 +89,7 @@ class PlannedGraph:
 
     def _compile(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         if self.settings.kernels == "inductor":
-            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self.settings.inductor)
+            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self.settings.inductor)
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
 
@@ -152,6 +155,20 @@ class PlannedGraph:
         boxed: Any = tracked
         boxed._boxed_call = True
         return boxed
+
+    def _seen(self, meta: Dict[str, Any], code: Generated) -> None:
+        """Compares a half of a plan with the code that Inductor made of it; a report says what that code needs."""
+        solution = self._wanted or (self.plans[0].solution if self.plans else None)
+        if solution is None or code.peak_bytes is None:
+            return
+        needs = solution.info["resident_bytes"] + code.peak_bytes
+        report = reporting.of(solution)
+        report["generated_peak_bytes"] = max(report["generated_peak_bytes"] or 0, needs)
+        planned, limit = solution.verdict.peak_bytes, solution.budget_bytes
+        if limit is not None and needs > TOLERANCE * max(limit, planned):
+            reporting.warn(f"remat: Inductor's code needs {size_text(needs)} where the plan has {size_text(planned)}")
+        if code.products < meta["remat_products"]:
+            reporting.warn(f"remat: Inductor runs {code.products} matrix products and convolutions where the plan has {meta['remat_products']}")
 
     # ---- plans ----
 

@@ -25,12 +25,14 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 import torch
 from torch import fx
 
-from . import lower, planning
-from .joint import Joint, is_scalar
-from .kernels import KernelJoint, stitched
+from .. import core
+from . import generated, lower, measuring, planning
+from .joint import Joint, is_scalar, tensors_of
+from .kernels import KernelJoint, schema_name, stitched
 from .options import Settings
 from .planning import Solution, Work, roofline
 
+PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
 NEAR = 12  # steps of a plan within which kernels that read the same tensors may become one
 STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the node of the joint graph
 
@@ -56,6 +58,7 @@ class KernelWork(Work):
     """A joint graph to plan as kernels: `module` is both halves of torch's own partition in one, `own` the halves."""
     own: Any = None
     stitched: bool = False
+    ns_per_byte: float = 0.0  # that kernels take to read or write, measured; 0: by the roofline
 
     @classmethod
     def of(cls, module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> "KernelWork":
@@ -76,14 +79,26 @@ class KernelWork(Work):
             self.solved[key] = self._joint(more, costs, workspaces)
         return self.solved[key]
 
+    def measure(self) -> None:
+        super().measure()
+        if self.measured and self.measured[0] is not None and self.device.type == "cuda":
+            self.ns_per_byte = measuring.ns_per_byte(self.device, planning.cache_folder(self.settings))
+
     def _joint(self, more: Dict[str, Any], costs: Any, workspaces: Any) -> Joint:
         return KernelJoint(self.module, self.num_fwd_outputs, self.static, roofline=roofline(self.settings, planning.device_of_module(self.module)),
-                           costs=costs, workspaces=workspaces, recompute=self.settings.recompute, **more)
+                           costs=costs, ns_per_byte=self.ns_per_byte, workspaces=workspaces, recompute=self.settings.recompute, **more)
 
     def _cost_model(self, device: torch.device) -> str:
         return "given"
 
     def split(self, solution: Solution) -> Modules:
+        halves = self._halves(solution)
+        for half in halves:
+            half.meta["remat_residents"] = {node.name for node in solution.joint.primals}
+            half.meta["remat_products"] = sum(schema_name(node) in PRODUCTS for node in half.graph.nodes)
+        return halves
+
+    def _halves(self, solution: Solution) -> Modules:
         tracked = self.settings.budget is not None
         if solution.schedule == list(range(len(solution.joint.ops))):
             forward, backward = map(_twin, self.own)
@@ -135,7 +150,7 @@ def _partitioner(partition: Callable[..., Modules]) -> Any:
             return partition(gm, joint_inputs, **more)
 
         def uuid(self) -> Any:
-            return "remat"
+            return "remat", core.version(), NEAR
 
         def __reduce__(self) -> Any:
             return str, ("remat",)
@@ -150,15 +165,19 @@ def _settings() -> Iterator[None]:
 
 
 def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Callable[..., Modules], tracked: Callable[[Any, Dict[str, Any]], Any],
-                   patches: Dict[str, Any]) -> Callable[..., Any]:
-    """What torch.compile's own backend would make of a module, but for the partition. `tracked(run, meta)` wraps the code of a half."""
+                   seen: Callable[[Dict[str, Any], generated.Generated], None], patches: Dict[str, Any]) -> Callable[..., Any]:
+    """What torch.compile's own backend would make of a module, but for the partition. `tracked(run, meta)` wraps the code of a half, `seen(meta, read)` is told
+    what is in that code."""
     from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
     def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
         meta = half.meta
+        arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
         with _settings(), _choices() if "remat_token" in meta else contextlib.nullcontext():
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:
+            device = next((t.device.type for node in half.graph.nodes for _, t in tensors_of(node.meta.get("val")) if t.device.type != "cpu"), "cpu")
+            seen(meta, generated.read(getattr(code, "source_code", None) or "", arguments, device))
             code.current_callable = tracked(code.current_callable, meta)
         return code
 

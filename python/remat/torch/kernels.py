@@ -27,12 +27,15 @@ from .joint import Entry, Joint, Unsupported, hint, is_scalar, storage_key, tens
 # Inductor's own limits (realize_reads_threshold, realize_acc_reads_threshold, realize_opcount_threshold): what exceeds them is materialised.
 READS_IF_SHARED, MOST_READS, NODES_IF_SHARED = 4, 8, 30
 
+LAUNCH_NS = 2000  # the least that a kernel takes on a GPU
+RANDOM_FLOPS = 400  # of one random number: ten rounds of Philox in integers, at a fraction of the rate of floating point
+
 INDEXED = ("aten::embedding", "aten::index", "aten::gather", "aten::index_select", "aten::slice", "aten::select")  # read a part of their first argument
 INLINED = ("prims::inductor_random", "prims::inductor_randint", "prims::inductor_lookup_seed", "prims::iota", "aten::embedding", "aten::full", "aten::clone")
 READ_INLINED = ("aten::cat", "aten::sum", "aten::mean", "aten::var_mean", "aten::amax", "aten::amin", "prims::prepare_softmax_online")
 
 
-def _name(node: fx.Node) -> str:
+def schema_name(node: fx.Node) -> str:
     return node.target._schema.name if isinstance(node.target, torch._ops.OpOverload) else ""
 
 
@@ -45,17 +48,17 @@ class Fusion:
 
     def reads_inlined(self, node: fx.Node) -> bool:
         """Whether a node computes what it reads inside its own kernel."""
-        return getattr(node.target, "overloadpacket", None) in self._fusible or _name(node) in READ_INLINED or _name(node) in INLINED
+        return getattr(node.target, "overloadpacket", None) in self._fusible or schema_name(node) in READ_INLINED or schema_name(node) in INLINED
 
     def is_pointwise(self, node: fx.Node) -> bool:
         """Whether a node can be computed inside its readers' kernels: one tensor, made element by element."""
         value = node.meta.get("val")
-        if not isinstance(value, torch.Tensor) or _name(node) not in INLINED and getattr(node.target, "overloadpacket", None) not in self._fusible:
+        if not isinstance(value, torch.Tensor) or schema_name(node) not in INLINED and getattr(node.target, "overloadpacket", None) not in self._fusible:
             return False
         if getattr(torch.Tag, "reduction", None) in node.target.tags:
             return False
         largest = max((hint(t.numel()) for n in node.all_input_nodes for _, t in tensors_of(n.meta.get("val"))), default=0)
-        return hint(value.numel()) >= largest or _name(node) in INDEXED
+        return hint(value.numel()) >= largest or schema_name(node) in INDEXED
 
 
 def stitched(fw: fx.GraphModule, bw: fx.GraphModule, num_fwd_outputs: int) -> fx.GraphModule:
@@ -122,13 +125,14 @@ class KernelJoint(Joint):
     writes_forward = True
     _sources: Dict[fx.Node, List[int]] = {}  # of inlined nodes: the materialised values behind them
 
-    def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, roofline: str, **more: Any):
+    def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, roofline: str, ns_per_byte: float = 0.0,
+                 **more: Any):
         costs = more.pop("costs", None)
         more.update(replay=False, states_of=set(), copies_of=set(), pin_readers=True)
         super().__init__(module, num_fwd_outputs, static_inputs, **more)
         self.fusion = Fusion()
         self._contract()
-        self._price(roofline, costs or {})
+        self._price(roofline, costs or {}, ns_per_byte)
         self._write_in_place()
         self.document.update(values=self._documents, nodes=self._nodes, outputs=self._outputs)
 
@@ -156,7 +160,7 @@ class KernelJoint(Joint):
                 self.boundary = len(self.ops)
             members = self._cone(op, fine)
             reads = dict.fromkeys(index[v] for value in row["in"] for v in self._resolved[value])
-            flops = row["flops"] + sum(fine[m]["flops"] for m in members)
+            flops = sum(self._flops(entries[m], fine[m]) for m in [op, *members])
             fused = entry.node is not None and entry.kind == "node" and self.fusion.reads_inlined(entry.node) and not row.get("pinned")
             self.ops.append(Entry("kernel", entry.node) if fused else entry)
             self._nodes.append({**row, "in": list(reads), "out": [index[v] for v in row["out"]], "flops": flops})
@@ -165,6 +169,11 @@ class KernelJoint(Joint):
         self._sources = {node: [index[v] for v in self._resolved[value]] for (node, position), value in self.values.items() if position == 0 and self._maker.get(value) in self._inlined}
         self._inlined_before = {entries[m].node: [entries[n].node for n in self._cone(m, fine)] for m in self._inlined}
         self.values = {key: index[value] for key, value in self.values.items() if value in index}
+
+    @staticmethod
+    def _flops(entry: Entry, row: Dict[str, Any]) -> int:
+        random = entry.node is not None and schema_name(entry.node) in ("prims::inductor_random", "prims::inductor_randint")
+        return row["flops"] * (RANDOM_FLOPS if random else 1)
 
     @staticmethod
     def _base(value: int, documents: List[Dict[str, Any]]) -> int:
@@ -228,13 +237,21 @@ class KernelJoint(Joint):
 
     # ---- what ops cost and take ----
 
-    def _price(self, roofline: str, measured: Dict[str, int]) -> None:
-        """By the roofline, and as measured for kernels that are no fused ones."""
+    def _price(self, roofline: str, measured: Dict[str, int], ns_per_byte: float) -> None:
+        """By the roofline; as measured for kernels of libraries, and by the measured bandwidth for fused ones."""
         self.document.update(values=self._documents, nodes=[{k: v for k, v in row.items() if k != "cost"} for row in self._nodes], outputs=self._outputs)
         graph = self.graph().prepare(roofline)
         for op, (entry, row) in enumerate(zip(self.ops, self._nodes)):
-            known = measured.get(entry.node.name) if entry.kind == "node" and entry.node is not None else None
-            row["cost"] = row.get("cost", graph.op(op)["cost"] if known is None else known)
+            cost = graph.op(op)["cost"]
+            if entry.kind == "kernel" and cost and ns_per_byte:
+                cost = max(cost, LAUNCH_NS + int(ns_per_byte * self._traffic(row)))
+            elif entry.kind == "node" and entry.node is not None:
+                cost = measured.get(entry.node.name, cost)
+            row["cost"] = row.get("cost", cost)
+
+    def _traffic(self, row: Dict[str, Any]) -> int:
+        """Bytes that a kernel reads and writes."""
+        return sum(min(self._documents[v]["size"], self._documents[self.root(v)].get("storage", self._documents[v]["size"])) for v in [*row["in"], *row["out"]])
 
     def _write_in_place(self) -> None:
         """A pointwise kernel of the backward pass writes into a tensor that nothing reads any more."""

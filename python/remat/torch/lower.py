@@ -51,6 +51,9 @@ def _location(node: fx.Node) -> Tuple[str, int]:
     return device.type, device.index or 0
 
 
+SHARED = 4  # steps within which a node that is computed where it is read is one node: a compiler would keep in memory what is read far apart
+
+
 class _Side:
     """One module under construction: `env` maps a value of the remat graph to the node that holds its newest instance."""
 
@@ -61,7 +64,7 @@ class _Side:
         self.unknown = list(joint.scalars)
         self.step = 0
         self.inlined: Dict[fx.Node, fx.Node] = {}  # the newest copy of nodes that are computed where they are read
-        self._copies: Dict[Tuple[fx.Node, ...], fx.Node] = {}  # by node and what it read: readers of the same tensors share a copy
+        self._copies: Dict[Tuple[fx.Node, ...], Tuple[int, fx.Node]] = {}  # by node and what it read, with the step: who reads the same tensors nearby shares it
 
     def placeholder(self, value: Any, name: str, meta: Dict[str, Any]) -> None:
         """An argument: a value of the remat graph, or a symbolic size (a node of the joint graph)."""
@@ -101,10 +104,10 @@ class _Side:
         """Computes nodes on the spot: these, in order, and then `node` if it is one that is computed where it is read."""
         for member in before if node is None or self.joint.inlined(node) is None else (*before, node):
             read = (member, *(self.read(n) for n in member.all_input_nodes))
-            if read not in self._copies:
-                self._copies[read] = self.graph.node_copy(member, self.read)
-                self._copies[read].meta["remat_step"] = self.step, member.name
-            self.inlined[member] = self._copies[read]
+            if read not in self._copies or self.step - self._copies[read][0] > SHARED:
+                self._copies[read] = self.step, self.graph.node_copy(member, self.read)
+                self._copies[read][1].meta["remat_step"] = self.step, member.name
+            self.inlined[member] = self._copies[read][1]
 
     def result(self, node: Any) -> Any:
         """What a module returns for a node of the joint graph."""

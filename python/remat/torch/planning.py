@@ -101,6 +101,7 @@ class Solution:
     graph: core.Graph
     cached: bool
     budget_bytes: Optional[int]
+    reported: Optional[Dict[str, Any]] = None  # the report that was made of it
 
     @functools.cached_property
     def code(self) -> Tuple[Any, ...]:
