@@ -186,7 +186,20 @@ def checkpointed(model, share, **more):
         model.blocks[i] = checkpoint_wrapper(model.blocks[i], checkpoint_impl=CheckpointImpl.NO_REENTRANT, **more)
 
 
-def compiled(model, variant, small):
+def measure_alone(lock):
+    """Ops are measured by one process at a time; the others find what it measured."""
+    import remat.torch.measuring as measuring
+    measured = measuring.measured
+
+    def locked(*args, **keywords):
+        with open(lock, "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            return measured(*args, **keywords)
+
+    measuring.measured = locked
+
+
+def compiled(model, variant, small, lock):
     import torch._functorch.config as functorch
     kind, _, value = variant.partition(":")
     if kind == "aggressive":
@@ -198,7 +211,7 @@ def compiled(model, variant, small):
     elif kind == "ckpt":
         checkpointed(model, float(value) / 100)
     elif kind == "remat":
-        import remat.torch
+        measure_alone(lock)
         budget = int(value) * MIB if value.isdigit() else value
         return torch.compile(model, backend="remat", dynamic=False, options={"kernels": "inductor", "budget": budget, "time": 2 if small else 8})
     elif kind != "compile":
@@ -215,7 +228,7 @@ def one(name, variant, small, ready, batch):
     model, x = build(name, device, small)
     model.train()
     parameters = list(model.parameters())
-    function = compiled(model, variant, small)
+    function = compiled(model, variant, small, ready + ".lock")
 
     def step():
         with torch.autocast(device, dtype=torch.bfloat16):
@@ -280,7 +293,7 @@ def run_one(name, variant, folder, ready, n, deadline, small):
     """A process for one variant: its result, or why there is none."""
     cache = os.path.join(folder, f"{name}.{variant}".replace(":", "."))
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-                   "TORCHINDUCTOR_COMPILE_THREADS": "2", "REMAT_CACHE_DIR": os.path.join(cache, "remat")}
+                   "TORCHINDUCTOR_COMPILE_THREADS": "2", "REMAT_CACHE_DIR": os.path.join(folder, "remat")}
     command = [sys.executable, __file__, "--one", name, variant, ready, str(n)] + (["--small"] if small else [])
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch import fx
@@ -58,6 +58,7 @@ class KernelWork(Work):
     """A joint graph to plan as kernels: `module` is both halves of torch's own partition in one, `own` the halves."""
     own: Any = None
     stitched: bool = False
+    ONE_SCALE: ClassVar[bool] = False  # fused kernels have no measured times in any case
     ns_per_byte: float = 0.0  # that kernels take to read or write, measured; 0: by the roofline
 
     @classmethod
@@ -74,15 +75,17 @@ class KernelWork(Work):
             self.module, self.stitched = stitched(*self.own, self.num_fwd_outputs), True
         costs, workspaces = self.measured or (None, None)
         more = {key: value for key, value in more.items() if key not in ("states_of", "copies_of", "pin_readers", "free_copies")}
-        key = "joint", repr((self.measured, sorted(more.items())))
+        key = "joint", repr((self.measured is not None, sorted(more.items())))
         if key not in self.solved:
             self.solved[key] = self._joint(more, costs, workspaces)
         return self.solved[key]
 
     def measure(self) -> None:
         super().measure()
-        if self.measured and self.measured[0] is not None and self.device.type == "cuda":
-            self.ns_per_byte = measuring.ns_per_byte(self.device, planning.cache_folder(self.settings))
+        device = self.joint().device
+        if device.type == "cuda" and self.measured is not None and self.measured[0] is not None:
+            self.ns_per_byte = measuring.ns_per_byte(device, planning.cache_folder(self.settings))
+            self.solved.clear()
 
     def _joint(self, more: Dict[str, Any], costs: Any, workspaces: Any) -> Joint:
         return KernelJoint(self.module, self.num_fwd_outputs, self.static, roofline=roofline(self.settings, planning.device_of_module(self.module)),

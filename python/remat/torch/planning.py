@@ -6,7 +6,7 @@ import hashlib
 import os
 import pathlib
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, ClassVar, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
@@ -143,6 +143,7 @@ class Work:
     measured: Optional[Tuple[Optional[Dict[str, int]], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
     solved: Dict[str, Any] = field(default_factory=dict)  # what was found, by question
     device: torch.device = torch.device("cpu")
+    ONE_SCALE: ClassVar[bool] = True  # times are measured for all ops or for none
 
     @classmethod
     def of(cls, module: fx.GraphModule, _joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> "Work":
@@ -155,15 +156,16 @@ class Work:
 
     def measure(self) -> None:
         """Workspaces of ops on their device, and their times in place of the roofline: on CUDA, and where it is asked for. Ops that cannot be tried by
-        themselves have no workspace, and then times are the roofline's for all."""
+        themselves have no workspace, and then times are the roofline's for all (`ONE_SCALE`)."""
         joint = self.joint()
         self.measured = None, {}
         if joint.device.type != "cuda" and self.settings.costs != "measure":
             return
         found, failed = measuring.measured(joint, cache_folder(self.settings))
         if failed:
-            reporting.warn(f"remat: {failed} ops could not be tried by themselves: times are the roofline's, and their workspaces are not counted")
-        times = None if failed or self.settings.costs == "roofline" else {node.name: time for node, (time, _) in found.items()}
+            whose = "times" if self.ONE_SCALE else "their times"
+            reporting.warn(f"remat: {failed} ops could not be tried by themselves: {whose} are the roofline's, and their workspaces are not counted")
+        times = None if failed and self.ONE_SCALE or self.settings.costs == "roofline" else {node.name: time for node, (time, _) in found.items()}
         self.measured = times, {node.name: n for node, (_, n) in found.items()}
 
     def keep_all_info(self, **memory: Any) -> Dict[str, Any]:
