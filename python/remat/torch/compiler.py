@@ -1,5 +1,5 @@
 """The backend of torch.compile: a partition function for AOTAutograd that plans the joint graph within a budget, and compilers that run the two halves with
-eager kernels. Same kernels in the same order on the same numbers: gradients are bit-identical to keep-all.
+eager kernels (same kernels in the same order on the same numbers: gradients are bit-identical to keep-all), or with Inductor's (inductor.py).
 
 What the planner cannot be trusted with (joint.Unsupported) gets torch's own partition and one warning with the reason; with `strict` an error.
 
@@ -20,12 +20,16 @@ import torch
 from torch import fx
 from torch._guards import TracingContext, tracing
 
-from . import lower, policy, reporting, steps
+from . import inductor, lower, policy, reporting, steps
+from .generated import Generated
+from .inductor import KernelWork
+from ..errors import size_text
 from .joint import SCALARS, Unsupported
 from .options import Settings
 from .planning import Solution, Work
 from .steps import Run
 
+TOLERANCE = 1.02  # how much more than planned generated code may need without a warning
 _serials = itertools.count(1)
 _entered = threading.local()  # .run: the forward run that this thread is about to make
 
@@ -84,20 +88,25 @@ class PlannedGraph:
     # ---- compiling ----
 
     def _compile(self, inputs: Sequence[Any]) -> Callable[..., Any]:
+        if self.settings.kernels == "inductor":
+            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self.settings.inductor)
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
 
     def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                    **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
-        solution = self._wanted
-        if solution is None:
-            try:
-                solution = self._first(Work(module, num_fwd_outputs, static_lifetime_input_indices, self.settings))
-            except Unsupported as error:
-                return self._own_partition(module, joint_inputs, num_fwd_outputs, static_lifetime_input_indices, f"the graph has {error}")
-        elif [str(node.target) for node in module.graph.nodes] != [str(node.target) for node in solution.joint.module.graph.nodes]:
-            raise Unsupported("another shape when it is traced again")
-        return lower.split(solution.joint, solution.schedule)
+        if self._wanted is not None:
+            assert self.work is not None
+            if [str(node.target) for node in module.graph.nodes] != self.work.signature:
+                raise Unsupported("another shape when it is traced again")
+            return self.work.split(self._wanted)
+        fused = self.settings.kernels == "inductor"
+        work = (KernelWork if fused else Work).of(module, joint_inputs, num_fwd_outputs, static_lifetime_input_indices, self.settings)
+        try:
+            return work.split(self._first(work))
+        except Unsupported as error:
+            self._not_planned(f"the graph has {error}")
+            return work.torchs_own(joint_inputs)
 
     def _first(self, work: Work) -> Solution:
         joint = work.joint()
@@ -113,22 +122,24 @@ class PlannedGraph:
         reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
         return solution
 
-    def _own_partition(self, module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], reason: str) -> Any:
-        from torch._functorch.partitioners import default_partition
+    def _not_planned(self, reason: str) -> None:
+        self.work = None
         if self.settings.strict:
             raise Unsupported(f"not planned: {reason}")
         reporting.warn(f"remat: torch's own partition is used, without a budget: {reason}")
         reporting.add({**reporting.EMPTY, "graph": "joint", "planned": False, "reason": reason})
-        return default_partition(module, joint_inputs, num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static)
 
     def _function(self, module: fx.GraphModule, _inputs: Any) -> Any:
-        """A module as a function of a boxed list. That of a planned forward pass says which run it was, that of a backward pass that the run is over."""
+        """A module as a function of a boxed list."""
         _donate_nothing()
-        run = lower.compile_boxed(module)
-        place = module.meta.get("remat_token")
+        return self._tracked(lower.compile_boxed(module), module.meta)
+
+    def _tracked(self, run: Callable[[List[Any]], Any], meta: Dict[str, Any]) -> Any:
+        """The function of a planned half: that of a forward pass says which run it was, that of a backward pass that the run is over."""
+        place = meta.get("remat_token")
         if place is None:
             return run
-        forward = "remat_tangents" not in module.meta
+        forward = "remat_tangents" not in meta
 
         def tracked(args: List[Any]) -> Any:
             if not forward:
@@ -144,6 +155,20 @@ class PlannedGraph:
         boxed: Any = tracked
         boxed._boxed_call = True
         return boxed
+
+    def _seen(self, meta: Dict[str, Any], code: Generated) -> None:
+        """Compares a half of a plan with the code that Inductor made of it; a report says what that code needs."""
+        solution = self._wanted or (self.plans[0].solution if self.plans else None)
+        if solution is None or code.peak_bytes is None:
+            return
+        needs = solution.info["resident_bytes"] + code.peak_bytes
+        report = reporting.of(solution)
+        report["generated_peak_bytes"] = max(report["generated_peak_bytes"] or 0, needs)
+        planned, limit = solution.verdict.peak_bytes, solution.budget_bytes
+        if limit is not None and needs > TOLERANCE * max(limit, planned):
+            reporting.warn(f"remat: Inductor's code needs {size_text(needs)} where the plan has {size_text(planned)}")
+        if code.products < meta["remat_products"]:
+            reporting.warn(f"remat: Inductor runs {code.products} matrix products and convolutions where the plan has {meta['remat_products']}")
 
     # ---- plans ----
 

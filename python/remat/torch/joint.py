@@ -16,7 +16,7 @@ What must keep its order (copies of the generator's state, random ops that are n
 tokens of 0 bytes: each makes one, and the next one reads it.
 
 An input that the backward pass overwrites (an autograd.Function that writes a buffer) is written behind everything else: torch has made each write one
-`copy_` whose source is an ordinary value, so the source is a result of the backward pass, and `Joint.epilogue` the copies.
+`copy_` whose source is an ordinary value, so the source is a result of the backward pass, and `Joint.epilogue` the copies. `Joint.forward_epilogue` is the same for the forward pass.
 """
 from __future__ import annotations
 
@@ -83,8 +83,22 @@ def tensors_of(value: Any) -> List[Tuple[int, torch.Tensor]]:
     return []
 
 
+OF_SEEDS = ("prims::inductor_random", "prims::inductor_randint", "prims::inductor_lookup_seed")  # Inductor's: functions of a seed
+SEEDS = ("prims::inductor_seeds", "prims::inductor_seed")  # draw from the generator: once
+
+
 def is_random(node: fx.Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+    return (isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
+            and node.target._schema.name not in OF_SEEDS and not _drops_nothing(node))
+
+
+def _drops_nothing(node: fx.Node) -> bool:
+    """An attention without dropout: tagged as random, and no more so than a matrix product."""
+    for i, argument in enumerate(node.target._schema.arguments):
+        if argument.name == "dropout_p":
+            given = node.args[i] if i < len(node.args) else node.kwargs.get("dropout_p", argument.default_value)
+            return isinstance(given, (int, float)) and given == 0
+    return False
 
 
 # ---- torch's descriptions of arguments and results ----
@@ -167,7 +181,7 @@ def is_pinned(node: fx.Node, allowed: Collection[str] = ()) -> bool:
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return False
-    return target._schema.name in WRITES or target._schema.is_mutable or is_foreign(node, allowed) or not tensors_of(node.meta.get("val"))
+    return target._schema.name in WRITES + SEEDS or target._schema.is_mutable or is_foreign(node, allowed) or not tensors_of(node.meta.get("val"))
 
 
 def generator_bytes(device: torch.device) -> int:
@@ -227,6 +241,8 @@ def flops_of(node: fx.Node) -> int:
 
 class Joint:
     """The remat graph of a joint graph: `document` is the file, `graph()` the library's object."""
+
+    writes_forward = False  # whether the forward pass may overwrite arguments in the graph, as torch lets Inductor do; else torch does it behind the forward pass
 
     def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
                  recompute: Collection[str] = (), states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, pin_readers: bool = False, free_copies: bool = False, outside_bytes: int = 0,
@@ -339,8 +355,9 @@ class Joint:
         self.overwritten = [n for n in self.primals if n.meta.get("desc") in overwritten]
         if len(self.overwritten) != len(overwritten):
             raise Unsupported("an overwritten input that is not there")
+        self.overwritten += [node.args[0] for node in self.forward_epilogue]
         needed: Set[fx.Node] = set()
-        returned += [node.args[1] for node in self.epilogue]
+        returned += [node.args[1] for node in [*self.forward_epilogue, *self.epilogue]]
         stack = [n for n in returned if isinstance(n, fx.Node)] + [n for n in nodes if is_pinned(n, self.recompute) or is_random(n)]
         while stack:
             node = stack.pop()
@@ -362,9 +379,11 @@ class Joint:
                 self.epilogue.append(node)
         nodes[:] = [node for node in nodes if node not in set(self.epilogue)]
         after = self._behind_tangents()
-        written = {storage_key(node.args[0].meta["val"]) for node in self.epilogue}
-        if any(node not in after for node in self.epilogue):
+        self.forward_epilogue = [node for node in self.epilogue if node not in after]
+        self.epilogue = [node for node in self.epilogue if node in after]
+        if self.forward_epilogue and not self.writes_forward:
             raise Unsupported("a tensor that is overwritten in the forward pass of the graph")
+        written = {storage_key(node.args[0].meta["val"]) for node in self.epilogue}
         if len(written) != len(self.epilogue) or sum(storage_key(n.meta["val"]) in written for n in self.primals if not is_scalar(n)) != len(written):
             raise Unsupported("a tensor overwritten in the backward pass that shares memory with another")
         if any(storage_key(tensor) in written for n in self.fwd_outputs + self.bwd_outputs if isinstance(n, fx.Node) for _, tensor in tensors_of(n.meta.get("val"))):
@@ -442,7 +461,7 @@ class Joint:
         """Forward ops, then the boundary, then the rest. Nodes that the forward results do not need stay in the forward pass if torch ran them
         there, but for views: those wait for their first use, or they would hold their storage for nothing."""
         after = self._behind_tangents()
-        stack = [n for n in self.fwd_outputs if isinstance(n, fx.Node)]
+        stack = [n for n in [*self.fwd_outputs, *(node.args[1] for node in self.forward_epilogue)] if isinstance(n, fx.Node)]
         stack += [n for n in self.nodes if n not in after and n.meta.get("partitioner_tag") != "is_backward" and not self.is_view(n)]
         forward = set()
         while stack:
@@ -518,7 +537,19 @@ class Joint:
         return self.values[node, 0]
 
     def inputs_of(self, node: fx.Node) -> List[int]:
-        return [self.value(n) for n in node.all_input_nodes if not is_scalar(n)]
+        return [value for n in node.all_input_nodes if not is_scalar(n) for value in self.sources(n)]
+
+    def sources(self, node: fx.Node) -> List[int]:
+        """The values that must be there for a node to be read: its own, or those that it is computed from on the spot (kernels.py)."""
+        return [self.value(node)]
+
+    def inlined(self, node: fx.Node) -> Optional[List[fx.Node]]:
+        """For a node that is computed wherever it is read: the like that it reads, in order. None for all others."""
+        return None
+
+    def members(self, op: int) -> List[fx.Node]:
+        """The nodes that are computed on the spot where an op runs, in order."""
+        return []
 
     def _append(self, entry: Entry, document: Dict[str, Any]) -> None:
         self.ops.append(entry)
@@ -608,6 +639,7 @@ class Joint:
                 held = len(self._documents)
                 self._documents.append({"name": f"{node.name}.held", "size": self._documents[inputs[-1]]["size"], "alias": root})
                 outputs.append(held)
+        inputs += [self.value(node.args[1]) for node in self.forward_epilogue]
         for node in self.tangents:
             self.values[node, 0] = self._value(node.name, node.meta["val"])
             outputs.append(self.values[node, 0])

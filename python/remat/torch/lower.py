@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
@@ -35,7 +35,7 @@ def read_behind(joint: Joint, schedule: Sequence[int]) -> Set[fx.Node]:
     copies = {joint.values[node, 0]: node for node in joint.originals}
     steps = schedule[schedule.index(joint.boundary) + 1:]
     read = {joint.root(value) for op in steps for value in joint.document["nodes"][op]["in"]}
-    read |= {joint.root(joint.value(n)) for n in joint.results_behind()}
+    read |= {joint.root(value) for n in joint.results_behind() for value in joint.sources(n)}
     return {node for root, node in copies.items() if root in read}
 
 
@@ -51,6 +51,9 @@ def _location(node: fx.Node) -> Tuple[str, int]:
     return device.type, device.index or 0
 
 
+SHARED = 4  # steps within which a node that is computed where it is read is one node: a compiler would keep in memory what is read far apart
+
+
 class _Side:
     """One module under construction: `env` maps a value of the remat graph to the node that holds its newest instance."""
 
@@ -59,6 +62,9 @@ class _Side:
         self.env: Dict[int, fx.Node] = {}
         self.scalars: Dict[fx.Node, fx.Node] = {}  # symbolic sizes that are known here
         self.unknown = list(joint.scalars)
+        self.step = 0
+        self.inlined: Dict[fx.Node, fx.Node] = {}  # the newest copy of nodes that are computed where they are read
+        self._copies: Dict[Tuple[fx.Node, ...], Tuple[int, fx.Node]] = {}  # by node and what it read, with the step: who reads the same tensors nearby shares it
 
     def placeholder(self, value: Any, name: str, meta: Dict[str, Any]) -> None:
         """An argument: a value of the remat graph, or a symbolic size (a node of the joint graph)."""
@@ -73,7 +79,9 @@ class _Side:
         """Symbolic sizes are computed as soon as they can be: a tensor tells its size only while it is there."""
         waiting = []
         for node in self.unknown:
-            if all(n in self.scalars if is_scalar(n) else self.joint.value(n) in self.env for n in node.all_input_nodes):
+            if all(n in self.scalars if is_scalar(n) else all(value in self.env for value in self.joint.sources(n)) for n in node.all_input_nodes):
+                for n in node.all_input_nodes:
+                    self.inline(self.joint.inlined(n) or (), n)
                 self.scalars[node] = self.graph.node_copy(node, self.read)
             else:
                 waiting.append(node)
@@ -85,13 +93,32 @@ class _Side:
             if node not in self.scalars:
                 raise Unsupported("a size that is not known where it is read")
             return self.scalars[node]
+        if self.joint.inlined(node) is not None:
+            return self.inlined[node]
         value = self.joint.value(node)
         if value not in self.env and node.op == "get_attr":
             self.env[value] = self.graph.node_copy(node)
         return self.env[value]
 
+    def inline(self, before: Sequence[fx.Node], node: Optional[fx.Node] = None) -> None:
+        """Computes nodes on the spot: these, in order, and then `node` if it is one that is computed where it is read."""
+        for member in before if node is None or self.joint.inlined(node) is None else (*before, node):
+            read = (member, *(self.read(n) for n in member.all_input_nodes))
+            if read not in self._copies or self.step - self._copies[read][0] > SHARED:
+                self._copies[read] = self.step, self.graph.node_copy(member, self.read)
+                self._copies[read][1].meta["remat_step"] = self.step, member.name
+            self.inlined[member] = self._copies[read][1]
+
+    def result(self, node: Any) -> Any:
+        """What a module returns for a node of the joint graph."""
+        if isinstance(node, fx.Node):
+            self.inline(self.joint.inlined(node) or (), node)
+            return self.read(node)
+        return node
+
     def run(self, op: int, again: bool) -> None:
         kind, node = self.joint.ops[op]
+        self.inline(self.joint.members(op))
         document = self.joint.document["nodes"][op]
         if kind in ("before", "pass_on"):
             return
@@ -103,7 +130,7 @@ class _Side:
             return
         if kind == "copy":
             made = self.graph.call_function(strided_copy, (self.env[document["in"][0]],))
-            made.meta["val"] = _fake([node], lambda: strided_copy(node.meta["val"]))
+            made.meta["val"] = fake_like([node], lambda: strided_copy(node.meta["val"]))
             self.env[document["out"][0]] = made
             return
         if again and document["class"] == "random":
@@ -113,7 +140,7 @@ class _Side:
             made.meta = dict(node.meta)
         else:
             made = self.graph.node_copy(node, self.read)
-        made.meta["remat_forward"] = document["phase"] == "forward"
+        made.meta.update(remat_forward=document["phase"] == "forward", remat_step=(self.step, node.name))
         outputs = tensors_of(node.meta.get("val"))
         if isinstance(node.meta.get("val"), torch.Tensor):
             self.env[self.joint.values[node, 0]] = made
@@ -134,12 +161,12 @@ class _Side:
 def _fake_state(node: fx.Node) -> torch.Tensor:
     tensor = tensors_of(node.meta["val"])[0][1]
     state = rng.rng_state(*_location(node)) if tensor.device.type == "cpu" or getattr(torch, tensor.device.type).is_available() else torch.empty(16, dtype=torch.uint8)
-    return _fake([node], lambda: torch.empty(state.shape, dtype=state.dtype))
+    return fake_like([node], lambda: torch.empty(state.shape, dtype=state.dtype))
 
 
-def _fake(nodes: Sequence[fx.Node], make: Callable[[], torch.Tensor]) -> torch.Tensor:
+def fake_like(nodes: Sequence[Any], make: Callable[[], torch.Tensor]) -> torch.Tensor:
     """What `make` makes, as fake as the nodes' tensors are."""
-    modes = [mode for node in nodes for _, t in tensors_of(node.meta.get("val")) for mode in [getattr(t, "fake_mode", None)] if mode is not None]
+    modes = [mode for node in nodes if isinstance(node, fx.Node) for _, t in tensors_of(node.meta.get("val")) for mode in [getattr(t, "fake_mode", None)] if mode is not None]
     with modes[0] if modes else contextlib.nullcontext():
         return make()
 
@@ -154,10 +181,10 @@ def strided_copy(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device).copy_(tensor.detach())
 
 
-def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.GraphModule]:
+def split(joint: Joint, schedule: Sequence[int], make_token: Tuple[Callable[..., torch.Tensor], Tuple[Any, ...], Dict[str, Any]] = (token, (), {})) -> Tuple[fx.GraphModule, fx.GraphModule]:
     """The forward and the backward module of a schedule, in AOTAutograd's calling convention: the forward pass returns its results, what is saved with a
     check that nobody overwrites it, what is saved without, and sizes; the backward pass takes sizes, what is saved in the same order, and gradients.
-    The first of the saved tensors is a `token()`."""
+    The first of the saved tensors is a `token()`, or what `make_token` (a function, its arguments and keywords) makes instead."""
     if schedule.count(joint.boundary) != 1:
         raise Unsupported("a plan without its boundary")
     middle = schedule.index(joint.boundary)
@@ -166,7 +193,8 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
         forward.placeholder(node if is_scalar(node) else joint.originals.get(node, joint.values[node, 0]), node.name, node.meta)
     forward.compute_scalars()
     ran: Set[int] = set()
-    for op in schedule[:middle]:
+    for step, op in enumerate(schedule[:middle]):
+        forward.step = step
         forward.run(op, op in ran)
         ran.add(op)
     saved = _saved(joint, schedule[middle + 1:], ran)
@@ -177,13 +205,16 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
         if value in again:  # its contents then must be those of the forward pass, whatever torch would have let pass
             node.meta.pop(UNCHECKED, None)
     crossing = dict(sorted(crossing.items(), key=lambda item: bool(item[1].meta.get(UNCHECKED))))
-    returned = [forward.read(n) if isinstance(n, fx.Node) else n for n in joint.fwd_outputs]
-    mark = forward.graph.call_function(token)
-    mark.meta["val"] = _fake(joint.primals + joint.tangents, token)
+    returned = [forward.result(n) for n in joint.fwd_outputs]
+    for node in joint.forward_epilogue:
+        forward.result(node.args[1])
+        forward.graph.node_copy(node, forward.read)
+    mark = forward.graph.call_function(*make_token)
+    mark.meta["val"] = fake_like(joint.primals + joint.tangents, lambda: make_token[0](*make_token[1], **make_token[2]))
     kept = [mark, *crossing.values()]
     sizes = _sizes(joint, schedule[middle + 1:])
     output = forward.graph.output(tuple(returned + kept + [forward.read(node) for node in sizes]))
-    output.meta["desc"] = [*joint.fwd_descriptions, *_saved_descriptions([bool(node.meta.get(UNCHECKED)) for node in kept] + [False] * len(sizes))]
+    output.meta["desc"] = [*joint.fwd_descriptions, *saved_descriptions([bool(node.meta.get(UNCHECKED)) for node in kept] + [False] * len(sizes))]
     for node in sizes:
         backward.placeholder(node, node.name, node.meta)
     backward.graph.placeholder(mark.name).meta = dict(mark.meta)
@@ -191,12 +222,14 @@ def split(joint: Joint, schedule: Sequence[int]) -> Tuple[fx.GraphModule, fx.Gra
         backward.placeholder(value, node.name, node.meta)
     for node in joint.tangents:
         backward.placeholder(joint.values[node, 0], node.name, node.meta)
-    for op in schedule[middle + 1:]:
+    for step, op in enumerate(schedule[middle + 1:]):
+        backward.step = step
         backward.run(op, op in ran)
         ran.add(op)
     for node in joint.epilogue:
+        backward.result(node.args[1])
         backward.graph.node_copy(node, backward.read)
-    output = backward.graph.output(tuple(backward.read(n) if isinstance(n, fx.Node) else n for n in joint.bwd_outputs))
+    output = backward.graph.output(tuple(backward.result(n) for n in joint.bwd_outputs))
     output.meta["desc"] = list(joint.bwd_descriptions)
     for node in backward.graph.nodes:
         if node.op in ("call_function", "get_attr"):
@@ -218,14 +251,14 @@ def _saved(joint: Joint, steps: Sequence[int], ran: Set[int]) -> List[int]:
         kind, node = joint.ops[op]
         document = joint.document["nodes"][op]
         assert node is not None
-        if kind == "node":
+        if kind in ("node", "kernel"):
             needed.update(value for value in joint.inputs_of(node) if value not in made)
             if document["class"] == "random" and op in seen and document["in"][-1] not in made:
                 needed.add(document["in"][-1])
         seen.add(op)
         made.update(document["out"])
     targets = [node.args[0] for node in joint.epilogue]
-    needed.update(joint.value(n) for n in joint.results_behind() + targets if joint.value(n) not in made)
+    needed.update(value for n in joint.results_behind() + targets for value in joint.sources(n) if value not in made)
     return sorted(needed)
 
 
@@ -234,17 +267,18 @@ UNCHECKED = "saved_tensor_with_no_vc_check"  # torch's mark of what an autograd.
 
 def _read_again(joint: Joint, steps: Sequence[int], ran: Set[int]) -> Set[int]:
     """The values that ops of the forward pass read behind the boundary."""
-    return {value for op in steps for node in [joint.ops[op].node] if joint.ops[op].kind == "node" and node is not None
+    return {value for op in steps for node in [joint.ops[op].node] if joint.ops[op].kind in ("node", "kernel") and node is not None
             and (op in ran or joint.document["nodes"][op]["phase"] == "forward") for value in joint.inputs_of(node)}
 
 
 def _sizes(joint: Joint, steps: Sequence[int]) -> List[fx.Node]:
     """The symbolic sizes that the backward pass reads."""
-    read = [n for op in steps for node in [joint.ops[op].node] if node is not None and joint.ops[op].kind == "node" for n in node.all_input_nodes]
+    read = [n for op in steps for node in [joint.ops[op].node] if node is not None and joint.ops[op].kind in ("node", "kernel")
+            for member in (*joint.members(op), node) for n in member.all_input_nodes]
     return list(dict.fromkeys(n for n in read + joint.bwd_outputs if is_scalar(n)))
 
 
-def _saved_descriptions(unchecked: Sequence[bool]) -> List[Any]:
+def saved_descriptions(unchecked: Sequence[bool]) -> List[Any]:
     from torch._functorch._aot_autograd import descriptors
     plain = descriptors.SavedForBackwardsAOTOutput
     without = getattr(descriptors, "SavedForBackwardsNoVcCheckAOTOutput", plain)

@@ -148,6 +148,28 @@ def measured(joint: Joint, folder: Optional[pathlib.Path], repeat: int = 3) -> T
     return found, failed
 
 
+def ns_per_byte(device: torch.device, folder: Optional[pathlib.Path]) -> float:
+    """What a kernel that computes next to nothing takes for each byte that it reads or writes."""
+    path = _file(folder, device)
+    known = _load(path)
+    if "stream" not in known:
+        n_bytes = 64 << 20
+        with torch._subclasses.fake_tensor.unset_fake_temporarily(), torch.no_grad():
+            x = torch.zeros(n_bytes // 4, device=device)
+            y = torch.empty_like(x)
+            times = []
+            for _ in range(5):
+                torch.cuda.synchronize(device)
+                start = time.perf_counter_ns()
+                for _ in range(20):
+                    torch.add(x, 1, out=y)
+                torch.cuda.synchronize(device)
+                times.append(time.perf_counter_ns() - start)
+        known["stream"] = sorted(times)[2] // 20, 2 * n_bytes
+        _save(path, known)
+    return known["stream"][0] / known["stream"][1]
+
+
 # ---- libraries ----
 
 _library_bytes: Dict[str, int] = {}

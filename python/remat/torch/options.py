@@ -63,6 +63,7 @@ class Settings:
     """docs/pytorch.md says what each option means."""
     budget: Budget = None
     kernels: str = "eager"
+    inductor: Dict[str, Any] = field(default_factory=dict)
     strategy: str = "auto"
     random: str = "replay"
     recompute: Tuple[str, ...] = ()
@@ -87,9 +88,13 @@ class Settings:
         return found
 
     def _check(self) -> None:
-        for name, allowed in (("kernels", ("eager",)), ("costs", (None, "roofline", "measure")), ("random", ("replay", "pin")), ("strict", (True, False))):
+        for name, allowed in (("kernels", ("eager", "inductor")), ("costs", (None, "roofline", "measure")), ("random", ("replay", "pin")), ("strict", (True, False))):
             if getattr(self, name) not in allowed:
                 raise UsageError(f"{name}={getattr(self, name)!r}: {' or '.join(repr(value) for value in allowed if value is not None)}")
+        if self.inductor and self.kernels != "inductor":
+            raise UsageError('inductor=...: settings of Inductor go with kernels="inductor"')
+        if self.inductor.get("triton.cudagraphs"):
+            raise UsageError("triton.cudagraphs: a pool of CUDA graphs keeps what a plan would free; not with a budget")
         if self.strategy not in core.strategies():
             raise UsageError(f"no strategy {self.strategy!r}: {', '.join(core.strategies())}")
         self.recompute = (self.recompute,) if isinstance(self.recompute, str) else tuple(self.recompute)

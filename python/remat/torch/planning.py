@@ -6,7 +6,7 @@ import hashlib
 import os
 import pathlib
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, ClassVar, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
@@ -14,19 +14,25 @@ from torch import fx
 from .. import core
 from ..errors import BudgetError, Error, Infeasible, NotFound, size_text
 from . import lower, measuring, reporting
-from .joint import Joint, Unsupported
+from .joint import Joint, Unsupported, tensors_of
 from .options import Budget, Settings, bytes_of
 
 DEVICES = {"H200": "h200", "H100": "h100", "A100": "a100", "V100": "v100"}
 
 
-def _roofline(settings: Settings, device: torch.device) -> str:
+def roofline(settings: Settings, device: torch.device) -> str:
     if settings.device:
         return f"roofline:{settings.device}"
     if device.type == "cuda" and torch.cuda.is_available():
         name = torch.cuda.get_device_name(device)
         return "roofline:" + next((known for part, known in DEVICES.items() if part in name), "h100")
     return "roofline:cpu"
+
+
+def device_of_module(module: fx.GraphModule) -> torch.device:
+    """An accelerator that a graph has tensors on, or the CPU."""
+    found = {tensor.device for node in module.graph.nodes for _, tensor in tensors_of(node.meta.get("val")) if tensor.device.type not in ("cpu", "meta")}
+    return min(found, key=str, default=torch.device("cpu"))
 
 
 # ---- plans on the disk ----
@@ -62,7 +68,7 @@ def make_plan(graph: core.Graph, settings: Settings, budget: Budget, keep_all_pe
     if plan is not None:
         return plan, True
     with reporting.progress(f"planning {graph.n_ops} ops") as shown:
-        plan = graph.plan(budget, None if budget is None else settings.strategy, strict=False, progress=shown, **settings.search)
+        plan = graph.plan(budget, None if budget is None and settings.strategy != "mincut" else settings.strategy, strict=False, progress=shown, **settings.search)
         if plan.stopped == "signal":
             raise KeyboardInterrupt
         if plan.status:
@@ -95,6 +101,7 @@ class Solution:
     graph: core.Graph
     cached: bool
     budget_bytes: Optional[int]
+    reported: Optional[Dict[str, Any]] = None  # the report that was made of it
 
     @functools.cached_property
     def code(self) -> Tuple[Any, ...]:
@@ -132,9 +139,15 @@ class Work:
     static: Optional[Sequence[int]]
     settings: Settings
 
+    signature: List[str] = field(default_factory=list)  # the joint graph as it came: a second trace must have the same
     measured: Optional[Tuple[Optional[Dict[str, int]], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
     solved: Dict[str, Any] = field(default_factory=dict)  # what was found, by question
     device: torch.device = torch.device("cpu")
+    ONE_SCALE: ClassVar[bool] = True  # times are measured for all ops or for none
+
+    @classmethod
+    def of(cls, module: fx.GraphModule, _joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> "Work":
+        return cls(module, num_fwd_outputs, static, settings, signature=[str(node.target) for node in module.graph.nodes])
 
     def joint(self, **more: Any) -> Joint:
         costs, workspaces = self.measured or (None, None)
@@ -143,15 +156,16 @@ class Work:
 
     def measure(self) -> None:
         """Workspaces of ops on their device, and their times in place of the roofline: on CUDA, and where it is asked for. Ops that cannot be tried by
-        themselves have no workspace, and then times are the roofline's for all."""
+        themselves have no workspace, and then times are the roofline's for all (`ONE_SCALE`)."""
         joint = self.joint()
         self.measured = None, {}
         if joint.device.type != "cuda" and self.settings.costs != "measure":
             return
         found, failed = measuring.measured(joint, cache_folder(self.settings))
         if failed:
-            reporting.warn(f"remat: {failed} ops could not be tried by themselves: times are the roofline's, and their workspaces are not counted")
-        times = None if failed or self.settings.costs == "roofline" else {node.name: time for node, (time, _) in found.items()}
+            whose = "times" if self.ONE_SCALE else "their times"
+            reporting.warn(f"remat: {failed} ops could not be tried by themselves: {whose} are the roofline's, and their workspaces are not counted")
+        times = None if failed and self.ONE_SCALE or self.settings.costs == "roofline" else {node.name: time for node, (time, _) in found.items()}
         self.measured = times, {node.name: n for node, (_, n) in found.items()}
 
     def keep_all_info(self, **memory: Any) -> Dict[str, Any]:
@@ -168,7 +182,7 @@ class Work:
         return lower.read_behind(joint, list(range(len(joint.ops))))
 
     def _cost_model(self, device: torch.device) -> str:
-        return "given" if self.measured and self.measured[0] else _roofline(self.settings, device)
+        return "given" if self.measured and self.measured[0] else roofline(self.settings, device)
 
     def solve(self, budget: Budget, **memory: Any) -> Solution:
         """A plan within the budget; `memory` is what Joint must know besides: other graphs of the step, sizes, what the caller holds."""
@@ -228,6 +242,15 @@ class Work:
         base = self.keep_all_info(**memory)
         info = {**graph.info(), **{name: base[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}}
         return Solution(joint=final, schedule=schedule, verdict=verdict, info=info, graph=graph, **rest)
+
+    def split(self, solution: Solution) -> Tuple[fx.GraphModule, fx.GraphModule]:
+        """The two halves of a solution, to be compiled."""
+        return lower.split(solution.joint, solution.schedule)
+
+    def torchs_own(self, joint_inputs: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
+        """For a graph that is not planned."""
+        from torch._functorch.partitioners import default_partition
+        return default_partition(self.module, joint_inputs, num_fwd_outputs=self.num_fwd_outputs, static_lifetime_input_indices=self.static)
 
     def judge(self, solution: Solution, **memory: Any) -> Solution:
         """The same schedule with other things in memory besides."""

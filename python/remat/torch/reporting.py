@@ -13,7 +13,7 @@ from ..errors import size_text
 EMPTY: Dict[str, Any] = {name: None for name in (
     "graph", "planned", "reason", "device", "budget_bytes", "peak_bytes", "keep_all_peak_bytes", "need_bytes", "resident_bytes", "saved_bytes", "overhead", "bound_gap",
     "steps", "ops", "recomputed_ops", "replayed_ops", "pinned_ops", "strategy", "cost_model", "cached", "digest", "graphs", "graph_index", "step_peak_bytes",
-    "step_keep_all_bytes", "outside_bytes", "later_bytes", "existing_gradient_bytes")}
+    "step_keep_all_bytes", "outside_bytes", "later_bytes", "existing_gradient_bytes", "generated_peak_bytes")}
 EMPTY.update(reason="", recomputed_ops=0, replayed_ops=0, pinned_ops=0, overhead=0.0, cached=False, graphs=1, graph_index=0)
 
 _reports: List[Dict[str, Any]] = []
@@ -29,17 +29,24 @@ def reports() -> List[Dict[str, Any]]:
     """A dict for every graph planned in this process, all with the same fields (None where one does not apply): graph, planned (False: torch's own partition, and
     `reason`), device, budget_bytes, peak_bytes, keep_all_peak_bytes, need_bytes, resident_bytes, saved_bytes, overhead, bound_gap, steps, ops, recomputed_ops,
     replayed_ops, pinned_ops, strategy, cost_model, cached, digest; graphs and graph_index (of how many in the step, which), step_peak_bytes,
-    step_keep_all_bytes, outside_bytes, later_bytes, existing_gradient_bytes."""
+    step_keep_all_bytes, outside_bytes, later_bytes, existing_gradient_bytes; generated_peak_bytes (what the code that Inductor generated needs, read from it)."""
     return [dict(report) for report in _reports]
 
 
 def add(report: Dict[str, Any], solution: Any = None) -> None:
     """`solution`: what was planned (planning.Solution). Those of the last step are kept, for `report`."""
     _reports.append(report)
+    if solution is not None:
+        solution.reported = report
     if report["graph_index"] == 0:
         _last.clear()
     if solution is not None:
         _last.append(solution)
+
+
+def of(solution: Any) -> Dict[str, Any]:
+    """The report of a solution, to be added to."""
+    return solution.reported if solution.reported is not None else dict(EMPTY)
 
 
 # ---- for people ----

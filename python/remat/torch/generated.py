@@ -1,0 +1,135 @@
+"""What Inductor made of a half of a plan, read from the code that it generated: which buffers are in memory when, and how many library kernels run.
+
+Problem. A plan says what is in memory at each step; Inductor fuses, reorders and reuses buffers, and may undo it. Whether it did is in the code: every buffer is
+allocated, renamed and deleted by a line of Python.
+
+Method. The lines of `call` are read in order. A line that allocates says shape, strides and dtype; one that reuses gives a buffer another name; `del` drops a name, and a
+buffer is freed with its last name. What a library kernel returns is as large as the assertion behind it says, with the dtype of its first argument. Arguments are freed if they are the
+caller's last reference: what was saved is, parameters and inputs are not.
+
+Lines that are not understood allocate nothing, so the peak is a lower limit; sizes that are not numbers (dynamic shapes) give none at all. Cost: linear in the code.
+"""
+from __future__ import annotations
+
+import re
+from typing import Collection, Dict, List, NamedTuple, Optional
+
+import torch
+from torch import fx
+
+from .joint import CUDA_ALIGN, hint
+
+ALLOCATES = re.compile(r"(\w+) = empty_strided\w*\((\([^()]*\)), (\([^()]*\)), torch\.(\w+)")
+RENAMES = re.compile(r"(\w+) = (?:reinterpret_tensor\()?(\w+)\b[^;]*; del \2\b")
+PICKS = re.compile(r"(\w+) = (\w+)\[\d+\]$")
+CALLS = re.compile(r"(\w+) = ((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
+SIZES = re.compile(r"assert_size_stride\((\w+), (\([^()]*\)), (\([^()]*\))")
+DROPS = re.compile(r"del (\w+)$")
+PRODUCTS = re.compile(r"extern_kernels\.(?:mm|addmm|bmm|baddbmm|convolution|_mm_plus_mm)\b|triton_tem_|torch\.ops\.aten\.(?:_scaled_dot_product|convolution|mm|addmm|bmm)|mkldnn\.\w*(?:linear|convolution)")
+
+
+class Argument(NamedTuple):
+    """What a half of a step is called with: bytes of the tensor, of one element, and whether it is freed once it is not read any more."""
+    n_bytes: int
+    item_bytes: int
+    owned: bool
+
+
+class Generated(NamedTuple):
+    peak_bytes: Optional[int]  # without arguments that are not owned; None: sizes are not numbers
+    products: int  # matrix products, convolutions and attentions
+
+
+def _numbers(text: str) -> Optional[List[int]]:
+    parts = [part for part in text.strip("() ").replace(" ", "").split(",") if part]
+    return [int(part) for part in parts] if all(part.isdigit() for part in parts) else None
+
+
+def _n_bytes(shape: str, stride: str, item_bytes: int, align: int) -> Optional[int]:
+    sizes, strides = _numbers(shape), _numbers(stride)
+    if sizes is None or strides is None:
+        return None
+    elements = 0 if 0 in sizes else 1 + sum((n - 1) * step for n, step in zip(sizes, strides))
+    return -(-elements * item_bytes // align) * align
+
+
+class _Memory:
+    """Buffers by name, while the code is read."""
+
+    def __init__(self, arguments: Dict[str, Argument]):
+        self.item = {name: argument.item_bytes for name, argument in arguments.items()}
+        self.size = {name: argument.n_bytes for name, argument in arguments.items() if argument.owned}
+        self.names: Dict[str, str] = {name: name for name in self.size}  # buffer of each name
+        self.live = sum(self.size.values())
+        self.peak = self.live
+
+    def allocate(self, name: str, n_bytes: int, item_bytes: int) -> None:
+        self.drop(name)
+        self.names[name], self.item[name], self.size[name] = name, item_bytes, n_bytes
+        self.live += n_bytes
+        self.peak = max(self.peak, self.live)
+
+    def rename(self, new: str, old: str) -> None:
+        self.item[new] = self.item.get(old, 0)
+        if old in self.names:
+            self.names[new] = self.names.pop(old)
+
+    def drop(self, name: str) -> None:
+        buffer = self.names.pop(name, None)
+        if buffer is not None and buffer not in self.names.values():
+            self.live -= self.size[buffer]
+
+
+def _body(source: str) -> List[str]:
+    """The statements of the function that runs the kernels."""
+    lines = source.splitlines()
+    starts = [i for i, line in enumerate(lines) if re.match(r"\s*def call\(", line)]
+    if not starts:
+        return []
+    indent = len(lines[starts[-1]]) - len(lines[starts[-1]].lstrip())
+    found = []
+    for line in lines[starts[-1] + 1:]:
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            break
+        found.append(line.split("  #")[0].strip())
+    return found
+
+
+def read(source: str, arguments: Dict[str, Argument], device_type: str) -> Generated:
+    """The peak of the code's buffers and of the arguments that are owned, and how many products it runs."""
+    align = CUDA_ALIGN if device_type == "cuda" else 1
+    memory, products = _Memory(arguments), 0
+    returned: Dict[str, int] = {}  # by library kernels: bytes of an element, until the size is known
+    for line in _body(source):
+        products += bool(PRODUCTS.search(line))
+        if match := ALLOCATES.match(line):
+            item = torch.empty(0, dtype=getattr(torch, match[4])).element_size()
+            n_bytes = _n_bytes(match[2], match[3], item, align)
+            if n_bytes is None:
+                return Generated(None, products)
+            memory.allocate(match[1], n_bytes, item)
+        elif match := RENAMES.match(line):
+            memory.rename(match[1], match[2])
+        elif match := PICKS.match(line):
+            returned[match[1]] = memory.item.get(match[2], 0)
+        elif match := CALLS.match(line):
+            read_first = next((memory.item[name] for name in re.findall(r"\b\w+\b", line[match.end():]) if memory.item.get(name)), 0)
+            returned[match[1]] = memory.item[match[1]] = read_first
+        elif (match := SIZES.match(line)) and match[1] in returned:
+            n_bytes = _n_bytes(match[2], match[3], returned[match[1]], align)
+            if n_bytes is None:
+                return Generated(None, products)
+            memory.allocate(match[1], n_bytes, returned.pop(match[1]))
+        elif match := DROPS.match(line):
+            memory.drop(match[1])
+    return Generated(memory.peak, products)
+
+
+def arguments_of(half: fx.GraphModule, residents: Collection[str]) -> Dict[str, Argument]:
+    """The tensors that a half is called with, by the names that the code has for them; `residents` are not freed by it."""
+    found = {}
+    for node in half.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+            found[node.name] = Argument(hint(value.untyped_storage().nbytes()), value.element_size(), node.name not in residents)
+    return found

@@ -1,0 +1,217 @@
+"""Plans with Inductor's kernels: `options={"kernels": "inductor"}`.
+
+Problem. A plan must go through torch.compile's own pipeline (decompositions, passes over the joint graph, fusion, code) and come out as it was made: what runs again runs
+again, and in the order of the plan.
+
+Method. Inductor's entry point `compile_fx` does everything, with two things of ours in it. Its `custom_partitioner_fn` is called with the joint graph behind
+Inductor's passes over it; a compilation of our own would have to repeat those, and their order changes from version to version. And `inner_compile`, which is called
+with each half, is wrapped: what it returns tells when a forward run is over and when its backward pass begins (steps.py).
+
+The partition that everything starts from is torch's own min cut. The planner sees it as kernels (kernels.py). A plan that runs nothing again is torch's own two
+modules, node for node; any other one is lowered from the joint graph (lower.py), and each of its nodes knows its step. Inductor merges kernels that read the same tensors,
+however far apart the plan put them; `_Choices` refuses that where it would undo the plan.
+
+Caches. AOTAutograd's cache would skip the partition, and with it the plan, so it is off. Inductor's cache of code goes by the two modules, and stays.
+
+Invariant: what is not understood (Unsupported) is compiled with torch's own partition, so that a model that torch.compile takes is never refused.
+"""
+from __future__ import annotations
+
+import contextlib
+import copy
+from dataclasses import dataclass
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+from torch import fx
+
+from .. import core
+from . import generated, lower, measuring, planning
+from .joint import Joint, is_scalar, tensors_of
+from .kernels import KernelJoint, schema_name, stitched
+from .options import Settings
+from .planning import Solution, Work, roofline
+
+PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
+NEAR = 12  # steps of a plan within which kernels that read the same tensors may become one
+STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the node of the joint graph
+
+Modules = Tuple[fx.GraphModule, fx.GraphModule]
+
+
+def own_partition(module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]]) -> Modules:
+    """Torch's own: what Inductor does without a custom partitioner."""
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+    return min_cut_rematerialization_partition(module, joint_inputs, compiler="inductor", num_fwd_outputs=num_fwd_outputs,
+                                               static_lifetime_input_indices=static)
+
+
+def _twin(module: fx.GraphModule) -> fx.GraphModule:
+    """The same module with a graph of its own: Inductor's passes rewrite what they are given."""
+    made = fx.GraphModule(module, copy.deepcopy(module.graph), type(module).__name__)
+    made.meta.update(module.meta)
+    return made
+
+
+@dataclass
+class KernelWork(Work):
+    """A joint graph to plan as kernels: `module` is both halves of torch's own partition in one, `own` the halves."""
+    own: Any = None
+    stitched: bool = False
+    ONE_SCALE: ClassVar[bool] = False  # fused kernels have no measured times in any case
+    ns_per_byte: float = 0.0  # that kernels take to read or write, measured; 0: by the roofline
+
+    @classmethod
+    def of(cls, module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> "KernelWork":
+        signature = [str(node.target) for node in module.graph.nodes]
+        own = own_partition(module, joint_inputs, num_fwd_outputs, static)
+        return cls(module, num_fwd_outputs, static, settings, own=own, signature=signature)
+
+    def torchs_own(self, _joint_inputs: Any) -> Modules:
+        return self.own
+
+    def joint(self, **more: Any) -> Joint:
+        if not self.stitched:
+            self.module, self.stitched = stitched(*self.own, self.num_fwd_outputs), True
+        costs, workspaces = self.measured or (None, None)
+        more = {key: value for key, value in more.items() if key not in ("states_of", "copies_of", "pin_readers", "free_copies")}
+        key = "joint", repr((self.measured is not None, sorted(more.items())))
+        if key not in self.solved:
+            self.solved[key] = self._joint(more, costs, workspaces)
+        return self.solved[key]
+
+    def measure(self) -> None:
+        super().measure()
+        device = self.joint().device
+        if device.type == "cuda" and self.measured is not None and self.measured[0] is not None:
+            self.ns_per_byte = measuring.ns_per_byte(device, planning.cache_folder(self.settings))
+            self.solved.clear()
+
+    def _joint(self, more: Dict[str, Any], costs: Any, workspaces: Any) -> Joint:
+        return KernelJoint(self.module, self.num_fwd_outputs, self.static, roofline=roofline(self.settings, planning.device_of_module(self.module)),
+                           costs=costs, ns_per_byte=self.ns_per_byte, workspaces=workspaces, recompute=self.settings.recompute, **more)
+
+    def _cost_model(self, device: torch.device) -> str:
+        return "given"
+
+    def split(self, solution: Solution) -> Modules:
+        halves = self._halves(solution)
+        for half in halves:
+            half.meta["remat_residents"] = {node.name for node in solution.joint.primals}
+            half.meta["remat_products"] = sum(schema_name(node) in PRODUCTS for node in half.graph.nodes)
+        return halves
+
+    def _halves(self, solution: Solution) -> Modules:
+        tracked = self.settings.budget is not None
+        if solution.schedule == list(range(len(solution.joint.ops))):
+            forward, backward = map(_twin, self.own)
+            if tracked:
+                _add_token(forward, backward, self.num_fwd_outputs, solution.joint.device)
+            return forward, backward
+        return lower.split(solution.joint, solution.schedule, _token(solution.joint.device))
+
+
+def _token(device: torch.device) -> Tuple[Callable[..., torch.Tensor], Tuple[Any, ...], Dict[str, Any]]:
+    """A tensor without elements that Inductor can make (steps.py says what for)."""
+    return torch.ops.aten.full.default, ([0], 0.0), {"dtype": torch.float32, "device": device, "pin_memory": False}
+
+
+def _add_token(forward: fx.GraphModule, backward: fx.GraphModule, num_fwd_outputs: int, device: torch.device) -> None:
+    """Saves a token in front of what is saved."""
+    output, = forward.graph.find_nodes(op="output")
+    results = list(output.args[0])
+    target, args, kwargs = _token(device)
+    with forward.graph.inserting_before(output):
+        mark = forward.graph.call_function(target, args, kwargs)
+    mark.meta["val"] = lower.fake_like(results + list(forward.graph.nodes), lambda: target(*args, **kwargs))
+    results.insert(num_fwd_outputs, mark)
+    output.args = (tuple(results),)
+    if "desc" in output.meta:
+        described = list(output.meta["desc"])
+        unchecked = [bool(isinstance(n, fx.Node) and n.meta.get(lower.UNCHECKED)) for n in results[num_fwd_outputs:]]
+        output.meta["desc"] = described[:num_fwd_outputs] + lower.saved_descriptions(unchecked)
+    arguments = backward.graph.find_nodes(op="placeholder")
+    place = sum(is_scalar(n) for n in results[num_fwd_outputs:])
+    with backward.graph.inserting_before(arguments[place]) if place < len(arguments) else contextlib.nullcontext():
+        backward.graph.placeholder(mark.name).meta = dict(mark.meta)
+    forward.meta.update(remat_token=num_fwd_outputs)
+    backward.meta.update(remat_token=place, remat_tangents=len(arguments) - len(results) + num_fwd_outputs + 1)
+    forward.recompile()
+    backward.recompile()
+
+
+# ---- compiling ----
+
+def _partitioner(partition: Callable[..., Modules]) -> Any:
+    from torch._inductor.custom_graph_pass import CustomPartitionerFn
+
+    class Partitioner(CustomPartitionerFn):
+        """Not part of what Inductor's cache goes by: the two modules say everything."""
+
+        def __call__(self, gm: fx.GraphModule, joint_inputs: Any, **more: Any) -> Modules:
+            more.pop("compiler", None)
+            return partition(gm, joint_inputs, **more)
+
+        def uuid(self) -> Any:
+            return "remat", core.version(), NEAR
+
+        def __reduce__(self) -> Any:
+            return str, ("remat",)
+
+    return Partitioner()
+
+
+@contextlib.contextmanager
+def _settings() -> Iterator[None]:
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        yield
+
+
+def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Callable[..., Modules], tracked: Callable[[Any, Dict[str, Any]], Any],
+                   seen: Callable[[Dict[str, Any], generated.Generated], None], patches: Dict[str, Any]) -> Callable[..., Any]:
+    """What torch.compile's own backend would make of a module, but for the partition. `tracked(run, meta)` wraps the code of a half, `seen(meta, read)` is told
+    what is in that code."""
+    from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+
+    def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
+        meta = half.meta
+        arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
+        with _settings(), _choices() if "remat_token" in meta else contextlib.nullcontext():
+            code = compile_fx_inner(half, example_inputs, **more)
+        if "remat_token" in meta:
+            device = next((t.device.type for node in half.graph.nodes for _, t in tensors_of(node.meta.get("val")) if t.device.type != "cpu"), "cpu")
+            seen(meta, generated.read(getattr(code, "source_code", None) or "", arguments, device))
+            code.current_callable = tracked(code.current_callable, meta)
+        return code
+
+    with _settings():
+        return compile_fx(_twin(module), inputs, inner_compile=inner, config_patches={**patches, "custom_partitioner_fn": _partitioner(partition)})
+
+
+def _steps(node: Any) -> List[Tuple[int, str]]:
+    """The steps of the plan that a node of Inductor's scheduler comes from, and what they run."""
+    origins = [origin for part in node.get_nodes() if part.node is not None for origin in part.node.get_origins()]
+    return [origin.meta[STEP] for origin in origins if STEP in origin.meta]
+
+
+def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]]) -> bool:
+    """Whether a plan has two kernels far apart, or means one thing to run twice."""
+    if not first or not second:
+        return False
+    gap = max(min(first)[0] - max(second)[0], min(second)[0] - max(first)[0])
+    return gap > NEAR or gap > 0 and not {name for _, name in first}.isdisjoint(name for _, name in second)
+
+
+def _choices() -> Any:
+    """Inductor's heuristics, but kernels that a plan has far apart are not merged because they read the same tensor: the one would pull forward what the other waits for."""
+    from torch._inductor.virtualized import V
+    base = type(V.choices._get_handler()) if hasattr(V.choices, "_get_handler") else type(V.choices)
+
+    class Choices(base):  # type: ignore[misc, valid-type]
+        @staticmethod
+        def can_fuse_horizontal(scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
+            if _apart(_steps(node1), _steps(node2)):
+                return False
+            return base.can_fuse_horizontal(scheduler, node1, node2, shared_data_score)
+
+    return V.set_choices_handler(Choices())
