@@ -317,6 +317,49 @@ static const remat_plan *least_plan(session *s, const char *strategy)
     return session_plans(s, strategy, &budget, 1, &least, &n_made) == REMAT_OK ? least.plan : NULL;
 }
 
+/* The graph as it is, but with random ops replayed. NULL: it cannot be made. */
+static remat_graph *replayed(session *s)
+{
+    remat_graph *graph = NULL;
+    const unsigned wanted = remat_plan_summary(s->keep_all)->flags | REMAT_REPLAY_RANDOM;
+    const remat_status status =
+        remat_graph_prepare(s->ctx, s->original, wanted, remat_graph_cost_model(s->graph), &graph);
+    return status == REMAT_OK ? graph : NULL;
+}
+
+uint32_t report_random_pins(session *s)
+{
+    remat_info info = REMAT_INFO_INIT;
+    remat_graph *graph = session_keep_all(s) == REMAT_OK ? replayed(s) : NULL;
+    const bool known = graph && remat_graph_info(s->ctx, graph, &info) == REMAT_OK;
+    remat_graph_free(graph);
+    return known ? s->info.pinned - info.pinned : 0;
+}
+
+/* Would a plan fit if random ops were replayed? It is tried with the same strategy and limits. */
+static bool fits_replayed(session *s, const remat_summary *m)
+{
+    remat_plan *plan = NULL;
+    remat_graph *graph = replayed(s);
+    const bool fits =
+        graph && remat_plan_make(s->ctx, graph, m->strategy, m->budget_bytes, &plan) == REMAT_OK &&
+        remat_plan_status(plan) == REMAT_OK;
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+    return fits;
+}
+
+/* Where people get stuck: dropout alone may be why nothing fits. */
+static void hint_at_replay(session *s, const remat_summary *m, out *o)
+{
+    const uint32_t n = s->chain || m->budget_bytes < 0 ? 0 : report_random_pins(s);
+    if (n > 0 && fits_replayed(s, m))
+        out_message(o,
+                    "%" PRIu32 " random op%s pinned, so that no mask is drawn twice: with "
+                    "--replay-random a plan of %s fits this budget",
+                    n, n == 1 ? " is" : "s are", m->strategy);
+}
+
 int report_status(session *s, const report *r, out *o)
 {
     const remat_summary *m = &r->summary;
@@ -349,5 +392,6 @@ int report_status(session *s, const report *r, out *o)
                     "larger --budget",
                     m->strategy, budget.text, peak.text);
     }
+    if (status != REMAT_OK) hint_at_replay(s, m, o);
     return (int)status;
 }

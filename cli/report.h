@@ -31,6 +31,7 @@ void report_csv_head(out *o);
 void report_csv(out *o, const report *r);
 /* ": resident 3 MB, x 2 MB": what is in memory at the op that forces the need, largest first. */
 void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size);
+uint32_t report_random_pins(session *s); /* ops that are pinned for being random alone */
 double report_overhead(const remat_summary *m);
 bool report_gap(const remat_summary *m, double *gap); /* false: no bound */
 amount report_gap_text(const remat_summary *m); /* "-" where no bound or not within the budget */

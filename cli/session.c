@@ -94,6 +94,10 @@ static void on_progress(void *user, const remat_progress *p)
 static void on_warning(void *user, const char *line)
 {
     session *s = user;
+    for (size_t i = 0; i < s->n_warnings; i++)
+        if (strcmp(s->warnings[i], line) == 0) return;
+    s->warnings = out_resize(s->warnings, s->n_warnings + 1, sizeof *s->warnings);
+    s->warnings[s->n_warnings++] = strcpy(out_resize(NULL, strlen(line) + 1, 1), line);
     clear_bar(s);
     out_message(s->out, "warning: %s", line);
 }
@@ -176,6 +180,8 @@ void session_close(session *s)
 {
     for (size_t i = 0; i < s->n_plans; i++) remat_plan_free(s->plans[i]);
     free(s->plans);
+    for (size_t i = 0; i < s->n_warnings; i++) free(s->warnings[i]);
+    free(s->warnings);
     remat_chain_free(s->chain);
     remat_graph_free(s->graph);
     remat_graph_free(s->original);

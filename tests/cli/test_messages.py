@@ -83,3 +83,80 @@ def test_an_interrupted_plan_is_130(remat):
         text, message = process.communicate(timeout=100)
     assert process.returncode == INTERRUPTED and b"interrupted" in message and b"interrupted" in text
     assert remat.json("verify", RESNET, path)["valid"]
+
+
+# ---- hints and warnings ----
+
+
+def test_a_hint_at_replay(remat):
+    """GPT-2 at a quarter of its memory: dropout is why nothing fits, and the program says so, once it has tried."""
+    graph = GRAPHS / "gpt2.json.gz"
+    done = remat.run("plan", graph, "--budget", "25%", "--dce", "--work", "100000")
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == INFEASIBLE and len(lines) == 2
+    assert "37 random ops are pinned" in lines[1] and "--replay-random" in lines[1] and "fits" in lines[1]
+    assert remat.run("plan", graph, "--budget", "25%", "--dce", "--work", "100000", "--replay-random").returncode == 0
+    done = remat.run("plan", graph, "--budget", "5%", "--dce", "--work", "100000")  # it would not help
+    assert done.returncode == INFEASIBLE and b"--replay-random" not in done.stderr
+    done = remat.run("plan", RESNET, "--budget", "5%")  # nothing is random
+    assert done.returncode == INFEASIBLE and b"random" not in done.stderr
+
+
+def warnings_of(remat, document, *flags):
+    done = remat.run("info", remat.file("g.json", document), *flags)
+    assert done.returncode == 0, done.stderr
+    return [line.split(": warning: ")[1] for line in done.stderr.decode().splitlines()]
+
+
+def test_one_warning_for_what_is_not_known(remat, small):
+    assert warnings_of(remat, small) == []
+    wrong = json.loads(json.dumps(small))
+    wrong["output"] = wrong.pop("outputs")
+    for node in wrong["nodes"]:
+        node["cots"] = 1
+    wrong["values"][0]["bytes"] = 4
+    first, second = warnings_of(remat, wrong)
+    for words in ('"output"', '"cots" in nodes', '"bytes" in values', "keys are not known"):
+        assert words in first
+    assert first.count("cots") == 1 and "no outputs" in second
+    grows = dict(json.loads(json.dumps(small)), batch=4)
+    grows["values"][0]["size_per_batch"] = 1
+    grows["nodes"][0]["cost_per_batch"] = 1
+    assert warnings_of(remat, grows) == []
+    chain = {"format": "remat-chain", "version": 1, "stages": [{"a": 1, "abar": 2, "tf": 1, "tb": 1, "tx": 1}], "input": {"a": 1}}
+    assert ['"tx" in stages' in line for line in warnings_of(remat, chain)] == [True]
+    many = dict(small, **{f"k{i}": i for i in range(9)})
+    assert ["k3" in line and "k4" not in line and "..." in line for line in warnings_of(remat, many)] == [True]
+
+
+def test_one_warning_for_a_missing_cost(remat, small):
+    del small["nodes"][2]["cost"]
+    line, = warnings_of(remat, small)
+    assert "1 of 5 ops have no cost, the first is op 2 g:" in line
+    for node in small["nodes"]:
+        node.pop("cost", None)
+    assert warnings_of(remat, small) == []
+    small["nodes"][0]["cost"] = 0  # says nothing that could be lost
+    assert warnings_of(remat, small) == []
+
+
+def test_warnings_are_said_once(remat, small):
+    """maxbatch reads the file again and again."""
+    small.update(batch=1, mine=1)
+    for value in small["values"]:
+        value["size_per_batch"] = 1
+    done = remat.run("maxbatch", remat.file("g.json", small), "--budget", "1000", "--strategy", "keep-all,auto", "--work", "1000")
+    assert done.returncode == 0 and done.stderr.decode().count("remat: warning: ") == 1
+
+
+def test_info_shows_what_decides(remat, small):
+    """Outputs, cost model, and how many ops are pinned and why."""
+    small["nodes"][0]["class"], small["nodes"][2]["pinned"] = "random", True
+    info = remat.json("info", remat.file("g.json", small))
+    assert (info["outputs"], info["output_bytes"], info["cost_model"], info["pinned"], info["pinned_random"]) == (1, 4, "given", 2, 1)
+    text = " ".join(remat.ok("info", remat.file("g.json", small)).split())
+    assert "pinned 2 1 as the file says, 1 random (--replay-random frees them)" in text
+    assert "outputs 1 4 B that are all in memory at the end" in text and "costs: given" in text
+    info = remat.json("info", remat.file("g.json", small), "--replay-random")
+    assert (info["pinned"], info["pinned_random"]) == (1, 0)
+    assert "outputs" not in remat.json("info", "chain:toy") and remat.json("info", "chain:toy")["cost_model"] == "given"
