@@ -96,7 +96,34 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
 /* A plan read from a file may not know its graph. */
 static bool knows_ops(const remat_summary *m) { return m->ops > 0 || m->steps == 0; }
 
-/* Why there is no plan. */
+/* The steps, as a plan file has them. */
+static void schedule_json(emitter *j, const remat_plan *plan)
+{
+    static const char *const moves[] = {[REMAT_OFFLOAD] = "offload", [REMAT_FETCH] = "fetch"};
+    static const char *const operations[] = {
+        [REMAT_F_ALL] = "Fall", [REMAT_F_CK] = "Fck", [REMAT_F_NONE] = "Fnone", [REMAT_B] = "B"};
+    size_t n;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    emit_open(j, "schedule", '[');
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t kind = steps[i].kind;
+        if (kind == REMAT_RUN) {
+            emit_int(j, NULL, steps[i].index);
+        } else if (kind < REMAT_F_ALL) {
+            emit_open(j, NULL, '{');
+            emit_int(j, moves[kind], steps[i].index);
+            emit_close(j, '}');
+        } else {
+            emit_open(j, NULL, '[');
+            emit_text(j, NULL, operations[kind]);
+            emit_int(j, NULL, steps[i].index);
+            emit_close(j, ']');
+        }
+    }
+    emit_close(j, ']');
+}
+
+/* Why there is no plan, or none that fits. */
 static void error_json(emitter *j, const report *r)
 {
     emit_open(j, "error", '{');
@@ -147,6 +174,7 @@ void report_json(emitter *j, const session *s, const report *r)
     else emit_real(j, "seconds", r->seconds);
     emit_text(j, "plan", r->path);
     emit_int_or_null(j, "cut_capacity", m->cut_capacity); /* from here on: more than the contract */
+    if (r->with_schedule && r->plan) schedule_json(j, r->plan);
     if (r->status != REMAT_OK) error_json(j, r);
     emit_close(j, '}');
 }
@@ -242,7 +270,8 @@ void report_csv_head(out *o)
 {
     out_print(o, "strategy,budget_bytes,peak_bytes,within_budget,keep_all_peak_bytes,cost,keep_all_"
                  "cost,overhead,bound_cost,"
-                 "outcome,recomputed_ops,seconds,saved_bytes,cut_capacity,traffic_bytes\n");
+                 "outcome,recomputed_ops,seconds,saved_bytes,cut_capacity,traffic_bytes,"
+                 "graph,gap,steps\n");
 }
 
 /* ",12", or "," where the number is not known. */
@@ -254,16 +283,31 @@ static void csv_numbers(out *o, const int64_t *numbers, size_t n)
     }
 }
 
+/* A name from a file, in quotes and without controls. */
+static void csv_text(out *o, const char *text)
+{
+    out_print(o, ",\"");
+    for (const char *p = text; *p; p++) {
+        const unsigned char c = (unsigned char)*p;
+        if (c == '"') out_print(o, "\"\"");
+        else out_print(o, "%c", c < 0x20 || c == 0x7f ? '?' : *p);
+    }
+    out_print(o, "\"");
+}
+
 void report_csv(out *o, const report *r)
 {
     const remat_summary *m = &r->summary;
+    double gap;
     const int64_t sizes[] = {m->budget_bytes, m->peak_bytes},
                   moved[] = {m->saved_bytes, m->cut_capacity, m->traffic_bytes};
     out_print(o, "%s", m->strategy);
     csv_numbers(o, sizes, LEN(sizes));
     if (!r->plan) {
-        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,\n",
+        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,",
                   m->keep_all_peak_bytes, m->keep_all_cost, r->seconds);
+        csv_text(o, m->graph);
+        out_print(o, ",,\n");
         return;
     }
     out_print(o, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%.9g,",
@@ -272,7 +316,10 @@ void report_csv(out *o, const report *r)
     if (m->bound_cost >= 0) out_print(o, "%" PRId64, m->bound_cost);
     out_print(o, ",%s,%" PRIu32 ",%.6f", report_outcome(m), m->recomputed_ops, r->seconds);
     csv_numbers(o, moved, LEN(moved));
-    out_print(o, "\n");
+    csv_text(o, m->graph);
+    if (report_gap(m, &gap)) out_print(o, ",%.9g", gap);
+    else out_print(o, ",");
+    out_print(o, ",%" PRIu32 "\n", m->steps);
 }
 
 void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size)
@@ -360,7 +407,8 @@ static void hint_at_replay(session *s, const remat_summary *m, out *o)
                     n, n == 1 ? " is" : "s are", m->strategy);
 }
 
-int report_status(session *s, const report *r, out *o)
+/* Why the exit code is 10 or 11. */
+static void explain(session *s, const report *r, const out *o, char *text, size_t size)
 {
     const remat_summary *m = &r->summary;
     const remat_status status = remat_plan_status(r->plan);
@@ -370,28 +418,43 @@ int report_status(session *s, const report *r, out *o)
     int64_t slots;
     if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->need_bytes) {
         if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
-        out_message(o, "no plan fits %s: %s needs %s%s", budget.text,
-                    session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
+        snprintf(text, size, "no plan fits %s: %s needs %s%s", budget.text,
+                 session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
     } else if (status == REMAT_E_INFEASIBLE) {
         /* On chains a strategy's model may need more than any schedule does. */
         const remat_plan *least = least_plan(s, m->strategy);
         const remat_summary *x = remat_plan_summary(least ? least : r->plan);
         size_t n_steps;
         const remat_step *at = &remat_plan_steps(least ? least : r->plan, &n_steps)[x->peak_step];
-        out_message(o, "no plan of %s fits %s: its least peak is %s, at %s", m->strategy,
-                    budget.text, out_exact(o, x->peak_bytes).text,
-                    out_clean(o, session_op(s, at->index, &buffer), 40).text);
+        snprintf(text, size, "no plan of %s fits %s: its least peak is %s, at %s", m->strategy,
+                 budget.text, out_exact(o, x->peak_bytes).text,
+                 out_clean(o, session_op(s, at->index, &buffer), 40).text);
     } else if (status == REMAT_E_NOT_FOUND && s->chain && is_slotted(s, m->strategy, &slots)) {
-        out_message(o,
-                    "%s found no plan within %s in %" PRId64
-                    " slots, which round sizes up: try more --slots, or --slots 0",
-                    m->strategy, budget.text, slots);
+        snprintf(text, size,
+                 "%s found no plan within %s in %" PRId64
+                 " slots, which round sizes up: try more --slots, or --slots 0",
+                 m->strategy, budget.text, slots);
     } else if (status == REMAT_E_NOT_FOUND) {
-        out_message(o,
-                    "%s found no plan within %s: its least peak is %s; try another --strategy or a "
-                    "larger --budget",
-                    m->strategy, budget.text, peak.text);
+        snprintf(text, size,
+                 "%s found no plan within %s: its least peak is %s; try another --strategy or a "
+                 "larger --budget",
+                 m->strategy, budget.text, peak.text);
     }
-    if (status != REMAT_OK) hint_at_replay(s, m, o);
-    return (int)status;
+}
+
+void report_explain(session *s, report *r, const out *o)
+{
+    const remat_status status = r->plan ? remat_plan_status(r->plan) : REMAT_OK;
+    if (status == REMAT_OK || r->status != REMAT_OK) return;
+    r->status = status;
+    explain(s, r, o, r->reason, sizeof r->reason);
+}
+
+int report_status(session *s, report *r, out *o)
+{
+    report_explain(s, r, o);
+    if (r->status == REMAT_OK) return REMAT_OK;
+    out_message(o, "%s", r->reason);
+    hint_at_replay(s, &r->summary, o);
+    return (int)r->status;
 }

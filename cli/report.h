@@ -9,8 +9,11 @@ typedef struct report {
     const remat_plan *plan; /* NULL: none was made */
     const char *path;       /* where the plan was written, or NULL */
     double seconds;         /* of planning; negative: not known */
-    remat_status status;    /* of planning: REMAT_OK, or REMAT_E_APPLIES with the reason */
-    char reason[320];
+    bool with_schedule;     /* as JSON, it has its steps */
+    /* REMAT_OK, or with the reason: the strategy does not apply; exit code 10 or 11, once
+     * report_explain or report_status was asked. */
+    remat_status status;
+    char reason[640];
 } report;
 
 typedef struct reports {
@@ -36,7 +39,8 @@ double report_overhead(const remat_summary *m);
 bool report_gap(const remat_summary *m, double *gap); /* false: no bound */
 amount report_gap_text(const remat_summary *m); /* "-" where no bound or not within the budget */
 const char *report_outcome(const remat_summary *m);
+void report_explain(session *s, report *r, const out *o); /* fills in status and reason */
 /* remat_plan_status, with the line on stderr that exit codes 10 and 11 owe to the reader. */
-int report_status(session *s, const report *r, out *o);
+int report_status(session *s, report *r, out *o);
 
 #endif
