@@ -25,10 +25,11 @@
 #define ALL ((1u << CMD_COUNT) - 1)
 
 const flag flags[FLAG_COUNT] = {
-    [FLAG_BUDGET] =
-        {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET,
-         ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(MAXBATCH) | ON(IMPORT),
-         "most bytes at any step, resident included: 12GiB, 900MB, 50% (of keep-all), min, 4096"},
+    [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET,
+                     ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(MAXBATCH) | ON(IMPORT),
+                     "most bytes at any step, resident included: 12GiB (or 12G), 900MB, 50% (of "
+                     "keep-all), min, "
+                     "1e9"},
     [FLAG_LIMIT] = {"budget", 0, TEXT, "B", NULL, COMPLETE_NONE, ON(VERIFY),
                     "a peak above this is invalid: 12GiB, 900MB, 50% (of keep-all), 4096"},
     [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY),
@@ -61,11 +62,11 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE),
                      "how many budgets, 2 to 1000 (default 12)"},
     [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
-                   "first budget: 30 or 30% of keep-all, 8GiB, min (default: min)"},
+                   "first budget, as in plan: 30% (of keep-all), 8GiB, min (default: min)"},
     [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
-                 "last budget: 80 or 80% of keep-all, 8GiB (default: 100%)"},
+                 "last budget, as in plan: 80% (of keep-all), 8GiB (default: 100%)"},
     [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE, PLANS | ON(FUSE),
-                   "stop planning after T seconds (decimals allowed)"},
+                   "stop planning after T seconds: 2.5, 1s, 500ms, 2m"},
     [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS | ON(FUSE),
                    "work limit: reproducible, unlike --time (default: about a second's worth)"},
     [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS,
@@ -172,26 +173,37 @@ bool args_number(const char *text, int64_t *result)
     return true;
 }
 
-/* Rounded up. */
+/* Seconds unless a unit follows: 2.5, 1s, 500ms, 2m, 1h. Rounded up. */
 static bool parse_seconds(const char *text, int64_t *ms)
 {
-    int64_t whole = 0, thousandths = 0;
-    size_t digits = 0;
-    bool rest = false;
-    for (; *text >= '0' && *text <= '9'; text++, digits++) {
-        if (whole > INT64_C(1000000000)) return false;
-        whole = 10 * whole + (*text - '0');
-    }
-    if (*text == '.') {
-        text++;
-        for (int64_t weight = 100; *text >= '0' && *text <= '9'; text++, digits++, weight /= 10) {
-            thousandths += weight * (*text - '0');
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60000}, {"min", 60000}, {"h", 3600000}};
+    int64_t millionths = 0, weight = 1000000; /* of the unit; of the next digit behind the point */
+    size_t digits = 0, unit = 0;
+    bool rest = false, point = false;
+    for (; (*text >= '0' && *text <= '9') || (*text == '.' && !point); text++) {
+        if (*text == '.') {
+            point = true;
+            continue;
+        }
+        if (millionths > INT64_C(1000000000000000)) return false;
+        digits++;
+        if (!point) {
+            millionths = 10 * millionths + 1000000 * (*text - '0');
+        } else {
+            weight /= 10;
+            millionths += weight * (*text - '0');
             rest = rest || (weight == 0 && *text != '0');
         }
     }
-    *ms = 1000 * whole + thousandths + (rest ? 1 : 0);
+    while (unit < LEN(units) && strcmp(text, units[unit].name) != 0) unit++;
+    if (unit == LEN(units) || digits == 0 || millionths > INT64_MAX / 2 / units[unit].ms)
+        return false;
+    *ms = (millionths * units[unit].ms + (rest ? 1 : 0) + 999999) / 1000000;
     if (*ms == 0) *ms = 1; /* to the library 0 means no limit */
-    return *text == '\0' && digits > 0;
+    return true;
 }
 
 static bool parse_share(const char *text, int64_t *millionths)
@@ -279,7 +291,8 @@ static int set_flag(args *a, out *o, flag_id id, const char *shown, const char *
         return usage(o, a, shown, reason);
     }
     if (f->kind == SECONDS && !parse_seconds(value, &a->number[id])) {
-        snprintf(reason, sizeof reason, "'%.60s' is not a number of seconds", value);
+        snprintf(reason, sizeof reason, "'%.60s' is not a time such as 2.5, 1s, 500ms or 2m",
+                 value);
         return usage(o, a, shown, reason);
     }
     if (f->kind == SHARE && !parse_share(value, &a->number[id])) {

@@ -145,10 +145,10 @@ static void refused(session *s, const reports *r)
 /* One that fits is enough; else the proof, else the least peak. */
 static int compare_status(session *s, const reports *r)
 {
-    const report *why = NULL;
+    report *why = NULL;
     bool proof = false;
     for (size_t i = 0; i < r->n; i++) {
-        const report *one = &r->items[i];
+        report *one = &r->items[i];
         if (!one->plan) continue;
         const remat_status status = remat_plan_status(one->plan);
         if (status == REMAT_OK) return REMAT_OK;
@@ -231,17 +231,6 @@ int cmd_compare(session *s)
 }
 
 /* ---- curve ---- */
-
-/* A bare number is a percentage here. */
-static int percent_budget(session *s, const char *place, const char *text, int64_t *budget)
-{
-    char percent[64];
-    const size_t length = strlen(text);
-    if (length + 2 > sizeof percent || strspn(text, "0123456789.") != length)
-        return session_budget(s, place, text, budget);
-    snprintf(percent, sizeof percent, "%s%%", text);
-    return session_budget(s, place, percent, budget);
-}
 
 /* `from` at 0, `to` at n. Exact, without overflow. */
 static int64_t between(int64_t from, int64_t to, int64_t i, int64_t n)
@@ -407,8 +396,8 @@ int cmd_curve(session *s)
     TRY(heeds_check(s, strategy ? strategy : DEFAULT_STRATEGY));
     TRY(session_read(s, a->operands[0], NULL, NULL));
     to = s->info.keep_all_peak_bytes;
-    if (a->text[FLAG_FROM]) TRY(percent_budget(s, "--from", a->text[FLAG_FROM], &from));
-    if (a->text[FLAG_TO]) TRY(percent_budget(s, "--to", a->text[FLAG_TO], &to));
+    if (a->text[FLAG_FROM]) TRY(session_budget(s, "--from", a->text[FLAG_FROM], &from));
+    if (a->text[FLAG_TO]) TRY(session_budget(s, "--to", a->text[FLAG_TO], &to));
     if (to < 0)
         return out_fail(s->out, REMAT_E_USAGE, "curve", "--to", "must be a percentage or a size");
     reports least = {0}, r = {0};

@@ -26,6 +26,26 @@ static int by_size(const void *left, const void *right)
     return (a->value > b->value) - (a->value < b->value);
 }
 
+/* The storages that outputs lie in, without resident ones: what is in memory besides at the end. */
+static int64_t output_bytes(const session *s)
+{
+    const remat_graph *g = s->graph;
+    uint8_t *counted = out_resize(NULL, (size_t)remat_graph_n_values(g) + 1, 1);
+    uint32_t n;
+    int64_t bytes = 0;
+    const uint32_t *outputs = remat_graph_outputs(g, &n);
+    memset(counted, 0, (size_t)remat_graph_n_values(g) + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t root = remat_graph_value_get(g, outputs[i], REMAT_VALUE_ROOT);
+        const int64_t made_by = remat_graph_value_get(g, (uint32_t)root, REMAT_VALUE_PRODUCER);
+        if (made_by == REMAT_ABSENT || counted[root]) continue;
+        counted[root] = 1;
+        bytes += remat_graph_value_get(g, (uint32_t)root, REMAT_VALUE_STORAGE);
+    }
+    free(counted);
+    return bytes;
+}
+
 /* Leaves the object open. What a chain does not have is null. */
 static void info_json(session *s, emitter *j)
 {
@@ -47,6 +67,14 @@ static void info_json(session *s, emitter *j)
     emit_int(j, "need_bytes", i->need_bytes);
     emit_int_or_null(j, "cut_values", s->chain ? REMAT_ABSENT : i->cut_values);
     emit_text(j, "digest", session_digest(s));
+    emit_text(j, "cost_model", session_cost_model(s)); /* from here on: more than the contract */
+    emit_text(j, "cost_unit", session_cost_unit(s));
+    if (s->chain) return;
+    uint32_t n_outputs;
+    remat_graph_outputs(s->graph, &n_outputs);
+    emit_int(j, "outputs", n_outputs);
+    emit_int(j, "output_bytes", output_bytes(s));
+    emit_int(j, "pinned_random", report_random_pins(s));
 }
 
 static void info_title(out *o, const char *name, const char *digest)
@@ -80,6 +108,34 @@ static void size_rows(session *s, table *t)
     table_cell(t, PLAIN, "costs: %s", out_clean(o, session_cost_model(s), 40).text);
 }
 
+/* How many ops run once only, and why. */
+static void pinned_row(session *s, table *t)
+{
+    const uint32_t random = report_random_pins(s), others = s->info.pinned - random;
+    char why[120] = "ops that run exactly once: none";
+    size_t used = 0;
+    if (others > 0)
+        used += (size_t)snprintf(why, sizeof why, "%" PRIu32 " as the file says", others);
+    if (random > 0)
+        snprintf(why + used, sizeof why - used, "%s%" PRIu32 " random (--replay-random frees them)",
+                 used ? ", " : "", random);
+    table_cell(t, PLAIN, "pinned");
+    table_cell(t, PLAIN, "%" PRIu32, s->info.pinned);
+    table_cell(t, PLAIN, "%s", why);
+}
+
+static void outputs_row(session *s, table *t)
+{
+    uint32_t n;
+    remat_graph_outputs(s->graph, &n);
+    table_cell(t, PLAIN, "outputs");
+    table_cell(t, PLAIN, "%" PRIu32, n);
+    if (n == 0) table_cell(t, PLAIN, "nothing is kept to the end");
+    else
+        table_cell(t, PLAIN, "%s that are all in memory at the end",
+                   out_size(s->out, output_bytes(s)).text);
+}
+
 static void info_counts(session *s)
 {
     const remat_info *i = &s->info;
@@ -88,13 +144,14 @@ static void info_counts(session *s)
     info_title(o, session_name(s), session_digest(s));
     table_cell(&t, PLAIN, "ops");
     table_cell(&t, PLAIN, "%" PRIu32, i->ops);
-    table_cell(&t, PLAIN,
-               "%" PRIu32 " views, %" PRIu32 " multi-output, %" PRIu32 " pinned, %" PRIu32 " dead",
-               i->views, i->multi_output, i->pinned, i->dead);
+    table_cell(&t, PLAIN, "%" PRIu32 " views, %" PRIu32 " multi-output, %" PRIu32 " dead", i->views,
+               i->multi_output, i->dead);
+    pinned_row(s, &t);
     table_cell(&t, PLAIN, "values");
     table_cell(&t, PLAIN, "%" PRIu32, i->values);
     table_cell(&t, PLAIN, "in %" PRIu32 " storages; %" PRIu32 " cut values", i->storages,
                i->cut_values);
+    outputs_row(s, &t);
     table_cell(&t, PLAIN, "resident");
     table_cell(&t, PLAIN, "%s", out_size(o, i->resident_bytes).text);
     table_cell(&t, PLAIN, "%" PRId64 " bytes that are always there", i->resident_bytes);

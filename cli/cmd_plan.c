@@ -141,6 +141,8 @@ static int finish(session *s, report *r)
     r->path = path;
     if (o->json) {
         emitter j = {.out = o};
+        r->with_schedule = true;
+        report_explain(s, r, o);
         report_json(&j, s, r);
         return report_status(s, r, o);
     }

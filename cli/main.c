@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,7 +81,7 @@ const command commands[CMD_COUNT] = {
                    "carried forward, so the curve never rises. The default strategy is that of "
                    "plan with a budget.",
                    "curve zoo:resnet50\n"
-                   "curve model.json.gz --from 30 --to 80 --points 6\n"
+                   "curve model.json.gz --from 30% --to 80% --points 6\n"
                    "curve model.json.gz --csv > curve.csv",
                    1, 1, cmd_curve},
     [CMD_MAXBATCH] = {"maxbatch", "GRAPH",
@@ -167,6 +168,25 @@ static void fill_closed_streams(void)
             _exit(REMAT_E_IO);
 }
 
+/* A program that runs in its build tree, ROOT/build/NAME/remat, finds the solver that `make demo`
+ * fetched into ROOT/.venv, unless another environment is active. */
+static void use_solver_of_tree(void)
+{
+    char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n < 0 || (size_t)n >= sizeof path - 1) return;
+    path[n] = '\0';
+    char *last = NULL;
+    for (int level = 0; level < 3; level++) { /* remat, NAME, build */
+        if (last) *last = '\0';
+        last = strrchr(path, '/');
+        if (!last) return;
+    }
+    if (strcmp(last, "/build") != 0) return;
+    strcpy(last, "/.venv"); /* it is as long */
+    if (access(path, R_OK) == 0) setenv("VIRTUAL_ENV", path, 0);
+}
+
 static int run_help(out *o, const args *a)
 {
     command_id id = a->command;
@@ -227,6 +247,7 @@ int main(int argc, char **argv)
 {
     out o;
     fill_closed_streams();
+    use_solver_of_tree();
     setlocale(LC_CTYPE, "");  /* only that one: numbers are written the same everywhere */
     signal(SIGPIPE, SIG_IGN); /* these two become errors of write */
     signal(SIGXFSZ, SIG_IGN);

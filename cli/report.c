@@ -127,7 +127,34 @@ int report_make(session *s, const char *strategy, const int64_t *budgets, uint32
 /* A plan read from a file may not know its graph. */
 static bool knows_ops(const remat_summary *m) { return m->ops > 0 || m->steps == 0; }
 
-/* Why there is no plan. */
+/* The steps, as a plan file has them. */
+static void schedule_json(emitter *j, const remat_plan *plan)
+{
+    static const char *const moves[] = {[REMAT_OFFLOAD] = "offload", [REMAT_FETCH] = "fetch"};
+    static const char *const operations[] = {
+        [REMAT_F_ALL] = "Fall", [REMAT_F_CK] = "Fck", [REMAT_F_NONE] = "Fnone", [REMAT_B] = "B"};
+    size_t n;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    emit_open(j, "schedule", '[');
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t kind = steps[i].kind;
+        if (kind == REMAT_RUN) {
+            emit_int(j, NULL, steps[i].index);
+        } else if (kind < REMAT_F_ALL) {
+            emit_open(j, NULL, '{');
+            emit_int(j, moves[kind], steps[i].index);
+            emit_close(j, '}');
+        } else {
+            emit_open(j, NULL, '[');
+            emit_text(j, NULL, operations[kind]);
+            emit_int(j, NULL, steps[i].index);
+            emit_close(j, ']');
+        }
+    }
+    emit_close(j, ']');
+}
+
+/* Why there is no plan, or none that fits. */
 static void error_json(emitter *j, const report *r)
 {
     emit_open(j, "error", '{');
@@ -182,6 +209,7 @@ void report_json(emitter *j, const session *s, const report *r)
     if (m->within_budget && gap_to(m, m->any_order_cost, &gap)) emit_real(j, "any_order_gap", gap);
     else emit_null(j, "any_order_gap");
     emit_text(j, "bound_method", m->bound_cost >= 0 ? m->bound_method : NULL);
+    if (r->with_schedule && r->plan) schedule_json(j, r->plan);
     if (r->status != REMAT_OK) error_json(j, r);
     emit_close(j, '}');
 }
@@ -291,7 +319,7 @@ void report_csv_head(out *o)
     out_print(o, "strategy,budget_bytes,peak_bytes,within_budget,keep_all_peak_bytes,cost,keep_all_"
                  "cost,overhead,bound_cost,"
                  "outcome,recomputed_ops,seconds,saved_bytes,cut_capacity,traffic_bytes,"
-                 "bound_scope,any_order_bound_cost\n");
+                 "graph,gap,steps,bound_scope,any_order_bound_cost\n");
 }
 
 /* ",12", or "," where the number is not known. */
@@ -303,16 +331,31 @@ static void csv_numbers(out *o, const int64_t *numbers, size_t n)
     }
 }
 
+/* A name from a file, in quotes and without controls. */
+static void csv_text(out *o, const char *text)
+{
+    out_print(o, ",\"");
+    for (const char *p = text; *p; p++) {
+        const unsigned char c = (unsigned char)*p;
+        if (c == '"') out_print(o, "\"\"");
+        else out_print(o, "%c", c < 0x20 || c == 0x7f ? '?' : *p);
+    }
+    out_print(o, "\"");
+}
+
 void report_csv(out *o, const report *r)
 {
     const remat_summary *m = &r->summary;
+    double gap;
     const int64_t sizes[] = {m->budget_bytes, m->peak_bytes},
                   moved[] = {m->saved_bytes, m->cut_capacity, m->traffic_bytes};
     out_print(o, "%s", m->strategy);
     csv_numbers(o, sizes, LEN(sizes));
     if (!r->plan) {
-        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,,,\n",
+        out_print(o, ",false,%" PRId64 ",,%" PRId64 ",,,does not apply,,%.6f,,,",
                   m->keep_all_peak_bytes, m->keep_all_cost, r->seconds);
+        csv_text(o, m->graph);
+        out_print(o, ",,,,\n");
         return;
     }
     out_print(o, ",%s,%" PRId64, m->within_budget ? "true" : "false", m->keep_all_peak_bytes);
@@ -323,7 +366,10 @@ void report_csv(out *o, const report *r)
     if (m->bound_cost >= 0) out_print(o, "%" PRId64, m->bound_cost);
     out_print(o, ",%s,%" PRIu32 ",%.6f", report_outcome(m), m->recomputed_ops, r->seconds);
     csv_numbers(o, moved, LEN(moved));
-    out_print(o, ",%s", m->bound_cost >= 0 ? m->bound_scope : "");
+    csv_text(o, m->graph);
+    if (m->cost >= 0 && report_gap(m, &gap)) out_print(o, ",%.9g", gap);
+    else out_print(o, ",");
+    out_print(o, ",%" PRIu32 ",%s", m->steps, m->bound_cost >= 0 ? m->bound_scope : "");
     csv_numbers(o, &m->any_order_cost, 1);
     out_print(o, "\n");
 }
@@ -370,7 +416,51 @@ static const remat_plan *least_plan(session *s, const char *strategy)
     return session_plans(s, strategy, &budget, 1, &least, &n_made) == REMAT_OK ? least.plan : NULL;
 }
 
-int report_status(session *s, const report *r, out *o)
+/* The graph as it is, but with random ops replayed. NULL: it cannot be made. */
+static remat_graph *replayed(session *s)
+{
+    remat_graph *graph = NULL;
+    const unsigned wanted = remat_plan_summary(s->keep_all)->flags | REMAT_REPLAY_RANDOM;
+    const remat_status status =
+        remat_graph_prepare(s->ctx, s->original, wanted, remat_graph_cost_model(s->graph), &graph);
+    return status == REMAT_OK ? graph : NULL;
+}
+
+uint32_t report_random_pins(session *s)
+{
+    remat_info info = REMAT_INFO_INIT;
+    remat_graph *graph = session_keep_all(s) == REMAT_OK ? replayed(s) : NULL;
+    const bool known = graph && remat_graph_info(s->ctx, graph, &info) == REMAT_OK;
+    remat_graph_free(graph);
+    return known ? s->info.pinned - info.pinned : 0;
+}
+
+/* Would a plan fit if random ops were replayed? It is tried with the same strategy and limits. */
+static bool fits_replayed(session *s, const remat_summary *m)
+{
+    remat_plan *plan = NULL;
+    remat_graph *graph = replayed(s);
+    const bool fits =
+        graph && remat_plan_make(s->ctx, graph, m->strategy, m->budget_bytes, &plan) == REMAT_OK &&
+        remat_plan_status(plan) == REMAT_OK;
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+    return fits;
+}
+
+/* Where people get stuck: dropout alone may be why nothing fits. */
+static void hint_at_replay(session *s, const remat_summary *m, out *o)
+{
+    const uint32_t n = s->chain || m->budget_bytes < 0 ? 0 : report_random_pins(s);
+    if (n > 0 && fits_replayed(s, m))
+        out_message(o,
+                    "%" PRIu32 " random op%s pinned, so that no mask is drawn twice: with "
+                    "--replay-random a plan of %s fits this budget",
+                    n, n == 1 ? " is" : "s are", m->strategy);
+}
+
+/* Why the exit code is 10 or 11. */
+static void explain(session *s, const report *r, const out *o, char *text, size_t size)
 {
     const remat_summary *m = &r->summary;
     const remat_status status = remat_plan_status(r->plan);
@@ -380,27 +470,43 @@ int report_status(session *s, const report *r, out *o)
     int64_t slots;
     if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->need_bytes) {
         if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
-        out_message(o, "no plan fits %s: %s needs %s%s", budget.text,
-                    session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
+        snprintf(text, size, "no plan fits %s: %s needs %s%s", budget.text,
+                 session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
     } else if (status == REMAT_E_INFEASIBLE) {
         /* On chains a strategy's model may need more than any schedule does. */
         const remat_plan *least = least_plan(s, m->strategy);
         const remat_summary *x = remat_plan_summary(least ? least : r->plan);
         size_t n_steps;
         const remat_step *at = &remat_plan_steps(least ? least : r->plan, &n_steps)[x->peak_step];
-        out_message(o, "no plan of %s fits %s: its least peak is %s, at %s", m->strategy,
-                    budget.text, out_exact(o, x->peak_bytes).text,
-                    out_clean(o, session_op(s, at->index, &buffer), 40).text);
+        snprintf(text, size, "no plan of %s fits %s: its least peak is %s, at %s", m->strategy,
+                 budget.text, out_exact(o, x->peak_bytes).text,
+                 out_clean(o, session_op(s, at->index, &buffer), 40).text);
     } else if (status == REMAT_E_NOT_FOUND && s->chain && is_slotted(s, m->strategy, &slots)) {
-        out_message(o,
-                    "%s found no plan within %s in %" PRId64
-                    " slots, which round sizes up: try more --slots, or --slots 0",
-                    m->strategy, budget.text, slots);
+        snprintf(text, size,
+                 "%s found no plan within %s in %" PRId64
+                 " slots, which round sizes up: try more --slots, or --slots 0",
+                 m->strategy, budget.text, slots);
     } else if (status == REMAT_E_NOT_FOUND) {
-        out_message(o,
-                    "%s found no plan within %s: its least peak is %s; try another --strategy or a "
-                    "larger --budget",
-                    m->strategy, budget.text, peak.text);
+        snprintf(text, size,
+                 "%s found no plan within %s: its least peak is %s; try another --strategy or a "
+                 "larger --budget",
+                 m->strategy, budget.text, peak.text);
     }
-    return (int)status;
+}
+
+void report_explain(session *s, report *r, const out *o)
+{
+    const remat_status status = r->plan ? remat_plan_status(r->plan) : REMAT_OK;
+    if (status == REMAT_OK || r->status != REMAT_OK) return;
+    r->status = status;
+    explain(s, r, o, r->reason, sizeof r->reason);
+}
+
+int report_status(session *s, report *r, out *o)
+{
+    report_explain(s, r, o);
+    if (r->status == REMAT_OK) return REMAT_OK;
+    out_message(o, "%s", r->reason);
+    hint_at_replay(s, &r->summary, o);
+    return (int)r->status;
 }

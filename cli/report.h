@@ -9,8 +9,11 @@ typedef struct report {
     const remat_plan *plan; /* NULL: none was made */
     const char *path;       /* where the plan was written, or NULL */
     double seconds;         /* of planning; negative: not known */
-    remat_status status;    /* of planning: REMAT_OK, or REMAT_E_APPLIES with the reason */
-    char reason[320];
+    bool with_schedule;     /* as JSON, it has its steps */
+    /* REMAT_OK, or with the reason: the strategy does not apply; exit code 10 or 11, once
+     * report_explain or report_status was asked. */
+    remat_status status;
+    char reason[640];
 } report;
 
 typedef struct reports {
@@ -31,6 +34,7 @@ void report_csv_head(out *o);
 void report_csv(out *o, const report *r);
 /* ": resident 3 MB, x 2 MB": what is in memory at the op that forces the need, largest first. */
 void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size);
+uint32_t report_random_pins(session *s); /* ops that are pinned for being random alone */
 double report_overhead(const remat_summary *m);
 bool report_gap(const remat_summary *m, double *gap); /* false: no bound */
 /* The gap to that bound; "-" where there is none, or the plan is not within the budget. */
@@ -39,7 +43,8 @@ const char *report_outcome(const remat_summary *m); /* as files and --json spell
 /* For people: "optimal" only where no plan in any order is cheaper. */
 const char *report_word(const remat_summary *m, int64_t any_order_cost);
 const char *report_scope(const remat_summary *m); /* "any order", "its order", ...; "-": none */
+void report_explain(session *s, report *r, const out *o); /* fills in status and reason */
 /* remat_plan_status, with the line on stderr that exit codes 10 and 11 owe to the reader. */
-int report_status(session *s, const report *r, out *o);
+int report_status(session *s, report *r, out *o);
 
 #endif

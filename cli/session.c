@@ -94,6 +94,10 @@ static void on_progress(void *user, const remat_progress *p)
 static void on_warning(void *user, const char *line)
 {
     session *s = user;
+    for (size_t i = 0; i < s->n_warnings; i++)
+        if (strcmp(s->warnings[i], line) == 0) return;
+    s->warnings = out_resize(s->warnings, s->n_warnings + 1, sizeof *s->warnings);
+    s->warnings[s->n_warnings++] = strcpy(out_resize(NULL, strlen(line) + 1, 1), line);
     clear_bar(s);
     out_message(s->out, "warning: %s", line);
 }
@@ -176,6 +180,8 @@ void session_close(session *s)
 {
     for (size_t i = 0; i < s->n_plans; i++) remat_plan_free(s->plans[i]);
     free(s->plans);
+    for (size_t i = 0; i < s->n_warnings; i++) free(s->warnings[i]);
+    free(s->warnings);
     remat_chain_free(s->chain);
     remat_graph_free(s->graph);
     remat_graph_free(s->original);
@@ -369,6 +375,13 @@ int session_read(session *s, const char *source, const remat_plan *plan, const c
     return status ? status : session_measure(s);
 }
 
+/* A bare number up to 100, where not even an empty plan would fit so few bytes. */
+static bool is_percentage_meant(const session *s, const char *text, int64_t bytes)
+{
+    return bytes > 0 && bytes <= 100 && s->info.need_bytes > 100 &&
+           text[strspn(text, "0123456789")] == '\0';
+}
+
 int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes)
 {
     *budget_bytes = REMAT_BUDGET_NONE;
@@ -382,6 +395,9 @@ int session_budget(session *s, const char *place, const char *text, int64_t *bud
             *s->out->size_unit ? out_clean(s->out, s->out->size_unit, 20).text : "its own unit");
     const remat_status status =
         remat_budget_parse(s->ctx, text, s->info.keep_all_peak_bytes, budget_bytes);
+    if (status == REMAT_OK && is_percentage_meant(s, text, *budget_bytes))
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), place,
+                        "%.40s would be bytes: for a share of keep-all write %.40s%%", text, text);
     if (status == REMAT_OK) return REMAT_OK;
     return out_fail(s->out, status, command_name(s), place, "%s", error_reason(s));
 }

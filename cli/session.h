@@ -21,6 +21,8 @@ struct session {
     const remat_plan *keep_all; /* by session_keep_all */
     remat_plan **plans;         /* all that were made or read, freed by session_close */
     size_t n_plans;
+    char **warnings; /* that were printed; each is printed once */
+    size_t n_warnings;
     struct {                        /* progress */
         uint32_t part, parts;       /* of a loop over strategies */
         uint32_t point, points;     /* of a loop over budgets inside */

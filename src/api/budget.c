@@ -1,58 +1,104 @@
-/* budget.c: reads "12GiB", "900MB", "50%", "min" or a number of bytes.
+/* budget.c: reads "12GiB", "900mb", "8G", "50%", "min" or a number of bytes, "1e9" too.
  *
- * It computes in integers, so "1.5GiB" is exact. */
+ * It computes in integers, so "1.5GiB" is exact. The case of a unit does not matter. Cost: O(1). */
 #include "base/base.h"
 
 #include <string.h>
+
+#define MOST_SCALE INT64_C(1000000000)
 
 static remat_status bad(remat_ctx *ctx, const char *text, const char *why)
 {
     return rm_fail(ctx, REMAT_E_USAGE, "budget '%.40s' %s", text, why);
 }
 
-/* Reads digits, perhaps with a point. The number is *value / *scale. Digits past the ninth behind
- * the point are dropped, since budgets round down. NULL: there is no digit. Else what follows. */
+/* Multiplies *value / *scale by 10^exponent. *value is INT64_MAX where that is too much. */
+static void shift(int64_t exponent, int64_t *value, int64_t *scale)
+{
+    for (; exponent > 0 && *value && *value < INT64_MAX; exponent--) {
+        if (*scale > 1) *scale /= 10;
+        else if (rm_mul_overflows(*value, (int64_t)10, value)) *value = INT64_MAX;
+    }
+    for (; exponent < 0 && *value; exponent++) {
+        if (*scale < MOST_SCALE) *scale *= 10;
+        else *value /= 10;
+    }
+}
+
+/* Reads the exponent of "1e9", if there is one, and returns what follows. */
+static const char *parse_exponent(const char *p, int64_t *value, int64_t *scale)
+{
+    const char *digit = p + 1;
+    int64_t exponent = 0;
+    if (*p != 'e' && *p != 'E') return p;
+    const bool negative = *digit == '-';
+    if (*digit == '-' || *digit == '+') digit++;
+    if (!(*digit >= '0' && *digit <= '9')) return p;
+    for (; *digit >= '0' && *digit <= '9'; digit++)
+        if (exponent < 100) exponent = 10 * exponent + (*digit - '0');
+    shift(negative ? -exponent : exponent, value, scale);
+    return digit;
+}
+
+/* Reads digits, perhaps with a point and an exponent. The number is *value / *scale. Digits past
+ * the ninth behind the point are dropped, since budgets round down. A number that is too large is
+ * INT64_MAX / 1. NULL: there is no digit. Else what follows. */
 static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
 {
     *value = 0;
     *scale = 1;
-    bool point = false, any = false;
+    bool point = false, any = false, too_large = false;
     for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
         if (*p == '.') {
             point = true;
             continue;
         }
         any = true;
-        if (point && *scale == 1000000000) continue;
-        if (rm_mul_overflows(*value, (int64_t)10, value) ||
-            rm_add_overflows(*value, (int64_t)(*p - '0'), value))
-            *value = INT64_MAX;
+        if (point && *scale == MOST_SCALE) continue;
+        too_large = too_large || rm_mul_overflows(*value, (int64_t)10, value) ||
+                    rm_add_overflows(*value, (int64_t)(*p - '0'), value);
         if (point) *scale *= 10;
     }
-    return any ? p : NULL;
+    if (!any) return NULL;
+    p = parse_exponent(p, value, scale);
+    if (too_large || *value == INT64_MAX) {
+        *value = INT64_MAX;
+        *scale = 1;
+    }
+    return p;
 }
 
-/* The bytes of a unit. 0: there is no such unit. */
+/* Are two words of ASCII letters the same but for their case? */
+static bool is_same_word(const char *a, const char *b)
+{
+    while (*a && (*a | 0x20) == (*b | 0x20)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+/* The bytes of a unit. 0: there is no such unit. A letter alone is a power of 1024, as for most
+ * programs. */
 static int64_t unit_bytes(const char *name)
 {
     static const struct {
-        const char *name;
+        const char *names[3];
         int64_t bytes;
-    } units[] = {{"", 1},
-                 {"B", 1},
-                 {"kB", 1000},
-                 {"KB", 1000},
-                 {"MB", 1000000},
-                 {"GB", 1000000000},
-                 {"TB", INT64_C(1000000000000)},
-                 {"PB", INT64_C(1000000000000000)},
-                 {"KiB", 1 << 10},
-                 {"MiB", 1 << 20},
-                 {"GiB", 1 << 30},
-                 {"TiB", INT64_C(1) << 40},
-                 {"PiB", INT64_C(1) << 50}};
+    } units[] = {{{"", "B", "bytes"}, 1},
+                 {{"KB"}, 1000},
+                 {{"MB"}, 1000000},
+                 {{"GB"}, 1000000000},
+                 {{"TB"}, INT64_C(1000000000000)},
+                 {{"PB"}, INT64_C(1000000000000000)},
+                 {{"KiB", "K"}, 1 << 10},
+                 {{"MiB", "M"}, 1 << 20},
+                 {{"GiB", "G"}, 1 << 30},
+                 {{"TiB", "T"}, INT64_C(1) << 40},
+                 {{"PiB", "P"}, INT64_C(1) << 50}};
     for (size_t i = 0; i < RM_LEN(units); i++)
-        if (strcmp(name, units[i].name) == 0) return units[i].bytes;
+        for (size_t k = 0; k < RM_LEN(units[i].names) && units[i].names[k]; k++)
+            if (is_same_word(name, units[i].names[k])) return units[i].bytes;
     return 0;
 }
 
@@ -76,8 +122,9 @@ remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_a
     } else {
         unit = unit_bytes(rest);
         if (unit == 0)
-            return bad(ctx, text,
-                       "has an unknown unit: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB or %");
+            return bad(
+                ctx, text,
+                "has an unknown unit: B, KB, MB, GB, TB, PB, KiB (or K), MiB, GiB, TiB, PiB or %");
         if (unit == 1 && value % scale) return bad(ctx, text, "is not a whole number of bytes");
     }
     const rm_uint128 bytes = (rm_uint128)value * (rm_uint128)unit / (rm_uint128)scale;

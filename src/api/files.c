@@ -117,6 +117,7 @@ static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t
     if (!b) return REMAT_E_MEMORY;
     remat_status status = fill_builder(ctx, input, batch, b);
     if (status == REMAT_OK) status = remat_builder_finish(b, out);
+    if (status == REMAT_OK) rm_cost_warn(ctx, *out);
     remat_builder_free(b);
     return status;
 }

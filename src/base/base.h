@@ -100,6 +100,10 @@ remat_status rm_no_memory(remat_ctx *ctx);
 /* REMAT_E_IO: what failed, and what the system says of the errno `error`. */
 remat_status rm_fail_io(remat_ctx *ctx, const char *what, int error);
 void rm_warn(remat_ctx *ctx, const char *format, ...) RM_PRINTF(2, 3);
+/* Bytes of the unsafe sequence that the text begins with, or 0. Unsafe are:
+ * - controls: C0, DEL and C1;
+ * - marks that turn the direction of text: U+202A .. U+202E and U+2066 .. U+2069. */
+size_t rm_unsafe_length(const char *text);
 /* Messages quote bytes of files. What a terminal would obey becomes '?'. */
 void rm_clean_text(char *text);
 void rm_input_name(remat_ctx *ctx, const char *name); /* NULL or "": no file */

@@ -9,11 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the unsafe sequence at p, or 0. Unsafe are:
- * - controls: C0, DEL and C1;
- * - marks that turn the direction of text: U+202A .. U+202E and U+2066 .. U+2069. */
-static size_t unsafe_length(const unsigned char *p)
+size_t rm_unsafe_length(const char *text)
 {
+    const unsigned char *p = (const unsigned char *)text;
     if (p[0] < 0x20 || p[0] == 0x7f) return 1;
     if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f) return 2;
     if (p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) return 3;
@@ -23,7 +21,7 @@ static size_t unsafe_length(const unsigned char *p)
 
 void rm_clean_text(char *text)
 {
-    for (unsigned char *p = (unsigned char *)text; *p; p++) memset(p, '?', unsafe_length(p));
+    for (char *p = text; *p; p++) memset(p, '?', rm_unsafe_length(p));
 }
 
 static void set_error(remat_ctx *ctx, remat_status status, const char *place, const char *format,

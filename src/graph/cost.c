@@ -227,3 +227,21 @@ remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *name)
     rm_scratch_release(ctx, mark);
     return status;
 }
+
+void rm_cost_warn(remat_ctx *ctx, const remat_graph *g)
+{
+    uint32_t n_missing = 0, first = 0;
+    bool any = false;
+    for (uint32_t op = g->n_ops; op-- > 0;) {
+        any = any || g->given_cost[op] > 0;
+        if (g->given_cost[op] != REMAT_ABSENT) continue;
+        n_missing++;
+        first = op;
+    }
+    if (any && n_missing)
+        rm_warn(ctx,
+                "%u of %u ops have no cost, the first is op %u%s%.80s: costs of a file are used "
+                "only if every op has one",
+                n_missing, g->n_ops, first, *remat_graph_op_name(g, first) ? " " : "",
+                remat_graph_op_name(g, first));
+}

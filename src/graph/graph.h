@@ -120,6 +120,8 @@ void rm_builder_fail(remat_builder *b, remat_status status);  /* remembers ctx->
 void rm_graph_digest(const remat_graph *g, char digest[80]); /* digest.c */
 /* cost.c: sets the costs by the model of that name. NULL: the default model. */
 remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *name);
+/* Warns if some ops of a file have costs and others do not: the former are then not used. */
+void rm_cost_warn(remat_ctx *ctx, const remat_graph *g);
 bool rm_cost_is_roofline(const remat_graph *g);
 /* The unit of the model. NULL for "given". */
 remat_status rm_cost_unit(remat_ctx *ctx, const char *name, const char **unit);

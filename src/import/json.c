@@ -260,29 +260,38 @@ static int64_t exponent_of(const char *c, const char *end)
     return negative ? -exponent : exponent;
 }
 
-bool rm_json_whole(const rm_json *number, int64_t *out)
+bool rm_json_decimal(const rm_json *number, int64_t *digits, int64_t *exponent)
 {
+    *exponent = 0;
     if (number->kind == RM_JSON_INTEGER) {
-        *out = number->integer;
+        *digits = number->integer;
         return true;
     }
     if (number->kind != RM_JSON_REAL) return false;
     const char *c = begin_of_number(number), *end = number->raw + number->raw_length;
     const bool negative = *c == '-';
-    int64_t value, behind_point;
+    int64_t behind_point;
     if (negative) c++;
     const char *mantissa_end = c;
     while (mantissa_end < end && *mantissa_end != 'e' && *mantissa_end != 'E') mantissa_end++;
-    if (!digits_of(c, mantissa_end, &value, &behind_point)) return false;
-    int64_t exponent = mantissa_end < end ? exponent_of(mantissa_end + 1, end) : 0;
-    exponent -= behind_point;
+    if (!digits_of(c, mantissa_end, digits, &behind_point)) return false;
+    if (mantissa_end < end) *exponent = exponent_of(mantissa_end + 1, end);
+    *exponent -= behind_point;
+    if (negative) *digits = -*digits;
+    return true;
+}
+
+bool rm_json_whole(const rm_json *number, int64_t *out)
+{
+    int64_t value, exponent;
+    if (!rm_json_decimal(number, &value, &exponent)) return false;
     for (; exponent > 0 && value; exponent--)
         if (rm_mul_overflows(value, (int64_t)10, &value)) return false;
     for (; exponent < 0 && value; exponent++) {
         if (value % 10) return false;
         value /= 10;
     }
-    *out = negative ? -value : value;
+    *out = value;
     return true;
 }
 

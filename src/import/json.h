@@ -34,6 +34,8 @@ remat_status rm_json_parse(remat_ctx *ctx, rm_arena *arena, const char *text, si
                            const rm_json **out);
 /* NULL: no object, no such member, or null. */
 const rm_json *rm_json_get(const rm_json *object, const char *key);
+/* The number is digits * 10^exponent. False: it is no number, or has more digits than 64 bits. */
+bool rm_json_decimal(const rm_json *number, int64_t *digits, int64_t *exponent);
 /* An integer, or a real that is one, such as 3.0 or 2e6. False: neither, or it needs over 64 bits.
  */
 bool rm_json_whole(const rm_json *number, int64_t *out);

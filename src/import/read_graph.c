@@ -5,16 +5,18 @@
  * At another batch size than the file's, sizes and costs are x(B) = x + (B - batch) * x_per_batch.
  * No x_per_batch is negative. So a schedule that fits a budget at some batch fits it at every
  * smaller one. Cost: O(bytes). */
-#include "import/input.h"
+#include "import/unknown.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+/* What is kept over all values and nodes. */
 typedef struct batch {
     int64_t wanted; /* the batch size asked for; 0: as in the file */
     int64_t more;   /* how much more than the file's that is */
     bool grows;     /* something does */
+    rm_unknown unknown;
 } batch;
 
 /* At another batch: adds to *x what `key` says for each sample. `otherwise`, if not NULL, is read
@@ -64,6 +66,7 @@ static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t ind
 {
     static const char *const known[] = {"name",  "size",  "storage", "kind",
                                         "alias", "dtype", "shape",   NULL};
+    static const char *const growth[] = {"size_per_batch", "storage_per_batch", NULL};
     const rm_fields f = {ctx, object, {"values", index, NULL, RM_NO_ITEM}};
     const char *name = "", *dtype = "", *extra;
     int64_t size = 0, storage = REMAT_ABSENT, alias = REMAT_ABSENT;
@@ -83,6 +86,7 @@ static remat_status read_value(remat_ctx *ctx, const rm_json *object, size_t ind
     TRY(rm_get_string(&f, "dtype", &dtype));
     TRY(read_shape(&f, &dims, &rank));
     TRY(rm_get_extra(&f, known, &extra));
+    rm_unknown_note(&scaled->unknown, &f, known, growth);
     const uint32_t value = remat_builder_value(b, name, size);
     remat_builder_value_tensor(b, value, dtype, dims, rank);
     remat_builder_value_set(b, value, REMAT_VALUE_STORAGE, storage);
@@ -128,6 +132,8 @@ static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index,
     static const char *const known[] = {"name",   "op",        "in",    "out",   "cost",
                                         "flops",  "workspace", "phase", "class", "pinned",
                                         "replay", "kernel",    NULL};
+    static const char *const growth[] = {"cost_per_batch", "flops_per_batch", "workspace_per_batch",
+                                         NULL};
     const rm_fields f = {ctx, object, {"nodes", index, NULL, RM_NO_ITEM}};
     const char *name = "", *target = "", *extra;
     const uint32_t *in, *out;
@@ -140,6 +146,7 @@ static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index,
     TRY(rm_get_indices(&f, "out", &out, &n_out));
     TRY(read_op_numbers(&f, scaled, &numbers));
     TRY(rm_get_extra(&f, known, &extra));
+    rm_unknown_note(&scaled->unknown, &f, known, growth);
     const uint32_t op = remat_builder_op(b, name, in, n_in, out, n_out);
     remat_builder_op_target(b, op, target);
     const uint32_t text = rm_builder_text(b, extra);
@@ -166,6 +173,7 @@ static remat_status begin_batch(const rm_fields *f, batch *scaled, const char **
     static const char *const known[] = {"format", "version", "name",      "values",
                                         "nodes",  "outputs", "cost_unit", NULL};
     int64_t own = 0;
+    rm_unknown_note(&scaled->unknown, f, with_batch, NULL);
     if (!scaled->wanted) return rm_get_extra(f, known, extra);
     if (!rm_json_get(f->object, "batch"))
         return rm_bad(f->ctx, rm_place_of(f, "batch"),
@@ -218,7 +226,11 @@ remat_status rm_read_graph(remat_ctx *ctx, const remat_input *input, int64_t bat
         return rm_fail(
             ctx, REMAT_E_INPUT,
             "no value has a size_per_batch: the file does not say how it grows with the batch");
-    if (!rm_json_get(f.object, "outputs")) return b->status;
+    rm_unknown_warn(ctx, &scaled.unknown);
+    if (!rm_json_get(f.object, "outputs")) {
+        rm_warn(ctx, "the file names no outputs: nothing but what later ops read is kept");
+        return b->status;
+    }
     const uint32_t *outputs;
     uint32_t n;
     TRY(rm_get_indices(&f, "outputs", &outputs, &n));

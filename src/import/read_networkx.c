@@ -4,6 +4,8 @@
  *   - a node known by its `id`, else its `name`, else its index;
  *   - sizes as cost_ram, out_cost or size, costs as cost_cpu, duration or cost;
  *   - `backward` becomes the phase, `graph.order` the order.
+ * Costs may be measured times, as reals. They are all multiplied by the same power of ten, the
+ * least that makes them whole, as far as 12 digits go, and rounded. One warning says so.
  * Cost: O(bytes), and what dag.c takes. */
 #include "import/input.h"
 #include "import/names.h"
@@ -12,9 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_DIGITS = 12 }; /* of a cost that was not whole */
+
+typedef struct decimal { /* digits * 10^exponent; digits REMAT_ABSENT: none */
+    int64_t digits, exponent;
+} decimal;
+
 typedef struct reader {
     remat_ctx *ctx;
     rm_dag dag;
+    decimal *costs;    /* by node */
     rm_names index_of; /* by the key of an id */
 } reader;
 
@@ -36,17 +45,87 @@ static remat_status key_of(reader *r, const rm_json *id, rm_place place, const c
     return REMAT_OK;
 }
 
-/* The first of `keys` that is there. `keys` ends with NULL. */
-static remat_status get_number(const rm_fields *f, const char *const *keys, int64_t *out)
+/* The first of `keys` that is there, or NULL. `keys` ends with NULL. */
+static const char *key_that_is_there(const rm_fields *f, const char *const *keys)
 {
-    for (; *keys; keys++) {
-        const rm_json *x = rm_json_get(f->object, *keys);
-        if (!x) continue;
-        if (!rm_json_whole(x, out) || *out < 0)
-            return rm_bad(f->ctx, rm_place_of(f, *keys),
-                          "must be a whole number that is not negative");
-        return REMAT_OK;
+    while (*keys && !rm_json_get(f->object, *keys)) keys++;
+    return *keys;
+}
+
+static remat_status get_size(const rm_fields *f, int64_t *out)
+{
+    static const char *const keys[] = {"cost_ram", "out_cost", "size", NULL};
+    const char *key = key_that_is_there(f, keys);
+    if (!key) return rm_bad(f->ctx, f->place, "has no size: cost_ram, out_cost or size");
+    if (!rm_json_whole(rm_json_get(f->object, key), out) || *out < 0)
+        return rm_bad(f->ctx, rm_place_of(f, key), "must be a whole number that is not negative");
+    return REMAT_OK;
+}
+
+static remat_status get_cost(const rm_fields *f, decimal *out)
+{
+    static const char *const keys[] = {"cost_cpu", "duration", "cost", NULL};
+    const char *key = key_that_is_there(f, keys);
+    *out = (decimal){REMAT_ABSENT, 0};
+    if (!key) return REMAT_OK;
+    if (!rm_json_decimal(rm_json_get(f->object, key), &out->digits, &out->exponent) ||
+        out->digits < 0)
+        return rm_bad(f->ctx, rm_place_of(f, key), "must be a number that is not negative");
+    return REMAT_OK;
+}
+
+/* How many digits stand in front of the point. */
+static int64_t digits_before_point(decimal x)
+{
+    int64_t n = x.exponent;
+    for (int64_t rest = x.digits; rest > 0; rest /= 10) n++;
+    return n;
+}
+
+/* By which power of ten all costs are multiplied. */
+static int64_t power_of_costs(const reader *r)
+{
+    int64_t power = 0, longest = 0;
+    for (size_t i = 0; i < r->dag.n_nodes; i++) {
+        const decimal x = r->costs[i];
+        if (x.digits <= 0) continue;
+        if (-x.exponent > power) power = -x.exponent;
+        if (digits_before_point(x) > longest) longest = digits_before_point(x);
     }
+    if (power > MOST_DIGITS - longest) power = MOST_DIGITS - longest;
+    return power > 0 ? power : 0;
+}
+
+/* digits * 10^exponent, rounded. False: it passes 64 bits. */
+static bool round_decimal(decimal x, int64_t *out)
+{
+    int64_t last = 0; /* digit that was dropped */
+    for (; x.exponent > 0 && x.digits; x.exponent--)
+        if (rm_mul_overflows(x.digits, (int64_t)10, &x.digits)) return false;
+    for (; x.exponent < 0 && (x.digits || last); x.exponent++) {
+        last = x.digits % 10;
+        x.digits /= 10;
+    }
+    *out = x.digits + (last >= 5);
+    return true;
+}
+
+static remat_status set_costs(reader *r)
+{
+    const int64_t power = power_of_costs(r);
+    bool is_rounded = false;
+    for (size_t i = 0; i < r->dag.n_nodes; i++) {
+        decimal x = r->costs[i];
+        if (x.digits == REMAT_ABSENT) continue;
+        x.exponent += power;
+        is_rounded = is_rounded || (x.exponent < 0 && x.digits);
+        if (!round_decimal(x, &r->dag.nodes[i].cost))
+            return rm_bad(r->ctx, (rm_place){"nodes", i, NULL, RM_NO_ITEM},
+                          "its cost needs over 64 bits");
+    }
+    if (power > 0 || is_rounded)
+        rm_warn(r->ctx, "costs are not whole numbers: they are multiplied by 10^%d%s", (int)power,
+                is_rounded ? " and rounded" : "");
     return REMAT_OK;
 }
 
@@ -69,17 +148,13 @@ static remat_status read_name(reader *r, const rm_fields *f, uint32_t index)
 
 static remat_status read_node(reader *r, const rm_json *object, uint32_t index)
 {
-    static const char *const sizes[] = {"cost_ram", "out_cost", "size", NULL};
-    static const char *const costs[] = {"cost_cpu", "duration", "cost", NULL};
     const rm_fields f = {r->ctx, object, {"nodes", index, NULL, RM_NO_ITEM}};
     rm_dag_node *node = &r->dag.nodes[index];
     bool is_backward = false;
     *node = (rm_dag_node){.size = REMAT_ABSENT, .cost = REMAT_ABSENT};
     TRY(rm_check_object(r->ctx, object, f.place));
-    TRY(get_number(&f, sizes, &node->size));
-    TRY(get_number(&f, costs, &node->cost));
-    if (node->size == REMAT_ABSENT)
-        return rm_bad(r->ctx, f.place, "has no size: cost_ram, out_cost or size");
+    TRY(get_size(&f, &node->size));
+    TRY(get_cost(&f, &r->costs[index]));
     TRY(rm_get_bool(&f, "backward", &is_backward));
     if (rm_json_get(object, "backward")) node->phase = is_backward ? REMAT_BACKWARD : REMAT_FORWARD;
     return read_name(r, &f, index);
@@ -151,7 +226,9 @@ remat_status rm_read_networkx(remat_ctx *ctx, const remat_input *input, remat_bu
     r.dag.n_edges = edges->n;
     TRY(RM_SCRATCH(ctx, r.dag.nodes, r.dag.n_nodes));
     TRY(RM_SCRATCH(ctx, r.dag.edges, r.dag.n_edges));
+    TRY(RM_SCRATCH(ctx, r.costs, r.dag.n_nodes));
     for (uint32_t i = 0; i < nodes->n; i++) TRY(read_node(&r, &nodes->items[i], i));
+    TRY(set_costs(&r));
     for (uint32_t i = 0; i < edges->n; i++) TRY(read_edge(&r, &edges->items[i], links, i));
     const rm_json *order = rm_json_get(graph, "order"), *name = rm_json_get(graph, "name");
     if (order) TRY(read_order(&r, order));

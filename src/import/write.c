@@ -112,13 +112,15 @@ void rm_write_graph(rm_out *out, const remat_graph *g)
 
 /* ---- DOT ---- */
 
-/* Control characters become blanks. */
+/* What a terminal would obey becomes '?', as everywhere. */
 static void dot_string(rm_out *out, const char *text)
 {
     rm_out_text(out, "\"");
-    for (; *text; text++) {
+    while (*text) {
+        const size_t unsafe = rm_unsafe_length(text);
         if (*text == '"' || *text == '\\') rm_out_text(out, "\\");
-        rm_out_bytes(out, (unsigned char)*text < 0x20 ? " " : text, 1);
+        rm_out_bytes(out, unsafe ? "?" : text, 1);
+        text += unsafe ? unsafe : 1;
     }
     rm_out_text(out, "\"");
 }

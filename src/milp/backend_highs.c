@@ -317,14 +317,15 @@ typedef struct finder {
     char why[sizeof((rm_backend *)0)->path]; /* the reason against the last file tried, or "" */
 } finder;
 
-/* True: found and taken. */
+/* True: found and taken. A name without a slash that is not there is no fault: the system does not
+ * have it. */
 static bool try_file(finder *f, const char *path)
 {
     rm_backend *out = f->out;
     /* NODELETE: it may leave threads behind. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
-        if (strchr(path, '/')) snprintf(f->why, sizeof f->why, "REMAT_HIGHS: %s", dlerror());
+        if (strchr(path, '/')) snprintf(f->why, sizeof f->why, "%s", dlerror());
         return false;
     }
     const char *fault = refuse(library, f->c, out->version, sizeof out->version);
@@ -357,10 +358,20 @@ static bool try_environment(finder *f, const char *root)
     return taken;
 }
 
+/* What REMAT_HIGHS names is taken, or nothing is. */
+static bool try_given(finder *f, const char *path)
+{
+    if (try_file(f, path)) return true;
+    char reason[sizeof f->why];
+    snprintf(reason, sizeof reason, "%s", *f->why ? f->why : "there is no such library");
+    snprintf(f->why, sizeof f->why, "REMAT_HIGHS=%.100s: %.380s", path, reason);
+    return false;
+}
+
 static bool find(finder *f)
 {
     const char *given = getenv("REMAT_HIGHS"), *environment = getenv("VIRTUAL_ENV");
-    if (given && *given) return try_file(f, given);
+    if (given && *given) return try_given(f, given);
     if (try_file(f, "libhighs.so.1") || try_file(f, "libhighs.so")) return true;
     return environment && *environment && try_environment(f, environment);
 }

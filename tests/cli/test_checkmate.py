@@ -21,7 +21,7 @@ def without_solver():
 def test_version_names_the_solver(remat):
     assert f", {HIGHS}" in remat.ok("--version").splitlines()[1]
     done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, env=without_solver(), check=True)
-    assert done.stdout.splitlines()[1].startswith("no MILP solver: REMAT_HIGHS: /nowhere/libhighs.so")
+    assert done.stdout.splitlines()[1].startswith("no MILP solver: REMAT_HIGHS=/nowhere/libhighs.so")
 
 
 def test_plan(remat):

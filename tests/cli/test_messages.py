@@ -83,3 +83,156 @@ def test_an_interrupted_plan_is_130(remat):
         text, message = process.communicate(timeout=100)
     assert process.returncode == INTERRUPTED and b"interrupted" in message and b"interrupted" in text
     assert remat.json("verify", RESNET, path)["valid"]
+
+
+# ---- hints and warnings ----
+
+
+def test_a_hint_at_replay(remat):
+    """GPT-2 at a quarter of its memory: dropout is why nothing fits, and the program says so, once it has tried."""
+    graph = GRAPHS / "gpt2.json.gz"
+    done = remat.run("plan", graph, "--budget", "25%", "--dce", "--work", "100000")
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == INFEASIBLE and len(lines) == 2
+    assert "37 random ops are pinned" in lines[1] and "--replay-random" in lines[1] and "fits" in lines[1]
+    assert remat.run("plan", graph, "--budget", "25%", "--dce", "--work", "100000", "--replay-random").returncode == 0
+    done = remat.run("plan", graph, "--budget", "5%", "--dce", "--work", "100000")  # it would not help
+    assert done.returncode == INFEASIBLE and b"--replay-random" not in done.stderr
+    done = remat.run("plan", RESNET, "--budget", "5%")  # nothing is random
+    assert done.returncode == INFEASIBLE and b"random" not in done.stderr
+
+
+def warnings_of(remat, document, *flags):
+    done = remat.run("info", remat.file("g.json", document), *flags)
+    assert done.returncode == 0, done.stderr
+    return [line.split(": warning: ")[1] for line in done.stderr.decode().splitlines()]
+
+
+def test_one_warning_for_what_is_not_known(remat, small):
+    assert warnings_of(remat, small) == []
+    wrong = json.loads(json.dumps(small))
+    wrong["output"] = wrong.pop("outputs")
+    for node in wrong["nodes"]:
+        node["cots"] = 1
+    wrong["values"][0]["bytes"] = 4
+    first, second = warnings_of(remat, wrong)
+    for words in ('"output"', '"cots" in nodes', '"bytes" in values', "keys are not known"):
+        assert words in first
+    assert first.count("cots") == 1 and "no outputs" in second
+    grows = dict(json.loads(json.dumps(small)), batch=4)
+    grows["values"][0]["size_per_batch"] = 1
+    grows["nodes"][0]["cost_per_batch"] = 1
+    assert warnings_of(remat, grows) == []
+    chain = {"format": "remat-chain", "version": 1, "stages": [{"a": 1, "abar": 2, "tf": 1, "tb": 1, "tx": 1}], "input": {"a": 1}}
+    assert ['"tx" in stages' in line for line in warnings_of(remat, chain)] == [True]
+    many = dict(small, **{f"k{i}": i for i in range(9)})
+    assert ["k3" in line and "k4" not in line and "..." in line for line in warnings_of(remat, many)] == [True]
+
+
+def test_one_warning_for_a_missing_cost(remat, small):
+    del small["nodes"][2]["cost"]
+    line, = warnings_of(remat, small)
+    assert "1 of 5 ops have no cost, the first is op 2 g:" in line
+    for node in small["nodes"]:
+        node.pop("cost", None)
+    assert warnings_of(remat, small) == []
+    small["nodes"][0]["cost"] = 0  # says nothing that could be lost
+    assert warnings_of(remat, small) == []
+
+
+def test_warnings_are_said_once(remat, small):
+    """maxbatch reads the file again and again."""
+    small.update(batch=1, mine=1)
+    for value in small["values"]:
+        value["size_per_batch"] = 1
+    done = remat.run("maxbatch", remat.file("g.json", small), "--budget", "1000", "--strategy", "keep-all,auto", "--work", "1000")
+    assert done.returncode == 0 and done.stderr.decode().count("remat: warning: ") == 1
+
+
+def test_info_shows_what_decides(remat, small):
+    """Outputs, cost model, and how many ops are pinned and why."""
+    small["nodes"][0]["class"], small["nodes"][2]["pinned"] = "random", True
+    info = remat.json("info", remat.file("g.json", small))
+    assert (info["outputs"], info["output_bytes"], info["cost_model"], info["pinned"], info["pinned_random"]) == (1, 4, "given", 2, 1)
+    text = " ".join(remat.ok("info", remat.file("g.json", small)).split())
+    assert "pinned 2 1 as the file says, 1 random (--replay-random frees them)" in text
+    assert "outputs 1 4 B that are all in memory at the end" in text and "costs: given" in text
+    info = remat.json("info", remat.file("g.json", small), "--replay-random")
+    assert (info["pinned"], info["pinned_random"]) == (1, 0)
+    assert "outputs" not in remat.json("info", "chain:toy") and remat.json("info", "chain:toy")["cost_model"] == "given"
+
+
+# ---- habits ----
+
+
+def test_the_schedule_is_in_the_json(remat, small):
+    """plan --json has the steps as the file has them, of graphs and of chains, and the reason where nothing fits."""
+    path = remat.folder / "plan.json"
+    graph = remat.file("g.json", small)
+    for words in ((graph, "--budget", "24"), ("chain:toy", "--budget", "min"),
+                  ("zoo:random-layered?n=60", "--budget", "50%", "--strategy", "fastsa", "--offload", "5GB", "--work", "300000")):
+        made = remat.json("plan", *words, "-o", path, code=(0, NOT_FOUND, INFEASIBLE))
+        assert made["schedule"] == json.loads(path.read_text())["schedule"] and len(made["schedule"]) == made["steps"]
+        assert ("error" in made) != made["within_budget"]
+    for source, budget, code, words in ((graph, "1", INFEASIBLE, "no plan fits 1 bytes"), ("zoo:mlp", "95%", NOT_FOUND, "found no plan within")):
+        done = remat.run("plan", source, "--budget", budget, "--strategy", "keep-all", "--json")
+        error = json.loads(done.stdout)["error"]
+        assert done.returncode == error["code"] == code and words in error["reason"]
+        assert done.stderr.decode() == f"remat: {error['reason']}\n"
+    assert "schedule" not in remat.json("compare", graph, "--budget", "100%", "--strategy", "keep-all")[0]
+
+
+def test_csv_names_its_graph(remat, small):
+    small["name"] = 'a, "b"\n\x1b'
+    import csv
+    import io
+    rows = list(csv.DictReader(io.StringIO(remat.ok("compare", remat.file("g.json", small), "--budget", "100%", "--csv", "--work", "1000"))))
+    keep_all = rows[0]
+    assert keep_all["graph"] == 'a, "b"??' and (keep_all["steps"], float(keep_all["gap"])) == ("5", 0)
+    assert all(None not in row and None not in row.values() for row in rows) and any(row["outcome"] == "does not apply" for row in rows)
+
+
+def test_dot_has_no_control_characters(remat, small):
+    small["nodes"][0]["name"], small["name"] = "evil\x1b[31m\x7f\u0085\u202e\nname", "g\u2066"
+    dot = remat.ok("import", remat.file("g.json", small), "--format", "dot")
+    assert "evil?[31m????name" in dot and 'digraph "g?"' in dot
+    assert all(ord(c) >= 32 or c == "\n" for c in dot) and not set("\x7f\u0085\u202e\u2066") & set(dot)
+    assert remat.json("info", remat.file("g.dot", dot))["ops"] == 5
+
+
+def test_the_name_of_a_missing_solver(remat, monkeypatch):
+    for name in ("foo", "/no/such/file"):
+        monkeypatch.setenv("REMAT_HIGHS", name)
+        assert f"REMAT_HIGHS={name}" in remat.ok("--version")
+        reason = remat.json("plan", "zoo:mlp", "--strategy", "checkmate", "--budget", "99%", code=APPLIES)["error"]["reason"]
+        assert f"REMAT_HIGHS={name}" in reason
+
+
+def test_costs_of_networkx_may_be_real(remat):
+    """They are multiplied by one power of ten, the least that makes them whole in 12 digits; said once."""
+    def costs(*numbers):
+        nodes = [{"id": i, "size": 1, "duration": x} for i, x in enumerate(numbers)]
+        path = remat.file("nx.json", {"nodes": nodes, "links": [{"source": 0, "target": 1}]})
+        done = remat.run("import", path)
+        return [node["cost"] for node in json.loads(done.stdout)["nodes"]], done.stderr.decode()
+    assert costs(3, 4.0) == ([3, 4], "")
+    found, said = costs(0.5, 1.25)
+    assert found == [50, 125] and said.count("\n") == 1 and "multiplied by 10^2\n" in said
+    found, said = costs(1 / 3, 2e-3)
+    assert found == [333333333333, 2000000000] and "10^12 and rounded" in said
+    found, said = costs(123456.75, 1e-9)
+    assert found == [123456750000, 0] and "10^6 and rounded" in said
+    assert costs(5e12, 0.5)[0] == [5 * 10**12, 1]
+    remat.fails(INPUT, "info", remat.file("bad.json", {"nodes": [{"id": 0, "size": 1, "cost": -0.5}], "links": []}), says=("nodes[0].cost",))
+    remat.fails(INPUT, "info", remat.file("bad.json", {"nodes": [{"id": 0, "size": 1.5}], "links": []}), says=("nodes[0].size",))
+    remat.fails(INPUT, "info", remat.file("bad.json", {"nodes": [{"id": 0, "size": 1, "cost": 1e300}], "links": []}), says=("64 bits",))
+
+
+@pytest.mark.parametrize("text, ms", [("1s", 1000), ("2.5", 2500), ("500ms", 500), ("2m", 120000), ("0.1h", 360000), (".5s", 500), ("0.0001", 1)])
+def test_times(remat, small, text, ms):
+    remat.ok("plan", remat.file("g.json", small), "--time", text)
+
+
+def test_bad_times(remat, small):
+    for text in ("s", "1 s", "1d", "-1", "1.2.3", "9" * 30):
+        remat.fails(USAGE, "plan", remat.file("g.json", small), "--time", text, says=("--time",))

@@ -245,10 +245,12 @@ def test_width(remat, small):
 
 def test_from_and_to(remat):
     curve = ("curve", "zoo:resnet18", "--points", "3", "--strategy", "chen-sqrt")
-    one = remat.json(*curve, "--from", "80", "--to", "90")
-    two = remat.json(*curve, "--from", "80%", "--to", "90%")
-    assert [r["budget_bytes"] for r in one] == [r["budget_bytes"] for r in two]
+    one = remat.json(*curve, "--from", "80%", "--to", "90%")
     peak = one[0]["keep_all_peak_bytes"]
+    two = remat.json(*curve, "--from", peak * 80 // 100, "--to", peak * 90 // 100)  # bytes, as in plan
+    assert [r["budget_bytes"] for r in one] == [r["budget_bytes"] for r in two]
+    for words in ((*curve, "--from", "80"), ("plan", "zoo:resnet18", "--budget", "80")):
+        remat.fails(1, *words, says=("80 would be bytes", "80%"))
     assert one[0]["budget_bytes"] == peak * 80 // 100 and one[-1]["budget_bytes"] == peak * 90 // 100
 
 
