@@ -204,7 +204,7 @@ int main(int argc, char **argv)
         {"rotor", &RESNET, 339, 500, 50, 0.4},      {"rotor", &RESNET, 339, 500, 75, 0.4},
         {"rotor", &RANDOM, 339, 500, 25, 0.4},      {"rotor", &RANDOM, 339, 500, 50, 0.4},
         {"rotor", &RANDOM, 339, 500, 75, 0.4},      {"rotor", &HOMOGENEOUS, 100, 0, 0, 1},
-        {"rotor", &RESNET, 100, 0, 0, 1},           {"rotor", &RANDOM, 100, 0, 0, 5},
+        {"rotor", &RESNET, 100, 0, 0, 1},           {"rotor", &RANDOM, 100, 0, 0, 1},
         {"rotor-float", &RESNET, 40, 500, 50, 0.3}, {"rotor-float", &RANDOM, 40, 500, 50, 0.3},
         {"rotor-float", &RANDOM, 100, 500, 50, 20},
     };
