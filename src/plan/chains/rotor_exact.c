@@ -37,7 +37,8 @@ typedef struct table {
     function *cells; /* as rm_rotor_at */
     int64_t most;    /* memory besides a^0 that is asked for: no point lies behind it */
     points best, merged;
-    int64_t work;   /* points merged since the last look at the limits, and splits looked at */
+    int64_t work;   /* points read since the last look at the limits, and splits looked at */
+    int64_t spent;  /* all of it until then */
     rm_arena arena; /* where the functions lie */
 } table;
 
@@ -255,9 +256,20 @@ static int64_t exact_abar(const void *p, uint32_t l)
     return ((const table *)p)->c->stages[l].abar;
 }
 
-static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_result *results)
+/* Offers the schedule of C(1, n, m). */
+static remat_status offer(const rm_chain_problem *p, const table *x, int64_t m,
+                          rm_chain_result *results)
 {
     const rm_rotor_table view = {x->n, x, exact_split, exact_a, exact_abar};
+    rm_schedule steps = {0};
+    remat_status status = rm_rotor_trace(p->ctx, &view, m, &steps);
+    if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
+    RM_VEC_FREE(&p->ctx->heap, steps);
+    return status;
+}
+
+static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_result *results)
+{
     const function *whole = cell(x, 1, x->n);
     /* That revolve fails, or what it finds, proves nothing of other schedules. */
     const bool proves = x->save_all && rm_chain_is_plain(x->c);
@@ -267,15 +279,41 @@ static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_r
         const point *here = at(whole->points, whole->n, m);
         results[i].infeasible = !here && proves;
         if (!here) continue;
-        if (here != before) TRY(rm_rotor_offer(p, &view, m, results));
+        if (here != before) TRY(offer(p, x, m, results));
         before = here;
         results[i].optimal = proves && rm_chain_never_grows(x->c);
     }
     if (!p->least || whole->n == 0) return REMAT_OK;
-    return rm_rotor_offer(p, &view, whole->points[0].m, results);
+    return offer(p, x, whole->points[0].m, results);
 }
 
-static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *results)
+/* Would the whole table take more? Work grows at least with the cube of the columns filled. */
+static bool would_pass(const table *x, uint32_t columns, int64_t most_work)
+{
+    const double times = (double)x->n / columns;
+    return (double)x->spent * times * times * times > (double)most_work;
+}
+
+/* *done: all of the table was filled. If not, most_work is why, or else rm_stopped. */
+static remat_status fill(remat_ctx *ctx, table *x, int64_t most_work, bool *done)
+{
+    for (uint32_t t = 1; t <= x->n; t++) {
+        for (uint32_t s = t; s >= 1; s--) {
+            TRY(fill_cell(ctx, x, s, t));
+            x->spent += x->work;
+            if (rm_spend(ctx, x->work)) return REMAT_OK;
+            x->work = 0;
+        }
+        if (most_work != RM_NO_LIMIT && would_pass(x, t, most_work)) return REMAT_OK;
+        rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t / x->n),
+                  REMAT_ABSENT, REMAT_ABSENT);
+    }
+    *done = true;
+    return REMAT_OK;
+}
+
+static remat_status run(const rm_chain_problem *p, table *x, int64_t most_work,
+                        rm_chain_result *results, bool *done)
 {
     remat_ctx *ctx = p->ctx;
     if (!rm_can_afford(ctx, PAIR_WORK * (double)x->n * x->n)) return REMAT_OK; /* no answer */
@@ -283,30 +321,26 @@ static remat_status run(const rm_chain_problem *p, table *x, rm_chain_result *re
     TRY(RM_SCRATCH(ctx, x->before, (size_t)x->n + 2));
     TRY(RM_SCRATCH(ctx, x->cells, ((size_t)x->n + 1) * (x->n + 1)));
     for (uint32_t l = 1; l <= x->n; l++) x->before[l + 1] = x->before[l] + x->c->stages[l].tf;
-    for (uint32_t t = 1; t <= x->n; t++) {
-        for (uint32_t s = t; s >= 1; s--) {
-            TRY(fill_cell(ctx, x, s, t));
-            if (rm_spend(ctx, x->work)) return REMAT_OK; /* no answer: rm_stopped says why */
-            x->work = 0;
-        }
-        rm_report(ctx, x->save_all ? "rotor" : "revolve", (int)(1000 * (uint64_t)t / x->n),
-                  REMAT_ABSENT, REMAT_ABSENT);
-    }
-    return answer(p, x, results);
+    TRY(fill(ctx, x, most_work, done));
+    return *done ? answer(p, x, results) : REMAT_OK;
 }
 
-remat_status rm_rotor_exact(const rm_chain_problem *p, bool save_all, rm_chain_result *results)
+remat_status rm_rotor_exact(const rm_chain_problem *p, bool save_all, int64_t most_work,
+                            rm_chain_result *results, bool *done)
 {
     remat_ctx *ctx = p->ctx;
+    const rm_mark mark = rm_scratch_mark(ctx);
     table x = {.c = p->chain,
                .n = p->chain->n_stages + 1,
                .save_all = save_all,
                .most = p->budgets[p->n_budgets - 1] - p->chain->stages[0].a};
     if (p->least) x.most = RM_MAX_SUM; /* the lowest peak of revolve may be above keep-all's */
-    remat_status status = run(p, &x, results);
+    *done = false;
+    remat_status status = run(p, &x, most_work, results, done);
     RM_VEC_FREE(&ctx->heap, x.best);
     RM_VEC_FREE(&ctx->heap, x.merged);
     rm_arena_free(&ctx->heap, &x.arena);
+    rm_scratch_release(ctx, mark);
     if (rm_is_too_much_memory(ctx, status))
         status = rm_fail(ctx, REMAT_E_APPLIES,
                          "to be exact it takes more memory than memory_bytes allows: use --slots");
