@@ -1,7 +1,7 @@
 /* bench_chain.c: how long do the chain planners take? Usage: bench_chain [QUICK]. One core; each
  * row is one call, with the CPU time it took. rotor at 339 stages (the longest of the Rotor paper)
- * and 500 slots against ref/rotor_plain.c in the same run, which must find the same optimum; the
- * exact curve (slots 0); rotor-float. No time is asserted; a wrong optimum is. Memory is the peak
+ * and 500 slots against ref/rotor_plain.c in the same run, which must not be cheaper; the
+ * exact curve (slots 0); rotor-float. No time is asserted; a worse plan is. Memory is the peak
  * of the process, so each row runs in a child of its own. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -183,12 +183,11 @@ static int run_row(const row *x)
                      plain_took = now() - plain_begin;
         if (plain >= 1 << 24) return fail(x, "times too large for the plain table");
         printf("%9.3f %6.1f", plain_took, plain_took / took);
-        if (plain != (s->within_budget ? (double)s->cost : -1) &&
-            !(plain < 0 &&
-              s->within_budget)) /* the plan of last resort may fit where slots are too coarse */
+        /* It rounds every size up, so it may be dearer, but never cheaper. */
+        if (plain >= 0 && !(s->within_budget && (double)s->cost <= plain))
             return printf("\n"),
                    fprintf(stderr, "cost %" PRId64 ", plain table %.0f\n", s->cost, plain),
-                   fail(x, "another optimum");
+                   fail(x, "dearer than the plain table");
     }
     printf("%s\n", took > x->goal ? "  over the goal" : "");
     for (uint32_t i = 0; i < n_budgets; i++) remat_plan_free(plans[i]);
@@ -204,7 +203,7 @@ int main(int argc, char **argv)
         {"rotor", &RESNET, 339, 500, 50, 0.4},      {"rotor", &RESNET, 339, 500, 75, 0.4},
         {"rotor", &RANDOM, 339, 500, 25, 0.4},      {"rotor", &RANDOM, 339, 500, 50, 0.4},
         {"rotor", &RANDOM, 339, 500, 75, 0.4},      {"rotor", &HOMOGENEOUS, 100, 0, 0, 1},
-        {"rotor", &RESNET, 100, 0, 0, 1},           {"rotor", &RANDOM, 100, 0, 0, 5},
+        {"rotor", &RESNET, 100, 0, 0, 1},           {"rotor", &RANDOM, 100, 0, 0, 1},
         {"rotor-float", &RESNET, 40, 500, 50, 0.3}, {"rotor-float", &RANDOM, 40, 500, 50, 0.3},
         {"rotor-float", &RANDOM, 100, 500, 50, 20},
     };

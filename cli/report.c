@@ -398,7 +398,7 @@ void report_need_parts(session *s, int64_t need_bytes, char *text, size_t size)
     }
 }
 
-/* Does this strategy round sizes up to slots? To how many? */
+/* Does this strategy round sizes to slots? To how many? */
 static bool is_slotted(session *s, const char *strategy, int64_t *slots)
 {
     static const char *const names[] = {"rotor", "rotor-float", "revolve"};
@@ -484,7 +484,7 @@ static void explain(session *s, const report *r, const out *o, char *text, size_
     } else if (status == REMAT_E_NOT_FOUND && s->chain && is_slotted(s, m->strategy, &slots)) {
         snprintf(text, size,
                  "%s found no plan within %s in %" PRId64
-                 " slots, which round sizes up: try more --slots, or --slots 0",
+                 " slots, which round sizes: try more --slots, or --slots 0",
                  m->strategy, budget.text, slots);
     } else if (status == REMAT_E_NOT_FOUND) {
         snprintf(text, size,

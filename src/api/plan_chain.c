@@ -188,7 +188,7 @@ remat_status remat_chain_plans(remat_ctx *ctx, const remat_chain *chain, const c
     if (n_budgets == 0) return REMAT_OK;
     const rm_mark mark = rm_scratch_mark(ctx);
     answers x = {.n = n_budgets};
-    rm_limits_begin(ctx, planner->default_work);
+    rm_limits_begin(ctx, RM_NO_LIMIT); /* chain strategies end by themselves */
     remat_status status = RM_SCRATCH(ctx, x.plans, n_budgets);
     if (status == REMAT_OK) status = solve(ctx, chain, planner, budgets, &x);
     for (uint32_t i = 0; i < n_budgets && x.plans; i++) {

@@ -19,6 +19,9 @@
         "checkmate: the program as it was published: not presolved, no start, no cutoff")          \
     OPT(checkmate_splits, 1, 1, 8,                                                                 \
         "checkmate: turns for each op, so that others may run that often in between")              \
+    OPT(epsilon, 0, 0, 1000,                                                                       \
+        "rotor, rotor-float, revolve: permille; slots enough that no such schedule within "        \
+        "budget / (1 + epsilon) is cheaper; 0: no promise")                                        \
     OPT(group, 1, 0, 2, "fastsa: node grouping first; 0: never, 2: resident inputs do not count")  \
     OPT(host_bytes, 0, 0, INT64_MAX, "offload: the most bytes on the host; 0: no limit")           \
     OPT(max_input_bytes, INT64_C(1) << 30, 1, INT64_MAX, "largest file read, after decompression") \
@@ -39,8 +42,9 @@
         "mincut: permille that a storage weighs more for each op between it and the backward "     \
         "pass")                                                                                    \
     OPT(seed, 0, 0, INT64_MAX, "of every random choice: same seed and work limit, same plan")      \
-    OPT(slots, 500, 0, 1000000,                                                                    \
-        "rotor, rotor-float, revolve: slots that memory is cut into; 0: exact")                    \
+    OPT(slots, -1, -1, 1000000,                                                                    \
+        "rotor, rotor-float, revolve: slots that memory is cut into; 0: exact; -1: exact where "   \
+        "that is quick, else 500")                                                                 \
     OPT(soft_peak, 0, 0, 1, "fastsa: log-add-exp over all steps instead of the peak (slow)")       \
     OPT(threads, 1, 1, 64,                                                                         \
         "fastsa, auto, checkmate: the plan of the first two does not depend on it")                \

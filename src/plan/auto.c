@@ -188,10 +188,12 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     return o->offload ? recompute_and_move(p, best) : recompute(p, best);
 }
 
-/* The better of the two models, and a simple rule where neither has an answer. */
+/* Every chain strategy there is, so that none is better. rotor-float has rotor in it. The quick
+ * ones come first. */
 static remat_status run_chain(const rm_chain_problem *p, rm_chain_result *results)
 {
-    const rm_planner *const all[] = {&rm_periodic, &rm_rotor, &rm_rotor_float};
+    const rm_planner *const all[] = {&rm_keep_all,    &rm_periodic,    &rm_chen_sqrt,
+                                     &rm_chen_greedy, &rm_rotor_float, &rm_revolve};
     for (size_t i = 0; i < RM_LEN(all); i++) {
         const rm_mark mark = rm_scratch_mark(p->ctx);
         const remat_status status = all[i]->run_chain(p, results);

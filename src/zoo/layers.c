@@ -30,14 +30,21 @@ static int64_t slide(rm_tape *tape, int64_t size, rm_window window)
     return room < 0 ? 1 : room / window.stride + 1;
 }
 
+/* A convolution's output is so many pixels high or wide, where its input is `size`. */
+static int64_t conv_size(rm_tape *tape, int64_t size, const rm_conv_spec *spec)
+{
+    const int64_t stride = at_least_1(spec->stride);
+    if (spec->transposed) return (size - 1) * stride + spec->kernel - 2 * spec->padding;
+    return slide(tape, size, (rm_window){spec->kernel, stride, spec->padding});
+}
+
 rm_tensor *rm_conv(rm_tape *tape, const char *name, rm_tensor *x, rm_conv_spec spec)
 {
-    const int64_t channels = x->shape.dim[1], size = x->shape.dim[2], kernel = spec.kernel;
-    const int64_t stride = at_least_1(spec.stride), groups = at_least_1(spec.groups);
-    const int64_t out_size = spec.transposed
-                                 ? (size - 1) * stride + kernel - 2 * spec.padding
-                                 : slide(tape, size, (rm_window){kernel, stride, spec.padding});
-    const rm_shape out = RM_SHAPE(x->shape.dim[0], spec.channels, out_size, out_size);
+    const int64_t channels = x->shape.dim[1], kernel = spec.kernel;
+    const int64_t groups = at_least_1(spec.groups);
+    const int64_t height = conv_size(tape, x->shape.dim[2], &spec);
+    const int64_t width = conv_size(tape, x->shape.dim[3], &spec);
+    const rm_shape out = RM_SHAPE(x->shape.dim[0], spec.channels, height, width);
     const rm_shape weight = spec.transposed
                                 ? RM_SHAPE(channels, spec.channels / groups, kernel, kernel)
                                 : RM_SHAPE(spec.channels, channels / groups, kernel, kernel);
@@ -128,32 +135,33 @@ rm_tensor *rm_linear(rm_tape *tape, const char *name, rm_tensor *x, int64_t feat
 
 rm_tensor *rm_max_pool(rm_tape *tape, const char *name, rm_tensor *x, rm_window window)
 {
-    const int64_t size = slide(tape, x->shape.dim[2], window);
-    const rm_shape out[] = {RM_SHAPE(x->shape.dim[0], x->shape.dim[1], size, size),
-                            RM_INDICES(x->shape.dim[0], x->shape.dim[1], size, size)};
+    const int64_t height = slide(tape, x->shape.dim[2], window);
+    const int64_t width = slide(tape, x->shape.dim[3], window);
+    const rm_shape out[] = {RM_SHAPE(x->shape.dim[0], x->shape.dim[1], height, width),
+                            RM_INDICES(x->shape.dim[0], x->shape.dim[1], height, width)};
     return rm_tape_op(tape, RM_MAX_POOL, name, &x, 1, out, RM_LEN(out), 0);
 }
 
-static rm_shape with_size(const rm_tensor *x, int64_t size)
+static rm_shape twice_as_large(const rm_tensor *x)
 {
-    return RM_SHAPE(x->shape.dim[0], x->shape.dim[1], size, size);
+    return RM_SHAPE(x->shape.dim[0], x->shape.dim[1], 2 * x->shape.dim[2], 2 * x->shape.dim[3]);
 }
 
 rm_tensor *rm_unpool(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *indices)
 {
-    const rm_shape out = with_size(x, 2 * x->shape.dim[2]);
+    const rm_shape out = twice_as_large(x);
     return RM_OP(tape, RM_UNPOOL, name, out, 0, x, indices);
 }
 
 rm_tensor *rm_avg_pool(rm_tape *tape, const char *name, rm_tensor *x, int64_t size)
 {
-    const rm_shape out = with_size(x, size);
+    const rm_shape out = RM_SHAPE(x->shape.dim[0], x->shape.dim[1], size, size);
     return RM_OP(tape, RM_AVG_POOL, name, out, 0, x);
 }
 
 rm_tensor *rm_upsample(rm_tape *tape, const char *name, rm_tensor *x)
 {
-    const rm_shape out = with_size(x, 2 * x->shape.dim[2]);
+    const rm_shape out = twice_as_large(x);
     return RM_OP(tape, RM_UPSAMPLE, name, out, 0, x);
 }
 

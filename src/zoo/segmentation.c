@@ -2,14 +2,14 @@
  *
  * Problem: encoders whose results a decoder reads much later. These long skips make
  * rematerialization hard. Method: loops over the published layers. All convolutions keep the size
- * by padding with zeros, so nothing is cropped. Sizes must divide: res is a multiple of the total
- * pooling. Cost: O(layers).
+ * by padding with zeros, so nothing is cropped. Images are res pixels high, and as many wide unless
+ * width says otherwise. Both are multiples of the total pooling. Cost: O(layers).
  *
  *   - unet: Ronneberger et al. 2015. One input channel, 2x2 transposed convolutions, no batch norm.
  *     The paper crops instead of padding, which changes no parameter.
  *   - vgg_unet: divamgupta/image-segmentation-keras, the model in Checkmate's evaluation. VGG16's
  *     first four blocks, then upsampling, concatenation, convolution, relu, batch norm. Its logits
- *     have half the resolution. Our images are square.
+ *     have half the resolution. Checkmate's images are 416 x 608.
  *   - segnet: Badrinarayanan et al. 2015. The encoder's pooling indices steer the decoder's
  *     unpooling. Every convolution but the last has batch norm and relu.
  *   - fcn8: Long et al. 2015. VGG16 with its linear layers as convolutions. The scores of two
@@ -22,8 +22,10 @@ static const rm_window halve = {2, 2, 0};
 
 static rm_tensor *images(rm_tape *tape, const rm_zoo_args *args, int64_t channels, int64_t divisor)
 {
+    const int64_t width = args->width ? args->width : args->res;
     if (args->res % divisor != 0) rm_tape_fail(tape, "res is not a multiple of %d", (int)divisor);
-    return rm_tape_input(tape, "images", RM_SHAPE(args->batch, channels, args->res, args->res));
+    if (width % divisor != 0) rm_tape_fail(tape, "width is not a multiple of %d", (int)divisor);
+    return rm_tape_input(tape, "images", RM_SHAPE(args->batch, channels, args->res, width));
 }
 
 rm_tensor *rm_unet(rm_tape *tape, const rm_zoo_args *args)

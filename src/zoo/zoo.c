@@ -17,6 +17,9 @@
 
 #define IMAGES(P, batch_size, resolution, lowest)                                                  \
     P(batch, batch_size, 1, 1000000) P(res, resolution, lowest, 65536)
+/* Images that need not be square: width 0 is res. */
+#define SCENES(P, batch_size, resolution, lowest)                                                  \
+    IMAGES(P, batch_size, resolution, lowest) P(width, 0, 0, 65536)
 #define MODELS(M, P)                                                                               \
     M("bert", rm_bert,                                                                             \
       "BERT encoder with pooler and classifier (base: 109,482,240 parameters and 1,538 of the "    \
@@ -33,7 +36,7 @@
       P(size, 1, 0, 1000000000000))                                                                \
     M("f2", rm_example_f2, "x times a random mask, of the min-cut paper; n elements",              \
       P(n, 1, 0, 1000000000000))                                                                   \
-    M("fcn8", rm_fcn8, "FCN-8s on VGG16", IMAGES(P, 16, 512, 32) P(classes, 21, 1, 10000))         \
+    M("fcn8", rm_fcn8, "FCN-8s on VGG16", SCENES(P, 16, 512, 32) P(classes, 21, 1, 10000))         \
     M("fig4", rm_example_fig4,                                                                     \
       "two fusion groups and an op between them, the min-cut paper's Fig. 4; the input is k "      \
       "times larger",                                                                              \
@@ -54,15 +57,15 @@
     M("resnet18", rm_resnet18, "ResNet-18", IMAGES(P, 512, 224, 32) P(classes, 1000, 1, 1000000))  \
     M("resnet50", rm_resnet50, "ResNet-50", IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))  \
     M("segnet", rm_segnet, "SegNet: VGG16 encoder, max unpooling",                                 \
-      IMAGES(P, 16, 224, 32) P(classes, 2, 1, 10000))                                              \
+      SCENES(P, 16, 224, 32) P(classes, 2, 1, 10000))                                              \
     M("unet", rm_unet, "U-Net with zero padding, so that sizes stay",                              \
-      IMAGES(P, 16, 512, 16) P(classes, 2, 1, 10000))                                              \
+      SCENES(P, 16, 512, 16) P(classes, 2, 1, 10000))                                              \
     M("vgg16", rm_vgg16_classifier, "VGG-16",                                                      \
       IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))                                        \
     M("vgg19", rm_vgg19_classifier, "VGG-19",                                                      \
       IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))                                        \
     M("vgg_unet", rm_vgg_unet, "VGG16 encoder, U-Net decoder (Checkmate)",                         \
-      IMAGES(P, 32, 416, 16) P(classes, 50, 1, 10000))                                             \
+      SCENES(P, 32, 416, 16) P(classes, 50, 1, 10000))                                             \
     M("vit", rm_vit, "Vision Transformer with 16x16 patches (default: ViT-B/16)",                  \
       IMAGES(P, 512, 224, 16) P(layers, 12, 1, 10000) P(width, 768, 1, 1000000)                    \
           P(heads, 12, 1, 10000) P(classes, 1000, 1, 1000000))

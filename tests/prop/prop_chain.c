@@ -1,9 +1,10 @@
 /* prop_chain.c: chain strategies on N random chains against brute force (ref/chain_brute.h). rotor
  * equals the cheapest persistent schedule, rotor-float the cheapest of all, revolve the cheapest of
  * its kind, nothing is cheaper than the cheapest; "infeasible" and "optimal" are said where they
- * are true; every plan verifies and fits; verifier and simulator agree with the reference on plans,
- * on random schedules and on broken ones. On unit chains revolve costs what Griewank and Walther
- * say. Usage: prop_chain N SEED; a failure prints the seed of its chain, the chain and the budget.
+ * are true; epsilon keeps its promise; every plan verifies and fits; verifier and simulator agree
+ * with the reference on plans, on random schedules and on broken ones. On unit chains revolve costs
+ * what Griewank and Walther say. Usage: prop_chain N SEED; a failure prints the seed of its chain,
+ * the chain and the budget.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "chain_brute.h"
+#include "plan/chains/rotor.h"
 #include "sim/chain_sim.h"
 
 enum { BUDGETS = 6, MOST_FAILURES = 20 };
@@ -238,6 +240,46 @@ static void check_coarse(random_source *r, const char *strategy)
     }
 }
 
+/* What a table of slots finds within a budget, or -1. rotor-float takes slots, as max_slots forbids
+ * it to be exact; the persistent table is asked for directly. */
+static int64_t cost_in_slots(brute_kind kind, int64_t budget)
+{
+    rm_chain_result result = {.any = false};
+    const rm_chain_problem p = {.ctx = ctx, .chain = chain, .budgets = &budget, .n_budgets = 1};
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = kind == BRUTE_ALL
+                                    ? rm_rotor_float.run_chain(&p, &result)
+                                    : rm_rotor_slots(&p, kind == BRUTE_PERSISTENT, &result);
+    CHECK(status == REMAT_OK, budget, "%s", remat_ctx_error(ctx));
+    rm_scratch_release(ctx, mark);
+    RM_VEC_FREE(&ctx->heap, result.steps);
+    return result.fits ? result.cost : -1;
+}
+
+/* With epsilon, what fits into budget / (1 + epsilon) is no cheaper than what is found. */
+static void check_epsilon(random_source *r)
+{
+    if (now.flags & (CHAIN_SMALL_ABAR | CHAIN_FREE_DELTA)) return;
+    const int64_t epsilon = 1 + random_below(r, random_chance(r, 50) ? 1000 : 50);
+    CHECK(remat_ctx_set(ctx, "slots", -1) == REMAT_OK, -1, "%s", remat_ctx_error(ctx));
+    CHECK(remat_ctx_set(ctx, "epsilon", epsilon) == REMAT_OK, -1, "%s", remat_ctx_error(ctx));
+    CHECK(remat_ctx_set(ctx, "max_slots", 1) == REMAT_OK, -1, "%s", remat_ctx_error(ctx));
+    for (uint32_t i = 0; i < now.n_budgets; i++)
+        for (int kind = 0; kind < 3; kind++) {
+            const int64_t best = now.cost[kind][i];
+            /* The least budget for which budgets[i] is promised. */
+            const int64_t budget = now.budgets[i] + (now.budgets[i] * epsilon + 999) / 1000;
+            if (best < 0 || budget == 0) continue;
+            const int64_t cost = cost_in_slots((brute_kind)kind, budget);
+            CHECK(cost >= 0 && cost <= best, budget,
+                  "kind %d, epsilon %" PRId64 ": %" PRId64 ", brute force within %" PRId64
+                  ": %" PRId64,
+                  kind, epsilon, cost, now.budgets[i], best);
+        }
+    CHECK(remat_ctx_set(ctx, "epsilon", 0) == REMAT_OK, -1, "%s", remat_ctx_error(ctx));
+    CHECK(remat_ctx_set(ctx, "max_slots", 20000) == REMAT_OK, -1, "%s", remat_ctx_error(ctx));
+}
+
 static void check_ends(const char *strategy)
 {
     remat_plan *plan = NULL;
@@ -321,6 +363,7 @@ static void one_chain(void)
         if (i >= 4) check_slotted(strategies[i]), check_ends(strategies[i]);
     }
     check_coarse(&r, strategies[4 + random_below(&r, 3)]);
+    check_epsilon(&r);
     for (int i = 0; i < 5; i++) random_schedules(&r);
     remat_chain_free(chain);
 }

@@ -463,9 +463,52 @@ static void a_curve(void **state)
     remat_chain_free(chain);
 }
 
+/* Just above the least memory 500 slots are too coarse. What is asked for without a wish is exact,
+ * and a long chain's slots lose little. */
+static void near_the_minimum(void **state)
+{
+    (void)state;
+    remat_input *input = NULL;
+    remat_chain *chain = NULL;
+    OK(ctx, remat_input_open(ctx, "chain:resnet?n=8", &input));
+    OK(ctx, remat_chain_read(ctx, input, &chain));
+    const int64_t exact = cost_of(chain, "rotor", 584450048, 0);
+    assert_true(exact > 0 && exact < cost_of(chain, "periodic", 584450048, -1));
+    assert_int_equal(cost_of(chain, "rotor", 584450048, -1), exact);
+    assert_true(cost_of(chain, "auto", 584450048, -1) <= exact);
+    remat_chain_free(chain);
+    remat_input_free(input);
+    chain = long_chain(60);
+    for (int64_t budget = 12 << 20; budget <= 40 << 20; budget += 7 << 20) {
+        const int64_t best = cost_of(chain, "rotor", budget, 0),
+                      slotted = cost_of(chain, "rotor", budget, 500);
+        assert_true(best > 0 && slotted >= best);
+        assert_true(slotted - best <= best / 100);
+    }
+    remat_chain_free(chain);
+}
+
+/* More slots than memory holds: the promise is refused, not broken. */
+static void epsilon_past_memory(void **state)
+{
+    (void)state;
+    remat_chain *chain = long_chain(400);
+    remat_plan *plan = NULL;
+    OK(ctx, remat_ctx_set(ctx, "epsilon", 1));
+    OK(ctx, remat_ctx_set(ctx, "slots", 100));
+    FAILS(ctx, REMAT_E_USAGE, remat_chain_plan(ctx, chain, "rotor", 50000000, &plan));
+    OK(ctx, remat_ctx_set(ctx, "slots", -1));
+    FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, "rotor", 50000000, &plan));
+    assert_non_null(strstr(remat_ctx_error(ctx), "memory_bytes"));
+    OK(ctx, remat_ctx_set(ctx, "epsilon", 0));
+    remat_chain_free(chain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(near_the_minimum),
+        cmocka_unit_test(epsilon_past_memory),
         cmocka_unit_test(toy_keep_all_and_printed_sequence),
         cmocka_unit_test(toy_rotor),
         cmocka_unit_test(toy_revolve),

@@ -149,8 +149,14 @@ static void segmentation_flops(void **state)
                  {"fcn8?res=64&batch=1", whole_vgg + sum_layers(fcn8, LENGTH(fcn8))},
                  {"vgg_unet?res=64&batch=1", four_blocks + sum_layers(vgg_unet, LENGTH(vgg_unet))}};
     for (size_t i = 0; i < LENGTH(cases); i++) {
+        char wide[80];
         remat_graph *graph = zoo(*state, cases[i].spec);
         assert_int_equal(sum_flops(graph, REMAT_FORWARD), 2 * cases[i].macs);
+        remat_graph_free(graph);
+        /* All layers slide over the image, so three times as wide is three times the work. */
+        snprintf(wide, sizeof wide, "%s&width=192", cases[i].spec);
+        graph = zoo(*state, wide);
+        assert_int_equal(sum_flops(graph, REMAT_FORWARD), 3 * 2 * cases[i].macs);
         remat_graph_free(graph);
     }
 }
@@ -426,6 +432,7 @@ static void bad_specs(void **state)
                                         "segnet?res=48",
                                         "fcn8?res=48",
                                         "vgg_unet?res=40",
+                                        "vgg_unet?res=64&width=40",
                                         "gpt?heads=5",
                                         "bert?seq=513",
                                         "gpt?seq=1000000&batch=1000000&width=1000000&heads=10000",

@@ -1,5 +1,5 @@
-/* rotor.h: what the two forms of Rotor's persistent recurrence share: memory thresholds, and how a
- * schedule is read off a table. */
+/* rotor.h: what the forms of Rotor's recurrences share: memory thresholds, and how a schedule is
+ * read off a table. */
 #ifndef RM_ROTOR_H
 #define RM_ROTOR_H
 
@@ -36,11 +36,12 @@ typedef struct rm_rotor_table {
 
 /* Appends the schedule of C(1, n, m), which must be finite: Algorithm 4, without recursion. */
 remat_status rm_rotor_trace(remat_ctx *ctx, const rm_rotor_table *t, int64_t m, rm_schedule *out);
-/* The same, and offers the schedule. */
-remat_status rm_rotor_offer(const rm_chain_problem *p, const rm_rotor_table *t, int64_t m,
-                            rm_chain_result *results);
 
-/* Exact, without slots (rotor_exact.c): answers every budget of the problem. */
-remat_status rm_rotor_exact(const rm_chain_problem *p, bool save_all, rm_chain_result *results);
+/* The recurrence in slots (rotor_slots.c), and exactly (rotor_exact.c). save_all: rotor, not
+ * revolve. Both answer every budget of the problem. */
+remat_status rm_rotor_slots(const rm_chain_problem *p, bool save_all, rm_chain_result *results);
+/* *done: it did not end early. It does where it would take more operations than most_work. */
+remat_status rm_rotor_exact(const rm_chain_problem *p, bool save_all, int64_t most_work,
+                            rm_chain_result *results, bool *done);
 
 #endif

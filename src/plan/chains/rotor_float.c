@@ -16,10 +16,16 @@
  * forward times + C(s', t', l, m - a^(s'-1)). Then the line is the minimum over t' of
  * G(s, t', l, m) + C(s, t, t'-1, m).
  *
+ * Persistent schedules are tried first (rotor.c), so this is never worse than rotor.
+ *
+ * Slots are those of slots.c. With slots = 0 it is exact: a slot is the common divisor of all
+ * sizes, and there may be max_slots of them. Without a wish (-1) it is exact where the common
+ * divisor gives few enough slots; otherwise there are as many as most_work allows, up to 500.
+ *
  * Cost: O(M L^4) time instead of the L^5 of the recurrence as it stands and the L^6 of Algorithm 1;
- * O(M L^3) memory. Slots are those of rotor.c. It is exact with slots = 0: then a slot is the
- * common divisor of all sizes. */
+ * O(M L^3) memory. */
 #include "plan/chains/rotor.h"
+#include "plan/chains/slots.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -27,10 +33,11 @@
 
 enum { SUMS_A_WORK = 4 }; /* sums of the table in one operation of the limits */
 
+static const double most_work = 0.5 * RM_SECOND; /* where nobody asked for so many slots */
+
 typedef struct table {
-    uint32_t n, width;      /* width: slots + 1 */
-    int64_t unit;           /* bytes of a slot; 0: it is a (width - 1)-th of the budget */
-    int64_t budget_bytes;   /* the largest */
+    uint32_t n, width; /* width: that of the slots */
+    rm_slots slots;
     uint32_t *a, *abar;     /* in slots, by stage 0 .. n */
     double *before, *tb;    /* tf^1 + .. + tf^(l-1); by stage */
     uint32_t *need_all;     /* by rm_rotor_at(n, s, l): to run Fall^s and B^s */
@@ -48,32 +55,6 @@ static size_t cell_at(uint32_t s, uint32_t t, uint32_t l)
 static double *cell(const table *x, uint32_t s, uint32_t t, uint32_t l)
 {
     return x->c + cell_at(s, t, l) * x->width;
-}
-
-/* A size is bytes * *numerator / *denominator slots. */
-static void slot_ratio(const table *x, rm_uint128 *numerator, rm_uint128 *denominator)
-{
-    const int64_t budget = x->budget_bytes > 0 ? x->budget_bytes : 1;
-    *numerator = x->unit ? 1 : x->width - 1;
-    *denominator = (rm_uint128)(x->unit ? x->unit : budget);
-}
-
-/* Rounded up. More than all slots is one more than all. */
-static uint32_t to_slots(const table *x, int64_t bytes)
-{
-    rm_uint128 numerator, denominator;
-    slot_ratio(x, &numerator, &denominator);
-    const rm_uint128 slots = ((rm_uint128)bytes * numerator + denominator - 1) / denominator;
-    return slots < x->width ? (uint32_t)slots : x->width;
-}
-
-/* Rounded down. More than all slots is all. */
-static uint32_t slots_within(const table *x, int64_t bytes)
-{
-    rm_uint128 numerator, denominator;
-    slot_ratio(x, &numerator, &denominator);
-    const rm_uint128 slots = (rm_uint128)bytes * numerator / denominator;
-    return slots < x->width ? (uint32_t)slots : x->width - 1;
 }
 
 /* acc[m] = min(acc[m], p[m - shift] + plus) for m >= from. */
@@ -145,29 +126,55 @@ static int64_t common_divisor_of_sizes(const remat_chain *c)
     return divisor ? divisor : 1;
 }
 
-static remat_status choose_slots(const rm_chain_problem *p, table *x)
+static rm_slot_price price_of(uint32_t n_stages)
 {
-    const int64_t most = p->ctx->options.max_slots;
-    int64_t slots = p->ctx->options.slots;
-    x->budget_bytes = p->budgets[p->n_budgets - 1];
-    if (slots == 0) {
-        x->unit = common_divisor_of_sizes(p->chain);
-        slots = x->budget_bytes / x->unit;
-        if (slots > most)
-            return rm_fail(p->ctx, REMAT_E_APPLIES,
-                           "to be exact rotor-float needs %" PRId64 " slots of %" PRId64
-                           ", more than --max-slots %" PRId64 ": use --slots 500",
-                           slots, x->unit, most);
+    const double n = n_stages, cells = n * (n + 1) * (n + 2) / 6;
+    return (rm_slot_price){.bytes_a_slot = cells * sizeof(double),
+                           .bytes = cells * sizeof(uint32_t) +
+                                    n * n * (2 * sizeof(int64_t) + 2 * sizeof(uint32_t)),
+                           .work_a_slot = n * n * n * n / 12 / SUMS_A_WORK,
+                           .most_work = most_work};
+}
+
+/* Slots that round nothing, if there are few enough. *chosen: there are. */
+static remat_status choose_exact(const rm_chain_problem *p, const rm_slot_price *price, table *x,
+                                 bool *chosen)
+{
+    remat_ctx *ctx = p->ctx;
+    const bool must = ctx->options.slots == 0;
+    const int64_t unit = common_divisor_of_sizes(p->chain);
+    const int64_t budget = p->budgets[p->n_budgets - 1], slots = budget / unit;
+    const double bytes = price->bytes + (double)(slots + 1) * price->bytes_a_slot;
+    *chosen = false;
+    if (slots > ctx->options.max_slots)
+        return !must ? REMAT_OK
+                     : rm_fail(ctx, REMAT_E_APPLIES,
+                               "to be exact rotor-float needs %" PRId64 " slots of %" PRId64
+                               ", more than --max-slots %" PRId64 ": use --slots 500",
+                               slots, unit, ctx->options.max_slots);
+    if (bytes > (double)rm_memory_left(ctx))
+        return !must ? REMAT_OK
+                     : rm_fail(ctx, REMAT_E_APPLIES,
+                               "on %u stages with %" PRId64 " slots it takes %.1f GB, more than "
+                               "memory_bytes allows: use fewer --slots, or rotor",
+                               x->n - 1, slots, bytes * 1e-9);
+    if (!must && (double)slots * price->work_a_slot > price->most_work) return REMAT_OK;
+    x->slots = rm_slots_of_unit(unit, budget);
+    *chosen = true;
+    return REMAT_OK;
+}
+
+/* *chosen: there is a table to be filled. If not, rm_stopped says why. */
+static remat_status choose_slots(const rm_chain_problem *p, table *x, bool *chosen)
+{
+    const rm_slot_price price = price_of(x->n);
+    *chosen = false;
+    if (p->ctx->options.slots <= 0) TRY(choose_exact(p, &price, x, chosen));
+    if (!*chosen) {
+        TRY(rm_slots_choose(p, &price, &x->slots));
+        *chosen = x->slots.n > 0;
     }
-    x->width = (uint32_t)slots + 1;
-    const double n = x->n, cells = n * (n + 1) * (n + 2) / 6;
-    const double bytes = cells * ((double)x->width * sizeof *x->c + sizeof *x->need_forward) +
-                         n * n * (2 * sizeof(int64_t) + 2 * sizeof *x->need_all);
-    if (bytes > (double)rm_memory_left(p->ctx))
-        return rm_fail(p->ctx, REMAT_E_APPLIES,
-                       "on %u stages with %u slots it takes %.1f GB, more than memory_bytes "
-                       "allows: use fewer --slots, or rotor",
-                       x->n - 1, x->width - 1, bytes * 1e-9);
+    x->width = rm_slots_width(&x->slots);
     return REMAT_OK;
 }
 
@@ -186,9 +193,9 @@ static void fill_needs(table *x, const remat_chain *c, const rm_rotor_needs *nee
                 const int64_t kept_now = l == n ? kept[j] : kept[l];
                 const int64_t run = c->stages[l].delta + y->of + y->a + input + kept_now;
                 if (run > widest) widest = run;
-                x->need_forward[cell_at(s, j, l)] = to_slots(x, widest);
+                x->need_forward[cell_at(s, j, l)] = rm_slots_up(&x->slots, widest);
             }
-            x->need_all[at] = to_slots(x, needs->all[at]);
+            x->need_all[at] = rm_slots_up(&x->slots, needs->all[at]);
             x->need_float[at] = x->need_forward[cell_at(s, s, l)];
         }
 }
@@ -208,11 +215,9 @@ static remat_status prepare(remat_ctx *ctx, const remat_chain *c, table *x)
     TRY(RM_SCRATCH(ctx, x->need_forward, n_cells));
     TRY(RM_SCRATCH(ctx, x->c, n_cells * x->width));
     TRY(RM_SCRATCH(ctx, kept, n + 1));
-    for (uint32_t l = 0; l <= n; l++) {
-        x->a[l] = to_slots(x, c->stages[l].a);
-        x->abar[l] = to_slots(x, c->stages[l].abar);
+    rm_slots_of_chain(&x->slots, c, x->a, x->abar);
+    for (uint32_t l = 1; l <= n; l++) {
         x->tb[l] = (double)c->stages[l].tb;
-        if (l == 0) continue;
         x->before[l + 1] = x->before[l] + (double)c->stages[l].tf;
         kept[l] = kept[l - 1] + c->stages[l].keep;
     }
@@ -266,9 +271,16 @@ static double first_step(const table *x, const state *f)
     return tf + x->tb[f->s] + rest;
 }
 
-/* Appends the schedule of C(1, 1, n, m), which must be finite. */
-static remat_status trace(remat_ctx *ctx, const table *x, int64_t m, rm_schedule *out)
+static bool has(const void *p, uint32_t m)
 {
+    const table *x = p;
+    return value_at(x, 1, 1, x->n, m) < INFINITY;
+}
+
+/* Appends the schedule of C(1, 1, n, m), which must be finite. */
+static remat_status trace(remat_ctx *ctx, const void *p, int64_t m, rm_schedule *out)
+{
+    const table *x = p;
     state *stack;
     size_t depth = 0;
     const size_t room = 4 * (size_t)x->n + 4;
@@ -329,46 +341,39 @@ static remat_status fill(remat_ctx *ctx, const table *x, bool *done)
     return REMAT_OK;
 }
 
-static remat_status offer(const rm_chain_problem *p, const table *x, int64_t m,
-                          rm_chain_result *results)
-{
-    rm_schedule steps = {0};
-    remat_status status = trace(p->ctx, x, m, &steps);
-    if (status == REMAT_OK) status = rm_chain_offer(p, results, &steps);
-    RM_VEC_FREE(&p->ctx->heap, steps);
-    return status;
-}
-
 static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_result *results)
 {
-    const bool proves = x->unit && rm_chain_is_plain(p->chain);
-    for (uint32_t i = 0; i < p->n_budgets; i++) {
-        const int64_t m = (int64_t)slots_within(x, p->budgets[i]) - x->a[0];
+    const bool proves = x->slots.per_slot && rm_chain_is_plain(p->chain);
+    for (uint32_t i = 0; proves && i < p->n_budgets; i++) {
+        const int64_t m = (int64_t)rm_slots_down(&x->slots, p->budgets[i]) - x->a[0];
         const bool found = value_at(x, 1, 1, x->n, m) < INFINITY;
-        results[i].infeasible = proves && !found;
-        results[i].optimal = proves && found && times_are_exact(p->chain);
-        if (found) TRY(offer(p, x, m, results));
+        results[i].infeasible = !found;
+        results[i].optimal = found && times_are_exact(p->chain);
     }
-    if (!p->least) return REMAT_OK;
-    int64_t least = 0;
-    while (least < x->width && value_at(x, 1, 1, x->n, least) == INFINITY) least++;
-    return least < x->width ? offer(p, x, least, results) : REMAT_OK;
+    const rm_slot_table view = {&x->slots, x, x->a[0], has, trace};
+    return rm_slots_answer(p, &view, results);
+}
+
+static remat_status floating(const rm_chain_problem *p, rm_chain_result *results)
+{
+    table x = {.n = p->chain->n_stages + 1};
+    bool chosen, done;
+    TRY(choose_slots(p, &x, &chosen));
+    if (!chosen) return REMAT_OK;
+    TRY(prepare(p->ctx, p->chain, &x));
+    TRY(fill(p->ctx, &x, &done));
+    return done ? answer(p, &x, results) : REMAT_OK;
 }
 
 static remat_status float_chain(const rm_chain_problem *p, rm_chain_result *results)
 {
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    const remat_status status = rm_rotor.run_chain(p, results);
+    rm_scratch_release(p->ctx, mark);
+    if (status != REMAT_E_APPLIES) TRY(status); /* else the other table may do with less memory */
     /* Nothing floats on such a chain (Rotor, section 4.3). */
-    if (rm_chain_is_plain(p->chain) && rm_chain_never_grows(p->chain))
-        return rm_rotor.run_chain(p, results);
-    /* Slots may round keep-all away where it just fits. */
-    TRY(rm_keep_all.run_chain(p, results));
-    table x = {.n = p->chain->n_stages + 1};
-    bool done;
-    TRY(choose_slots(p, &x));
-    TRY(prepare(p->ctx, p->chain, &x));
-    TRY(fill(p->ctx, &x, &done));
-    if (done) TRY(answer(p, &x, results));
-    return rm_chain_offer_least(p, results);
+    if (rm_chain_is_plain(p->chain) && rm_chain_never_grows(p->chain)) return status;
+    return floating(p, results);
 }
 
 static remat_status float_graph(const rm_problem *p, rm_incumbent *best)
