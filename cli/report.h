@@ -35,6 +35,8 @@ double report_overhead(const remat_summary *m);
 bool report_gap(const remat_summary *m, double *gap); /* false: no bound */
 amount report_gap_text(const remat_summary *m); /* "-" where no bound or not within the budget */
 const char *report_outcome(const remat_summary *m);
+const char *outcome_name(remat_outcome outcome); /* "optimal" */
+const char *stopped_name(remat_stopped stopped); /* "work" */
 /* remat_plan_status, with the line on stderr that exit codes 10 and 11 owe to the reader. */
 int report_status(session *s, const report *r, out *o);
 

@@ -3,12 +3,14 @@
  * Method: fast orders first. If they do not reach the goal (the capacity, or without one the
  * bound), the search of skyline.c looks for a placement at the goal. If it proves that there is
  * none, the bound rises to the next height that is possible, and without a capacity that is the new
- * goal. If it gives up, the heights between the goal and the best placement are halved.
+ * goal. If it gives up, and there is no capacity, the heights between the goal and the best
+ * placement are halved.
  *
  * Invariants: there is always a placement, whatever the limits; its height is never below the
  * bound; the bound is proved.
  *
- * Cost: the work limit decides. Half of what is left goes into each search. */
+ * Cost: the work limit decides. With a capacity one search has all of it. Else half of what is left
+ * goes into each. */
 #include "place/place.h"
 
 #include <string.h>
@@ -19,6 +21,7 @@ typedef struct placing {
     int64_t capacity; /* or REMAT_BUDGET_NONE */
     int64_t bound;    /* proved */
     rm_placed best;
+    remat_stopped stopped; /* why the last search gave up */
 } placing;
 
 static int64_t goal_of(const placing *p)
@@ -36,8 +39,9 @@ static bool is_done(const placing *p)
 static remat_status search_at(placing *p, int64_t height, rm_found *found)
 {
     int64_t next;
-    rm_limit_push(p->ctx, 0.5, RM_NO_LIMIT);
+    rm_limit_push(p->ctx, p->capacity == REMAT_BUDGET_NONE ? 0.5 : 1, RM_NO_LIMIT);
     const remat_status status = rm_skyline_search(p->ctx, &p->c, height, &p->best, found, &next);
+    p->stopped = rm_stopped(p->ctx);
     rm_limit_pop(p->ctx);
     if (status == REMAT_OK && *found == RM_IMPOSSIBLE && next > p->bound) p->bound = next;
     return status;
@@ -64,7 +68,7 @@ static remat_status find_placement(placing *p)
     rm_found found = RM_IMPOSSIBLE;
     while (found == RM_IMPOSSIBLE && !is_done(p) && !rm_is_over(p->ctx))
         TRY(search_at(p, goal_of(p), &found));
-    return halve(p);
+    return p->capacity == REMAT_BUDGET_NONE ? halve(p) : REMAT_OK;
 }
 
 static remat_outcome outcome_of(const placing *p)
@@ -87,12 +91,13 @@ remat_status rm_pack_spans(remat_ctx *ctx, const remat_span *spans, size_t n_spa
     memset(offsets, 0, n_spans * sizeof *offsets);
     for (uint32_t i = 0; i < p.c.n_spans; i++) offsets[p.c.original[i]] = p.best.offsets[i];
     const remat_outcome outcome = outcome_of(&p);
+    const remat_stopped stopped = rm_is_over(ctx) ? rm_stopped(ctx) : p.stopped;
     *out = (remat_packing){.size = sizeof *out,
                            .height_bytes = p.best.height,
                            .bound_bytes = p.bound,
                            .load_bytes = p.c.bound,
                            .outcome = outcome,
-                           .stopped = is_done(&p) ? REMAT_DONE : rm_stopped(ctx),
+                           .stopped = is_done(&p) ? REMAT_DONE : stopped,
                            .work = rm_work_units(ctx)};
     return REMAT_OK;
 }

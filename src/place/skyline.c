@@ -23,8 +23,8 @@
  *
  * Restarts: which option goes first is a matter of taste (a rank for each span, by its life, its
  * bytes, their product, or the load of its cliques), and early mistakes are expensive. So a run
- * ends after some nodes, and the next one has ranks of another kind, with noise. The numbers of
- * nodes follow Luby, Sinclair and Zuckerman (1993). A run that ends by itself is a proof.
+ * ends after some nodes, and the next one has ranks of another kind, with noise. After many runs
+ * they are allowed twice the nodes. A run that ends by itself is a proof.
  *
  * Departures from MiniMalloc (Moffitt 2024), whose problem this is: it takes spans in the order of
  * their offsets, and does not restart.
@@ -44,7 +44,10 @@
 #include <string.h>
 
 #define NO_FLOOR INT64_MAX /* beside a part: nothing crosses its border */
-enum { NODE_WORK = 400 };  /* operations of a node, besides looking at its part */
+enum {
+    NODE_WORK = 400, /* operations of a node, besides looking at its part */
+    RUNS_OF_A_LENGTH = 64
+};
 
 typedef struct valley {
     uint32_t begin, end; /* cliques */
@@ -459,17 +462,11 @@ static void make_ranks(search *x, int64_t run_number, rm_random *random, ranked 
     for (uint32_t i = 0; i < x->c->n_spans; i++) x->rank[buffer[i].span] = i;
 }
 
-/* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: term i, from 1. */
-static int64_t luby(int64_t i)
+/* A dive takes a node for each span and some for raising. All nodes are allowed in the end. */
+static int64_t nodes_of_run(const search *x, int64_t run_number)
 {
-    int64_t length = 1; /* of the sequence that ends at its power of two */
-    while (length < i) length = 2 * length + 1;
-    while (length != i) {
-        length /= 2;
-        if (i > length) i -= length;
-        while (length / 2 >= i) length /= 2;
-    }
-    return (length + 1) / 2;
+    const int64_t doublings = run_number / RUNS_OF_A_LENGTH;
+    return (500 + 3 * (int64_t)x->c->n_spans) << (doublings < 30 ? doublings : 30);
 }
 
 static remat_status prepare(search *x)
@@ -496,13 +493,12 @@ static remat_status run_again_and_again(search *x, rm_found *found)
 {
     ranked *buffer;
     rm_random random = {(uint64_t)x->ctx->options.seed};
-    const int64_t base = 500 + 4 * (int64_t)x->c->n_spans;
     TRY(prepare(x));
     TRY(RM_SCRATCH(x->ctx, buffer, x->c->n_spans));
     *found = RM_GAVE_UP;
     for (int64_t i = 0; *found == RM_GAVE_UP && !rm_is_over(x->ctx); i++) {
         make_ranks(x, i, &random, buffer);
-        TRY(run(x, base * luby(i + 1), found));
+        TRY(run(x, nodes_of_run(x, i), found));
     }
     return REMAT_OK;
 }
