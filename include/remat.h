@@ -115,7 +115,8 @@ typedef struct remat_program remat_program; /* a schedule with its allocations a
 typedef enum remat_status { /* the program exits with these */
     REMAT_OK = 0, REMAT_E_USAGE = 1, /* a call is wrong */ REMAT_E_INPUT = 2, /* a file is wrong */
     REMAT_E_IO = 3, REMAT_E_MEMORY = 4, REMAT_E_PLAN = 5, /* a plan that you gave is invalid */
-    REMAT_E_APPLIES = 6, /* the strategy cannot do this graph */ REMAT_E_BUG = 9, /* report it */
+    REMAT_E_APPLIES = 6, /* the strategy cannot do this graph */
+    REMAT_E_CALLBACK = 7, /* a function of yours failed */ REMAT_E_BUG = 9, /* report it */
     REMAT_E_INFEASIBLE = 10, /* proved: nothing fits */ REMAT_E_NOT_FOUND = 11 } remat_status;
 #define REMAT_NONE UINT32_MAX           /* no such index */
 #define REMAT_ABSENT ((int64_t)-1)      /* a number that is not given or not known */
@@ -523,6 +524,58 @@ int64_t remat_placement_register(const remat_placement *placement, uint32_t reg)
 int64_t remat_placement_workspace(const remat_placement *placement, size_t step);
 /* All spans of a placement, those of registers first. Times are steps. */
 const remat_span *remat_placement_spans(const remat_placement *placement, size_t *n_spans);
+
+/* ---- running: a plan over one arena ----
+ *
+ * A run calls a function of yours for every step, with pointers into an arena that you allocate:
+ * anywhere, on a device too, since nothing here looks into it (unless it is poisoned). After
+ * remat_run_new nothing is allocated. A run may be repeated; in a training loop that is a step. */
+
+typedef struct remat_run remat_run;
+typedef struct remat_call { /* one run of an op; pointers are to storages, also those of views */
+    uint32_t op, step;      /* as in the plan */
+    uint32_t n_in, n_out;
+    void *const *in, *const *out; /* in the order of the graph */
+    void *workspace;              /* NULL: the op has none */
+    int64_t workspace_bytes;
+} remat_call;
+typedef struct remat_hooks { /* anything but 0 ends the run: REMAT_E_CALLBACK */
+    size_t size;
+    void *user;
+    int (*compute)(void *user, const remat_call *call);
+    /* Copy a storage to the host, and later back to where it lies then. NULL where a plan moves
+     * nothing. */
+    int (*offload)(void *user, uint32_t value, const void *from, int64_t bytes);
+    int (*fetch)(void *user, uint32_t value, void *to, int64_t bytes);
+} remat_hooks;
+#define REMAT_HOOKS_INIT {sizeof(remat_hooks), NULL, NULL, NULL, NULL}
+
+/* Lowers and places the plan (align 0: REMAT_ALIGN). Nothing of it is needed afterwards.
+ * REMAT_E_PLAN: the plan is invalid, or of another graph. */
+remat_status remat_run_new(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                           int64_t align, remat_run **out);
+void remat_run_free(remat_run *run);
+const remat_placement *remat_run_placement(const remat_run *run);
+int64_t remat_run_arena_bytes(const remat_run *run); /* the height of the placement */
+/* Where it runs. REMAT_E_USAGE: too few bytes, or not a multiple of the alignment. */
+remat_status remat_run_arena(remat_ctx *ctx, remat_run *run, void *arena, int64_t n_bytes);
+/* Where the storage of a resident value lies. Every one that an op reads must be known. */
+remat_status remat_run_resident(remat_ctx *ctx, remat_run *run, uint32_t value, void *storage);
+enum {
+    /* Free bytes of the arena are filled with 0xff, which as a float is no number. After each step
+     * it is checked that nothing has changed but what the step makes. REMAT_E_CALLBACK: something
+     * has. Slow; the arena must be memory that the CPU can read and write. */
+    REMAT_RUN_POISON = 1,
+    REMAT_RUN_TRACE = 2 /* keep when each step of the latest run begins and ends */
+};
+void remat_run_modes(remat_run *run, unsigned modes);
+remat_status remat_run_steps(remat_ctx *ctx, remat_run *run, const remat_hooks *hooks);
+/* After a run: where an output of the graph lies; NULL past the last. */
+void *remat_run_output(const remat_run *run, uint32_t index);
+int64_t remat_run_high_water(const remat_run *run); /* bytes of the arena that were handed out */
+/* The latest run in the trace format of Chrome and Perfetto: steps, and the bytes in use. */
+remat_status remat_run_trace_write(remat_ctx *ctx, const remat_run *run, const remat_graph *graph,
+                                   remat_sink *sink, void *user);
 
 /* ---- maximum flow: the solver behind mincut ---- */
 

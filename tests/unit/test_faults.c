@@ -191,6 +191,25 @@ static void use_fusion(remat_ctx *ctx, const remat_graph *graph)
     free(kernel), free(moved);
 }
 
+static void use_placement(remat_ctx *ctx, const remat_graph *graph)
+{
+    remat_graph *aligned = NULL;
+    remat_plan *plan = NULL;
+    remat_program *program = NULL;
+    remat_placement *placement = NULL;
+    remat_run *run = NULL;
+    EACH_FAILS(ctx, aligned, remat_graph_align(ctx, graph, 64, &aligned));
+    OK(ctx, remat_plan_make(ctx, aligned, "keep-all", REMAT_BUDGET_NONE, &plan));
+    size_t n;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    OK(ctx, remat_lower(ctx, aligned, steps, n, &program));
+    EACH_FAILS(ctx, placement, remat_place(ctx, program, 64, &placement));
+    EACH_FAILS(ctx, run, remat_run_new(ctx, aligned, plan, 64, &run));
+    EACH_FAILS(ctx, NULL, remat_run_trace_write(ctx, run, aligned, discard, NULL));
+    remat_run_free(run), remat_placement_free(placement), remat_program_free(program);
+    remat_plan_free(plan), remat_graph_free(aligned);
+}
+
 /* What is asked of a graph besides plans. */
 static void ask_graph(remat_ctx *ctx, const remat_graph *graph, int64_t budget)
 {
@@ -223,6 +242,7 @@ static void use_graph(remat_ctx *ctx, const remat_graph *graph)
     for (size_t i = 0; remat_strategy_at(i); i++)
         use_strategy(ctx, prepared, remat_strategy_at(i)->name, budget);
     use_fusion(ctx, graph);
+    use_placement(ctx, graph);
     EACH_FAILS(ctx, NULL, remat_graph_write(ctx, graph, REMAT_JSON, discard, NULL));
     EACH_FAILS(ctx, NULL, remat_graph_write(ctx, prepared, REMAT_JSON_GZ, discard, NULL));
     EACH_FAILS(ctx, NULL, remat_graph_write(ctx, graph, REMAT_DOT, discard, NULL));
