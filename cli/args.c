@@ -65,11 +65,13 @@ const flag flags[FLAG_COUNT] = {
                    "first budget, as in plan: 30% (of keep-all), 8GiB, min (default: min)"},
     [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
                  "last budget, as in plan: 80% (of keep-all), 8GiB (default: 100%)"},
-    [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE, PLANS | ON(FUSE),
+    [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE,
+                   PLANS | ON(FUSE) | ON(LOWER) | ON(PLACE),
                    "stop planning after T seconds: 2.5, 1s, 500ms, 2m"},
-    [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS | ON(FUSE),
+    [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE,
+                   PLANS | ON(FUSE) | ON(LOWER) | ON(PLACE),
                    "work limit: reproducible, unlike --time (default: about a second's worth)"},
-    [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS,
+    [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS | ON(LOWER) | ON(PLACE),
                    "seed of random choices (default 0)"},
     [FLAG_OFFLOAD] = {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS & ~ON(MAXBATCH),
                       "values may be offloaded and fetched back, at RATE: 50GB/s (costs in ns), or "
@@ -86,9 +88,19 @@ const flag flags[FLAG_COUNT] = {
                      "json or dot (default: by the ending of FILE, else json)"},
     [FLAG_PROGRAM] =
         {"format", 0, TEXT, "F", NULL, COMPLETE_PROGRAM, ON(LOWER),
-         "plan: statements (default); graph: a graph with a node for every step; c: a C function"},
+         "plan: statements (default); graph: a graph with a node for every step; c: a C function; "
+         "csv: spans and offsets"},
+    [FLAG_PLACE] = {"place", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(LOWER),
+                    "give every storage and workspace an offset in one arena"},
+    [FLAG_ALIGN] = {"align", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(LOWER),
+                    "place at multiples of N bytes, a power of two (default 1); sizes are rounded "
+                    "up"},
+    [FLAG_SVG] = {"svg", 0, TEXT, "FILE", NULL, COMPLETE_FILE, ON(LOWER),
+                  "draw the placement: time across, addresses up; what is made again is hatched"},
+    [FLAG_CAPACITY] = {"capacity", 0, TEXT, "N", NULL, COMPLETE_NONE, ON(PLACE),
+                       "bytes that must be enough: 1048576, 1MiB (default: as few as possible)"},
     [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE,
-                     ON(PLAN) | ON(FUSE) | ON(LOWER) | ON(GEN) | ON(IMPORT),
+                     ON(PLAN) | ON(FUSE) | ON(LOWER) | ON(PLACE) | ON(GEN) | ON(IMPORT),
                      "write the result to FILE, gzip if it ends in .gz; - is standard output"},
     [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS & ~ON(LOWER),
                          "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat "
@@ -225,7 +237,7 @@ unsigned option_commands(const remat_option *option)
 {
     for (int i = 0; i < FLAG_COUNT; i++)
         if (flags[i].option && strcmp(flags[i].option, option->name) == 0) return 0;
-    if (strcmp(option->name, "max_input_bytes") == 0) return FILES | ON(MAXFLOW);
+    if (strcmp(option->name, "max_input_bytes") == 0) return FILES | ON(MAXFLOW) | ON(PLACE);
     /* FLAG_OFFLOAD sets these two. */
     if (strcmp(option->name, "offload") == 0 || strcmp(option->name, "bandwidth") == 0) return 0;
     if (strcmp(option->name, "reduction_factor") == 0) return PLANS | ON(INFO);

@@ -24,6 +24,7 @@ typedef enum command_id {
     CMD_LOWER,
     CMD_GEN,
     CMD_IMPORT,
+    CMD_PLACE,
     CMD_MAXFLOW,
     CMD_COMPLETION,
     CMD_HELP,
@@ -65,6 +66,10 @@ typedef enum flag_id {
     FLAG_CHAIN,
     FLAG_FORMAT,
     FLAG_PROGRAM, /* the --format of lower */
+    FLAG_PLACE,
+    FLAG_ALIGN,
+    FLAG_SVG,
+    FLAG_CAPACITY,
     FLAG_OUTPUT,
     FLAG_COST_MODEL,
     FLAG_DCE,

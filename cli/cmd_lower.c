@@ -1,9 +1,11 @@
 /* cmd_lower.c: `remat lower`: a schedule
  *   - as allocate, compute and deallocate statements with the memory in use at each (Checkmate,
  *     Jain et al. 2020, Algorithm 1),
- *   - as a graph with a node for every step (section 4.8 there), or
- *   - as a C function.
- * Without a plan it is keep-all. A plan is verified first; an invalid one is exit code 5.
+ *   - as a graph with a node for every step (section 4.8 there),
+ *   - as a C function, or
+ *   - as the spans that placement is about, with their offsets.
+ * Without a plan it is keep-all. A plan is verified first; an invalid one is exit code 5. With
+ * --place every statement has an offset in one arena, and --svg draws them.
  * Invariant: the allocations of a step come directly before its compute statement. So its registers
  * are found there. */
 #include <inttypes.h>
@@ -11,6 +13,8 @@
 
 #include "commands.h"
 #include "lower_c.h"
+#include "lower_svg.h"
+#include "report.h"
 
 static const char *step_name(const session *s, const remat_step *step, amount *buffer)
 {
@@ -34,14 +38,36 @@ static size_t first_allocation(const remat_statement *statement, size_t compute)
     return first;
 }
 
-static void print_statement(session *s, out *o, const remat_statement *statement, size_t i)
+typedef struct lowered {
+    const remat_program *program;
+    const remat_plan *plan;
+    const remat_placement *placement; /* NULL: nothing is placed */
+} lowered;
+
+/* The offset of what the statement allocates, or of the workspace; REMAT_ABSENT: there is none. */
+static int64_t offset_of(const lowered *x, const remat_statement *at)
+{
+    if (!x->placement || at->kind == REMAT_DEALLOCATE) return REMAT_ABSENT;
+    return at->kind == REMAT_ALLOCATE ? remat_placement_register(x->placement, at->reg)
+                                      : remat_placement_workspace(x->placement, at->step_index);
+}
+
+static void print_offset(out *o, int64_t offset, const char *what)
+{
+    if (offset != REMAT_ABSENT) out_print(o, "%s at %" PRId64, what, offset);
+    out_print(o, "\n");
+}
+
+static void print_statement(session *s, out *o, const lowered *x, const remat_statement *statement,
+                            size_t i)
 {
     const remat_statement *at = &statement[i];
     amount buffer;
     out_print(o, "%16" PRId64 "  ", at->memory_bytes);
     if (at->kind == REMAT_ALLOCATE) {
-        out_print(o, "%%r%" PRIu32 " = allocate %s %" PRId64 "\n", at->reg,
+        out_print(o, "%%r%" PRIu32 " = allocate %s %" PRId64, at->reg,
                   out_clean(o, session_value(s, at->value, &buffer), 64).text, at->bytes);
+        print_offset(o, offset_of(x, at), "");
     } else if (at->kind == REMAT_DEALLOCATE) {
         out_print(o, "deallocate %%r%" PRIu32 "\n", at->reg);
     } else {
@@ -49,7 +75,7 @@ static void print_statement(session *s, out *o, const remat_statement *statement
                   out_clean(o, step_name(s, &at->step, &buffer), 64).text);
         for (size_t k = first_allocation(statement, i), first = k; k < i; k++)
             out_print(o, "%s%%r%" PRIu32, k == first ? " -> " : ", ", statement[k].reg);
-        out_print(o, "\n");
+        print_offset(o, offset_of(x, at), ", workspace");
     }
 }
 
@@ -62,9 +88,10 @@ static void json_operands(emitter *j, const char *key, const remat_operand *x, u
     emit_close(j, ']');
 }
 
-static void json_statement(session *s, emitter *j, const remat_program *program,
+static void json_statement(session *s, emitter *j, const lowered *x,
                            const remat_statement *statement, size_t i)
 {
+    const remat_program *program = x->program;
     const remat_statement *at = &statement[i];
     amount buffer;
     emit_open(j, NULL, '{');
@@ -81,10 +108,10 @@ static void json_statement(session *s, emitter *j, const remat_program *program,
             emit_int(j, NULL, statement[k].reg);
         emit_close(j, ']');
         uint32_t n;
-        const remat_operand *x = remat_program_step_in(program, at->step_index, &n);
-        json_operands(j, "in", x, n);
-        x = remat_program_step_out(program, at->step_index, &n);
-        json_operands(j, "out", x, n);
+        const remat_operand *list = remat_program_step_in(program, at->step_index, &n);
+        json_operands(j, "in", list, n);
+        list = remat_program_step_out(program, at->step_index, &n);
+        json_operands(j, "out", list, n);
     } else {
         emit_int(j, "index", at->value);
         emit_text(j, "name", session_value(s, at->value, &buffer));
@@ -92,31 +119,82 @@ static void json_statement(session *s, emitter *j, const remat_program *program,
     }
     emit_int(j, "bytes", at->bytes);
     emit_int(j, "memory_bytes", at->memory_bytes);
+    if (x->placement && at->kind != REMAT_DEALLOCATE)
+        emit_int_or_null(j, "offset", offset_of(x, at));
     emit_close(j, '}');
 }
 
-typedef struct lowered {
-    const remat_program *program;
-    const remat_plan *plan;
-} lowered;
+/* With a placement the list of statements is a member of an object. */
+static void json_plan(session *s, const lowered *x, out *to)
+{
+    size_t n;
+    const remat_statement *statement = remat_program_statements(x->program, &n);
+    emitter j = {.out = to};
+    if (x->placement) {
+        const remat_packing *p = remat_placement_packing(x->placement);
+        emit_open(&j, NULL, '{');
+        emit_int(&j, "align", remat_placement_align(x->placement));
+        emit_int(&j, "arena_bytes", p->height_bytes);
+        emit_int(&j, "load_bytes", p->load_bytes);
+        emit_int(&j, "waste_bytes", p->height_bytes - p->load_bytes);
+        emit_text(&j, "outcome", outcome_name(p->outcome));
+        emit_text(&j, "stopped", stopped_name(p->stopped));
+        emit_int(&j, "work", p->work);
+    }
+    emit_open(&j, x->placement ? "statements" : NULL, '[');
+    for (size_t i = 0; i < n; i++) json_statement(s, &j, x, statement, i);
+    emit_close(&j, ']');
+    if (x->placement) emit_close(&j, '}');
+}
 
 static remat_status write_plan(session *s, const void *object, remat_format format, out *to)
 {
-    const remat_program *program = ((const lowered *)object)->program;
+    const lowered *x = object;
     size_t n;
     (void)format;
-    const remat_statement *statement = remat_program_statements(program, &n);
-    emitter j = {.out = to};
-    if (s->out->json) emit_open(&j, NULL, '[');
-    else
-        out_print(to, "%s%16s  statement%s\n", out_style(to, BOLD), "memory in bytes",
-                  out_style(to, PLAIN));
-    for (size_t i = 0; i < n; i++) {
-        if (s->out->json) json_statement(s, &j, program, statement, i);
-        else print_statement(s, to, statement, i);
+    const remat_statement *statement = remat_program_statements(x->program, &n);
+    if (s->out->json) {
+        json_plan(s, x, to);
+        return REMAT_OK;
     }
-    if (s->out->json) emit_close(&j, ']');
+    out_print(to, "%s%16s  statement%s\n", out_style(to, BOLD), "memory in bytes",
+              out_style(to, PLAIN));
+    for (size_t i = 0; i < n; i++) print_statement(s, to, x, statement, i);
+    if (!x->placement) return REMAT_OK;
+    const remat_packing *p = remat_placement_packing(x->placement);
+    out_print(to, "%16" PRId64 "  arena, %s, %" PRId64 " wasted\n", p->height_bytes,
+              outcome_name(p->outcome), p->height_bytes - p->load_bytes);
     return REMAT_OK;
+}
+
+/* MiniMalloc's columns. Spans of no bytes are left out: its files have none. */
+static remat_status write_csv(session *s, const void *object, remat_format format, out *to)
+{
+    const lowered *x = object;
+    size_t n, n_statements;
+    const remat_span *spans = remat_placement_spans(x->placement, &n);
+    const remat_statement *statement = remat_program_statements(x->program, &n_statements);
+    uint32_t n_regs = 0;
+    (void)s, (void)format;
+    for (size_t i = 0; i < n_statements; i++) n_regs += statement[i].kind == REMAT_ALLOCATE;
+    out_print(to, "id,lower,upper,size,offset\n");
+    for (size_t i = 0; i < n; i++) {
+        const bool is_reg = i < n_regs;
+        const size_t step = (size_t)spans[i].begin;
+        if (spans[i].bytes == 0) continue;
+        out_print(to, "%c%zu,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", is_reg ? 'r' : 'w',
+                  is_reg ? i : step, spans[i].begin, spans[i].end, spans[i].bytes,
+                  is_reg ? remat_placement_register(x->placement, (uint32_t)i)
+                         : remat_placement_workspace(x->placement, step));
+    }
+    return REMAT_OK;
+}
+
+static remat_status write_svg(session *s, const void *object, remat_format format, out *to)
+{
+    const lowered *x = object;
+    (void)format;
+    return lower_svg(s, &(const picture){x->program, x->placement, x->plan}, to);
 }
 
 static remat_status write_graph(session *s, const void *object, remat_format format, out *to)
@@ -143,7 +221,8 @@ static int choose_writer(session *s, session_writer **chosen)
     static const struct {
         const char *name;
         session_writer *write;
-    } writers[] = {{"plan", write_plan}, {"graph", write_graph}, {"c", write_c}};
+    } writers[] = {
+        {"plan", write_plan}, {"graph", write_graph}, {"c", write_c}, {"csv", write_csv}};
     const char *name = s->args->text[FLAG_PROGRAM] ? s->args->text[FLAG_PROGRAM] : "plan";
     const char *path = s->args->text[FLAG_OUTPUT] ? s->args->text[FLAG_OUTPUT] : "";
     session_writer *write = NULL;
@@ -151,15 +230,44 @@ static int choose_writer(session *s, session_writer **chosen)
         if (strcmp(writers[i].name, name) == 0) write = writers[i].write;
     if (!write)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "--format",
-                        "'%.40s' is none of plan, graph, c", name);
-    if (write == write_c && s->out->json)
+                        "'%.40s' is none of plan, graph, c, csv", name);
+    if ((write == write_c || write == write_csv) && s->out->json)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "--json",
-                        "and --format c exclude each other");
+                        "and --format %s exclude each other", name);
     if (write != write_graph && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "-o",
                         "only graphs are compressed: choose a name without .gz");
     *chosen = write;
     return REMAT_OK;
+}
+
+static int write_all(session *s, session_writer *write, const lowered *x)
+{
+    const char *path = s->args->text[FLAG_OUTPUT], *svg = s->args->text[FLAG_SVG];
+    if (svg) TRY(session_write(s, svg, write_svg, x, REMAT_JSON));
+    if (svg && strcmp(svg, "-") == 0 && !path) return REMAT_OK; /* the picture is the output */
+    return session_write(s, path, write, x, session_format(path ? path : "", REMAT_JSON));
+}
+
+/* Offsets where somebody asks for them: --place, --align, --svg, --format csv. */
+static int place_and_write(session *s, session_writer *write, lowered *x)
+{
+    const args *a = s->args;
+    remat_placement *placement = NULL;
+    if (a->text[FLAG_PLACE] || a->text[FLAG_ALIGN] || a->text[FLAG_SVG] || write == write_csv) {
+        session_catch(s);
+        const remat_status status = remat_place(
+            s->ctx, x->program, a->text[FLAG_ALIGN] ? a->number[FLAG_ALIGN] : 1, &placement);
+        session_release(s);
+        if (status == REMAT_E_USAGE)
+            return out_fail(s->out, status, "lower", "--align", "%s",
+                            remat_ctx_error_reason(s->ctx));
+        CHECK(s, status);
+    }
+    x->placement = placement;
+    const int status = write_all(s, write, x);
+    remat_placement_free(placement);
+    return status;
 }
 
 int cmd_lower(session *s)
@@ -173,9 +281,7 @@ int cmd_lower(session *s)
     const remat_step *steps = remat_plan_steps(x.plan, &n_steps);
     CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
     x.program = program;
-    const char *path = s->args->text[FLAG_OUTPUT];
-    const int status =
-        session_write(s, path, write, &x, session_format(path ? path : "", REMAT_JSON));
+    const int status = place_and_write(s, write, &x);
     remat_program_free(program);
     return status;
 }

@@ -16,6 +16,7 @@ int cmd_fuse(session *s);
 int cmd_lower(session *s);
 int cmd_gen(session *s);
 int cmd_import(session *s);
+int cmd_place(session *s);
 int cmd_maxflow(session *s);
 int cmd_completion(session *s);
 

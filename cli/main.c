@@ -118,8 +118,11 @@ const command commands[CMD_COUNT] = {
                    "the plan as a graph of its own, with a node for every step, repeated nodes "
                    "where ops run again; --format c "
                    "as a C function "
-                   "that calls the caller's allocate, compute and release.",
+                   "that calls the caller's allocate, compute and release. --place gives every "
+                   "storage and workspace an offset in one arena, checked; --format csv writes "
+                   "them, --svg draws them.",
                    "lower model.json.gz plan.json\n"
+                   "lower model.json.gz plan.json --place --align 512 --svg arena.svg\n"
                    "lower model.json.gz plan.json --format graph -o static.json.gz\n"
                    "lower model.json.gz plan.json --format c -o step.c\n"
                    "lower zoo:resnet50 | less",
@@ -144,6 +147,17 @@ const command commands[CMD_COUNT] = {
                     "import model.json.gz --chain -o chain.json\n"
                     "import model.json.gz --format dot | dot -Tsvg > model.svg",
                     1, 1, cmd_import},
+    [CMD_PLACE] =
+        {"place", "FILE", "offsets in one arena for spans of a CSV file",
+         "Reads spans (the columns id, lower, upper and size of MiniMalloc: bytes that are "
+         "needed at the times lower to upper - 1) and gives each an offset, so that no two "
+         "overlap. Finds as low a placement as it can, or with --capacity one that fits. "
+         "Exit code 10: proved, there is none; 11: none was found. -o writes the spans "
+         "with their offsets.",
+         "place spans.csv --capacity 1048576\n"
+         "place spans.csv --json\n"
+         "lower model.json.gz plan.json --format csv | remat place -",
+         1, 1, cmd_place},
     [CMD_MAXFLOW] = {"maxflow", "FILE", "a maximum flow and its minimum cut",
                      "Solves a maximum-flow problem in DIMACS format with the solver behind "
                      "mincut. Of the minimum cuts it shows the one "

@@ -59,17 +59,19 @@ const char *report_word(const remat_summary *m, int64_t any_order_cost)
     return "feasible";
 }
 
-const char *report_outcome(const remat_summary *m)
+const char *outcome_name(remat_outcome outcome)
 {
     static const char *const names[] = {"unknown", "feasible", "optimal", "infeasible"};
-    return (size_t)m->outcome < LEN(names) ? names[m->outcome] : "unknown";
+    return (size_t)outcome < LEN(names) ? names[outcome] : "unknown";
 }
 
-static const char *stopped_name(const remat_summary *m)
+const char *stopped_name(remat_stopped stopped)
 {
     static const char *const names[] = {"done", "work", "time", "signal"};
-    return (size_t)m->stopped < LEN(names) ? names[m->stopped] : "done";
+    return (size_t)stopped < LEN(names) ? names[stopped] : "done";
 }
+
+const char *report_outcome(const remat_summary *m) { return outcome_name(m->outcome); }
 
 static report *append(reports *list)
 {
@@ -192,7 +194,7 @@ void report_json(emitter *j, const session *s, const report *r)
     if (report_gap(m, &gap)) emit_real(j, "gap", gap);
     else emit_null(j, "gap");
     emit_text(j, "outcome", report_outcome(m));
-    emit_text(j, "stopped", stopped_name(m));
+    emit_text(j, "stopped", stopped_name(m->stopped));
     emit_int(j, "steps", m->steps);
     emit_int_or_null(j, "ops", knows_ops(m) ? m->ops : REMAT_ABSENT);
     emit_int(j, "recomputed_ops", m->recomputed_ops);

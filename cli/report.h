@@ -43,6 +43,8 @@ const char *report_outcome(const remat_summary *m); /* as files and --json spell
 /* For people: "optimal" only where no plan in any order is cheaper. */
 const char *report_word(const remat_summary *m, int64_t any_order_cost);
 const char *report_scope(const remat_summary *m); /* "any order", "its order", ...; "-": none */
+const char *outcome_name(remat_outcome outcome);  /* "optimal" */
+const char *stopped_name(remat_stopped stopped);  /* "work" */
 void report_explain(session *s, report *r, const out *o); /* fills in status and reason */
 /* remat_plan_status, with the line on stderr that exit codes 10 and 11 owe to the reader. */
 int report_status(session *s, report *r, out *o);

@@ -115,7 +115,8 @@ typedef struct remat_program remat_program; /* a schedule with its allocations a
 typedef enum remat_status { /* the program exits with these */
     REMAT_OK = 0, REMAT_E_USAGE = 1, /* a call is wrong */ REMAT_E_INPUT = 2, /* a file is wrong */
     REMAT_E_IO = 3, REMAT_E_MEMORY = 4, REMAT_E_PLAN = 5, /* a plan that you gave is invalid */
-    REMAT_E_APPLIES = 6, /* the strategy cannot do this graph */ REMAT_E_BUG = 9, /* report it */
+    REMAT_E_APPLIES = 6, /* the strategy cannot do this graph */
+    REMAT_E_CALLBACK = 7, /* a function of yours failed */ REMAT_E_BUG = 9, /* report it */
     REMAT_E_INFEASIBLE = 10, /* proved: nothing fits */ REMAT_E_NOT_FOUND = 11 } remat_status;
 #define REMAT_NONE UINT32_MAX           /* no such index */
 #define REMAT_ABSENT ((int64_t)-1)      /* a number that is not given or not known */
@@ -145,7 +146,7 @@ const char *remat_version(void);
 
 /* ---- files ---- */
 typedef enum remat_kind { REMAT_KIND_GRAPH = 0, REMAT_KIND_CHAIN = 1, REMAT_KIND_PLAN = 2,
-                          REMAT_KIND_NETWORK = 3 } remat_kind;
+                          REMAT_KIND_NETWORK = 3, REMAT_KIND_SPANS = 4 } remat_kind;
 typedef enum remat_format { REMAT_JSON = 0, REMAT_JSON_GZ = 1, REMAT_DOT = 2 } remat_format;
 typedef int remat_sink(void *user, const void *bytes, size_t n_bytes); /* 0, or writing ends */
 remat_status remat_input_open(remat_ctx *ctx, const char *source, remat_input **out);
@@ -300,6 +301,7 @@ const remat_operand *remat_program_outputs(const remat_program *program, uint32_
  * Why they are here:
  * - chains: their model may yet merge with that of graphs;
  * - networks, solvers, fusion and classes: they show parts of strategies that still change;
+ * - placement and running: they are new;
  * - tables of names, and batches: their form may change. */
 #ifdef REMAT_EXPERIMENTAL
 
@@ -472,6 +474,113 @@ const char *remat_chain_cost_unit(const remat_chain *chain); /* "ns" by default 
 uint32_t remat_chain_n_stages(const remat_chain *chain);     /* L: without input and loss */
 /* Stage 0 is the input, stage L + 1 the loss. */
 const remat_stage *remat_chain_stage(const remat_chain *chain, uint32_t stage);
+
+/* ---- placement: an offset in one arena for everything ---- */
+
+typedef struct remat_span { /* bytes that are needed at the times begin .. end - 1 */
+    int64_t begin, end, bytes;
+} remat_span;
+typedef struct remat_packing {
+    size_t size;
+    int64_t height_bytes; /* the bytes of the arena */
+    int64_t bound_bytes;  /* proved: no placement needs less */
+    int64_t load_bytes;   /* the most that is needed at one time, which is a bound, too */
+    int64_t work;         /* in units of the option */
+    /* Optimal: the height is the bound. Feasible: it is within the capacity, or there is none.
+     * Infeasible: the bound is above the capacity. Unknown: the height is. */
+    remat_outcome outcome;
+    remat_stopped stopped;
+} remat_packing;
+#define REMAT_PACKING_INIT {sizeof(remat_packing), 0, 0, 0, 0, REMAT_UNKNOWN, REMAT_DONE}
+
+/* Gives every span an offset, so that no two that are needed at one time overlap. With a capacity
+ * the search ends when they fit into it; with REMAT_BUDGET_NONE, at the lowest height. The options
+ * work, time_ms and seed hold. There are offsets whatever the outcome. They have passed a check
+ * that shares no code with the search. */
+remat_status remat_spans_place(remat_ctx *ctx, const remat_span *spans, size_t n_spans,
+                               int64_t capacity_bytes, int64_t *offsets, remat_packing *out);
+/* REMAT_E_PLAN, and why, unless the offsets are multiples of `align`, no two spans overlap, and
+ * they need height_bytes exactly. */
+remat_status remat_spans_verify(remat_ctx *ctx, const remat_span *spans, size_t n_spans,
+                                const int64_t *offsets, int64_t align, int64_t height_bytes);
+
+/* Spans of a file: comma separated values, with MiniMalloc's columns id, lower, upper and size. */
+typedef struct remat_spans remat_spans;
+remat_status remat_spans_read(remat_ctx *ctx, const remat_input *input, remat_spans **out);
+void remat_spans_free(remat_spans *spans);
+const remat_span *remat_spans_list(const remat_spans *spans, size_t *n_spans);
+const char *remat_spans_id(const remat_spans *spans, size_t index);
+
+/* A place in one arena for every register of a program, and for every workspace. Sizes are rounded
+ * up to `align`, a power of two; 0: REMAT_ALIGN. Zero waste: the height is what
+ * the program has in memory at its peak without resident bytes, so rounded. To have the rounded
+ * sizes planned, plan the graph of remat_graph_align. */
+typedef struct remat_placement remat_placement;
+enum { REMAT_ALIGN = 512 };
+remat_status remat_graph_align(remat_ctx *ctx, const remat_graph *graph, int64_t align,
+                               remat_graph **out);
+remat_status remat_place(remat_ctx *ctx, const remat_program *program, int64_t align,
+                         remat_placement **out);
+void remat_placement_free(remat_placement *placement);
+const remat_packing *remat_placement_packing(const remat_placement *placement);
+int64_t remat_placement_align(const remat_placement *placement);
+/* Offsets in bytes. REMAT_ABSENT: there is no such register, or the step has no workspace. */
+int64_t remat_placement_register(const remat_placement *placement, uint32_t reg);
+int64_t remat_placement_workspace(const remat_placement *placement, size_t step);
+/* All spans of a placement, those of registers first. Times are steps. */
+const remat_span *remat_placement_spans(const remat_placement *placement, size_t *n_spans);
+
+/* ---- running: a plan over one arena ----
+ *
+ * A run calls a function of yours for every step, with pointers into an arena that you allocate:
+ * anywhere, on a device too, since nothing here looks into it (unless it is poisoned). After
+ * remat_run_new nothing is allocated. A run may be repeated; in a training loop that is a step. */
+
+typedef struct remat_run remat_run;
+typedef struct remat_call { /* one run of an op; pointers are to storages, also those of views */
+    uint32_t op, step;      /* as in the plan */
+    uint32_t n_in, n_out;
+    void *const *in, *const *out; /* in the order of the graph */
+    void *workspace;              /* NULL: the op has none */
+    int64_t workspace_bytes;
+} remat_call;
+typedef struct remat_hooks { /* anything but 0 ends the run: REMAT_E_CALLBACK */
+    size_t size;
+    void *user;
+    int (*compute)(void *user, const remat_call *call);
+    /* Copy a storage to the host, and later back to where it lies then. NULL where a plan moves
+     * nothing. */
+    int (*offload)(void *user, uint32_t value, const void *from, int64_t bytes);
+    int (*fetch)(void *user, uint32_t value, void *to, int64_t bytes);
+} remat_hooks;
+#define REMAT_HOOKS_INIT {sizeof(remat_hooks), NULL, NULL, NULL, NULL}
+
+/* Lowers and places the plan (align 0: REMAT_ALIGN). Nothing of it is needed afterwards.
+ * REMAT_E_PLAN: the plan is invalid, or of another graph. */
+remat_status remat_run_new(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                           int64_t align, remat_run **out);
+void remat_run_free(remat_run *run);
+const remat_placement *remat_run_placement(const remat_run *run);
+int64_t remat_run_arena_bytes(const remat_run *run); /* the height of the placement */
+/* Where it runs. REMAT_E_USAGE: too few bytes, or not a multiple of the alignment. */
+remat_status remat_run_arena(remat_ctx *ctx, remat_run *run, void *arena, int64_t n_bytes);
+/* Where the storage of a resident value lies. Every one that an op reads must be known. */
+remat_status remat_run_resident(remat_ctx *ctx, remat_run *run, uint32_t value, void *storage);
+enum {
+    /* Free bytes of the arena are filled with 0xff, which as a float is no number. After each step
+     * it is checked that nothing has changed but what the step makes. REMAT_E_CALLBACK: something
+     * has. Slow; the arena must be memory that the CPU can read and write. */
+    REMAT_RUN_POISON = 1,
+    REMAT_RUN_TRACE = 2 /* keep when each step of the latest run begins and ends */
+};
+void remat_run_modes(remat_run *run, unsigned modes);
+remat_status remat_run_steps(remat_ctx *ctx, remat_run *run, const remat_hooks *hooks);
+/* After a run: where an output of the graph lies; NULL past the last. */
+void *remat_run_output(const remat_run *run, uint32_t index);
+int64_t remat_run_high_water(const remat_run *run); /* bytes of the arena that were handed out */
+/* The latest run in the trace format of Chrome and Perfetto: steps, and the bytes in use. */
+remat_status remat_run_trace_write(remat_ctx *ctx, const remat_run *run, const remat_graph *graph,
+                                   remat_sink *sink, void *user);
 
 /* ---- maximum flow: the solver behind mincut ---- */
 

@@ -7,6 +7,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BELOW_PLAN = {"base", "algo", "graph", "fusion", "milp", "import", "sim", "lower"}
+BEHIND_PLAN = {"place", "run"}  # what is done with a plan; no planner sees it
 MAY_SEE = {
     "base": {"base"},
     "algo": {"base", "algo"},
@@ -23,9 +24,11 @@ MAY_SEE = {
     "plan/search": BELOW_PLAN | {"plan", "plan/bound"},
     "plan/checkmate": BELOW_PLAN | {"plan", "plan/bound", "plan/search", "plan/chains"},
     "plan": BELOW_PLAN | {"plan/chains", "plan/cut", "plan/bound", "plan/search", "plan/checkmate"},
+    "place": {"base", "place"},
+    "run": {"base", "run"},
     "verify": {"base", "graph", "verify"},
     "zoo": {"base", "zoo"},
-    "api": BELOW_PLAN | {"plan", "plan/chains", "plan/cut", "plan/bound", "plan/search", "plan/checkmate", "verify", "zoo", "api"},
+    "api": BELOW_PLAN | BEHIND_PLAN | {"plan", "plan/chains", "plan/cut", "plan/bound", "plan/search", "plan/checkmate", "verify", "zoo", "api"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 HEAP = re.compile(r"\b(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign)\s*\(")

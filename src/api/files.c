@@ -7,6 +7,7 @@
 #include "import/codec.h"
 #include "import/formats.h"
 #include "import/network.h"
+#include "import/spans.h"
 #include "zoo/zoo.h"
 
 #include <errno.h>
@@ -88,7 +89,8 @@ static remat_status check_kind(remat_ctx *ctx, const remat_input *input, remat_k
     static const char *const names[] = {[REMAT_KIND_GRAPH] = "a graph",
                                         [REMAT_KIND_CHAIN] = "a chain",
                                         [REMAT_KIND_PLAN] = "a plan",
-                                        [REMAT_KIND_NETWORK] = "a flow network"};
+                                        [REMAT_KIND_NETWORK] = "a flow network",
+                                        [REMAT_KIND_SPANS] = "a list of spans"};
     if (input->kind == wanted) return REMAT_OK;
     return rm_fail(ctx, REMAT_E_INPUT, "is %s, where %s is needed", names[input->kind],
                    names[wanted]);
@@ -185,6 +187,17 @@ remat_status remat_network_read(remat_ctx *ctx, const remat_input *input, remat_
     remat_status status = check_kind(ctx, input, REMAT_KIND_NETWORK);
     if (status == REMAT_OK) status = rm_read_dimacs(ctx, input, out);
     rm_input_name(ctx, NULL);
+    return status;
+}
+
+remat_status remat_spans_read(remat_ctx *ctx, const remat_input *input, remat_spans **out)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_input_name(ctx, input->name);
+    remat_status status = check_kind(ctx, input, REMAT_KIND_SPANS);
+    if (status == REMAT_OK) status = rm_read_spans(ctx, input, out);
+    rm_input_name(ctx, NULL);
+    rm_scratch_release(ctx, mark);
     return status;
 }
 

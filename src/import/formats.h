@@ -12,6 +12,7 @@ extern const char *const rm_chain_operations[4]; /* names of REMAT_F_ALL to REMA
 remat_status rm_read_chain(remat_ctx *ctx, const remat_input *input, remat_chain **out);
 remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan **out);
 
+void rm_write_string(rm_out *out, const char *text); /* as JSON, with its quotes */
 void rm_write_graph(rm_out *out, const remat_graph *g);
 void rm_write_dot(rm_out *out, const remat_graph *g);
 void rm_write_chain(rm_out *out, const remat_chain *chain);

@@ -1,5 +1,5 @@
 /* input.c: from bytes to a parsed input. The content decides what it is: gzip by its magic number,
- * then JSON by its first character, DIMACS by its first line, DOT otherwise.
+ * then JSON by its first character, DIMACS and spans by their first line, DOT otherwise.
  *
  * Nothing here trusts the bytes. Decompression stops at the option max_input_bytes, and json.c is
  * strict. So a gzip bomb costs no more than twice that option: once for the text, once for the
@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "import/codec.h"
+#include "import/spans.h"
 
 typedef RM_VEC(unsigned char) byte_vec;
 
@@ -108,6 +109,19 @@ static bool begins_like_dimacs(const char *text)
     return (*text == 'c' || *text == 'p') && strchr(" \t\r\n", text[1]);
 }
 
+/* What is not JSON. `first`: where it begins, after blanks. */
+static remat_status classify_text(remat_ctx *ctx, remat_input *input, size_t first)
+{
+    const char *text = input->text + first;
+    const bool dimacs = begins_like_dimacs(text), spans = rm_begins_like_spans(text);
+    if (memchr(input->text, '\0', input->text_size - 1) ||
+        !(dimacs || spans || begins_like_dot(text)))
+        return rm_fail(ctx, REMAT_E_INPUT, "neither JSON nor DOT nor DIMACS nor spans");
+    input->dialect = dimacs ? RM_DIMACS : spans ? RM_SPANS_CSV : RM_DOT;
+    input->kind = dimacs ? REMAT_KIND_NETWORK : spans ? REMAT_KIND_SPANS : REMAT_KIND_GRAPH;
+    return REMAT_OK;
+}
+
 /* The text is kept: the tree points into it. */
 static remat_status parse_text(remat_ctx *ctx, remat_input *input, const char *text, size_t n)
 {
@@ -123,12 +137,7 @@ static remat_status parse_text(remat_ctx *ctx, remat_input *input, const char *t
         TRY(rm_json_parse(ctx, &input->tree, input->text, n, &input->json));
         return classify_json(ctx, input);
     }
-    const bool dimacs = begins_like_dimacs(input->text + first);
-    if (memchr(text, '\0', n) || !(dimacs || begins_like_dot(input->text + first)))
-        return rm_fail(ctx, REMAT_E_INPUT, "neither JSON nor DOT nor DIMACS");
-    input->dialect = dimacs ? RM_DIMACS : RM_DOT;
-    input->kind = dimacs ? REMAT_KIND_NETWORK : REMAT_KIND_GRAPH;
-    return REMAT_OK;
+    return classify_text(ctx, input, first);
 }
 
 remat_status rm_input_set_text(remat_ctx *ctx, remat_input *input, const char *text, size_t n)

@@ -8,7 +8,14 @@
 #include "graph/graph.h"
 #include "import/json.h"
 
-typedef enum rm_dialect { RM_REMAT_JSON, RM_NETWORKX, RM_DOT, RM_DIMACS, RM_ZOO } rm_dialect;
+typedef enum rm_dialect {
+    RM_REMAT_JSON,
+    RM_NETWORKX,
+    RM_DOT,
+    RM_DIMACS,
+    RM_SPANS_CSV,
+    RM_ZOO
+} rm_dialect;
 
 struct remat_input {
     remat_alloc heap;

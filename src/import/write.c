@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A JSON string, quotes included; bad UTF-8 is replaced. */
-static void json_string(rm_out *out, const char *text)
+void rm_write_string(rm_out *out, const char *text)
 {
     const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
     rm_out_bytes(out, "\"", 1);
@@ -33,7 +33,7 @@ static void member_string(rm_out *out, const char *key, const char *text)
 {
     if (!*text) return;
     rm_out_format(out, ",\"%s\":", key);
-    json_string(out, text);
+    rm_write_string(out, text);
 }
 
 static void member_extra(rm_out *out, const char *extra)
@@ -55,7 +55,7 @@ static void indices(rm_out *out, const uint32_t *items, uint32_t n)
 static void write_value(rm_out *out, const remat_graph *g, uint32_t v)
 {
     rm_out_text(out, v ? ",\n{\"name\":" : "\n{\"name\":");
-    json_string(out, rm_text(g, g->value_name[v]));
+    rm_write_string(out, rm_text(g, g->value_name[v]));
     member_int(out, "size", g->size[v], -1);
     if (g->alias[v] == REMAT_NONE) member_int(out, "storage", g->storage[v], g->size[v]);
     else member_int(out, "alias", g->alias[v], -1);
@@ -76,7 +76,7 @@ static void write_value(rm_out *out, const remat_graph *g, uint32_t v)
 static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
 {
     rm_out_text(out, op ? ",\n{\"name\":" : "\n{\"name\":");
-    json_string(out, rm_text(g, g->op_name[op]));
+    rm_write_string(out, rm_text(g, g->op_name[op]));
     member_string(out, "op", rm_text(g, g->op_target[op]));
     rm_out_text(out, ",\"in\":");
     indices(out, g->in + g->in_begin[op], g->in_begin[op + 1] - g->in_begin[op]);
@@ -98,7 +98,7 @@ static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
 void rm_write_graph(rm_out *out, const remat_graph *g)
 {
     rm_out_text(out, "{\"format\":\"remat-graph\",\"version\":1,\"name\":");
-    json_string(out, rm_text(g, g->name));
+    rm_write_string(out, rm_text(g, g->name));
     member_string(out, "cost_unit", rm_text(g, g->given_unit));
     member_extra(out, rm_text(g, g->extra));
     rm_out_text(out, ",\n\"values\":[");
@@ -162,7 +162,7 @@ void rm_write_chain(rm_out *out, const remat_chain *c)
 {
     const remat_stage *input = &c->stages[0], *loss = &c->stages[c->n_stages + 1];
     rm_out_text(out, "{\"format\":\"remat-chain\",\"version\":1,\"name\":");
-    json_string(out, c->name);
+    rm_write_string(out, c->name);
     member_string(out, "size_unit", c->size_unit);
     member_string(out, "cost_unit", c->cost_unit);
     rm_out_format(out, ",\n\"input\":{\"a\":%" PRId64 ",\"delta\":%" PRId64 "},\n\"stages\":[",
@@ -170,7 +170,7 @@ void rm_write_chain(rm_out *out, const remat_chain *c)
     for (uint32_t i = 1; i <= c->n_stages; i++) {
         const remat_stage *s = &c->stages[i];
         rm_out_text(out, i > 1 ? ",\n{\"name\":" : "\n{\"name\":");
-        json_string(out, s->name);
+        rm_write_string(out, s->name);
         rm_out_format(out,
                       ",\"a\":%" PRId64 ",\"abar\":%" PRId64 ",\"delta\":%" PRId64
                       ",\"tf\":%" PRId64 ",\"tb\":%" PRId64,
@@ -229,9 +229,9 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
                   "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"library\":\"%s\","
                   "\n\"graph\":{\"name\":",
                   s->kind == REMAT_KIND_CHAIN ? "chain" : "graph", remat_version());
-    json_string(out, s->graph);
+    rm_write_string(out, s->graph);
     rm_out_text(out, ",\"digest\":");
-    json_string(out, s->digest);
+    rm_write_string(out, s->digest);
     member_int(out, "n_ops", plan->graph_ops, REMAT_NONE);
     member_int(out, "n_values", plan->graph_values, REMAT_NONE);
     rm_out_text(out, "},\n\"budget_bytes\":");
@@ -247,7 +247,7 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
     member_string(out, "cost_model", s->cost_model);
     write_steps(out, plan);
     rm_out_text(out, ",\n\"outcome\":");
-    json_string(out, rm_outcome_name(s->outcome));
+    rm_write_string(out, rm_outcome_name(s->outcome));
     member_int(out, "peak_bytes", s->peak_bytes, REMAT_ABSENT);
     member_int(out, "peak_step", s->peak_step, REMAT_NONE);
     member_int(out, "cost", s->cost, REMAT_ABSENT);

@@ -1,7 +1,7 @@
 /* fuzz_input.c: any bytes at all through the readers. What parses must survive a round trip with
  * the same digest, and small graphs must be planned twice alike with plans that verify. One target
  * serves all readers: the content decides which one runs, so the corpus folder it starts from is
- * what tells graph, chain, plan, networkx, DOT and DIMACS apart. */
+ * what tells graph, chain, plan, networkx, DOT, DIMACS and spans apart. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +197,29 @@ static void network_way(remat_ctx *ctx, const remat_input *input)
     remat_network_free(network);
 }
 
+/* Offsets pass the check, are the same twice, and the outcome is what the numbers say. */
+static void spans_way(remat_ctx *ctx, const remat_input *input)
+{
+    remat_spans *spans = NULL;
+    const remat_status status = remat_spans_read(ctx, input, &spans);
+    one_honest_line(ctx, status);
+    if (status != REMAT_OK) return;
+    enum { MOST = 1024 };
+    size_t n;
+    const remat_span *list = remat_spans_list(spans, &n);
+    static int64_t offsets[2][MOST];
+    remat_packing p[2] = {REMAT_PACKING_INIT, REMAT_PACKING_INIT};
+    REQUIRE(remat_ctx_set(ctx, "work", 20000) == REMAT_OK);
+    for (int i = 0; i < 2 && n <= MOST; i++) {
+        REQUIRE(remat_spans_place(ctx, list, n, REMAT_BUDGET_NONE, offsets[i], &p[i]) == REMAT_OK);
+        REQUIRE(remat_spans_verify(ctx, list, n, offsets[i], 1, p[i].height_bytes) == REMAT_OK);
+        REQUIRE(p[i].load_bytes <= p[i].bound_bytes && p[i].bound_bytes <= p[i].height_bytes);
+        REQUIRE((p[i].outcome == REMAT_OPTIMAL) == (p[i].bound_bytes == p[i].height_bytes));
+    }
+    if (n && n <= MOST) REQUIRE(memcmp(offsets[0], offsets[1], n * sizeof **offsets) == 0);
+    remat_spans_free(spans);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     remat_ctx *ctx = remat_ctx_new(NULL);
@@ -211,6 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case REMAT_KIND_CHAIN: chain_way(ctx, input); break;
         case REMAT_KIND_PLAN: plan_way(ctx, input); break;
         case REMAT_KIND_NETWORK: network_way(ctx, input); break;
+        case REMAT_KIND_SPANS: spans_way(ctx, input); break;
         }
     }
     remat_input_free(input), remat_ctx_free(ctx);

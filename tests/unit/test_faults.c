@@ -191,6 +191,25 @@ static void use_fusion(remat_ctx *ctx, const remat_graph *graph)
     free(kernel), free(moved);
 }
 
+static void use_placement(remat_ctx *ctx, const remat_graph *graph)
+{
+    remat_graph *aligned = NULL;
+    remat_plan *plan = NULL;
+    remat_program *program = NULL;
+    remat_placement *placement = NULL;
+    remat_run *run = NULL;
+    EACH_FAILS(ctx, aligned, remat_graph_align(ctx, graph, 64, &aligned));
+    OK(ctx, remat_plan_make(ctx, aligned, "keep-all", REMAT_BUDGET_NONE, &plan));
+    size_t n;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    OK(ctx, remat_lower(ctx, aligned, steps, n, &program));
+    EACH_FAILS(ctx, placement, remat_place(ctx, program, 64, &placement));
+    EACH_FAILS(ctx, run, remat_run_new(ctx, aligned, plan, 64, &run));
+    EACH_FAILS(ctx, NULL, remat_run_trace_write(ctx, run, aligned, discard, NULL));
+    remat_run_free(run), remat_placement_free(placement), remat_program_free(program);
+    remat_plan_free(plan), remat_graph_free(aligned);
+}
+
 /* What is asked of a graph besides plans. */
 static void ask_graph(remat_ctx *ctx, const remat_graph *graph, int64_t budget)
 {
@@ -223,6 +242,7 @@ static void use_graph(remat_ctx *ctx, const remat_graph *graph)
     for (size_t i = 0; remat_strategy_at(i); i++)
         use_strategy(ctx, prepared, remat_strategy_at(i)->name, budget);
     use_fusion(ctx, graph);
+    use_placement(ctx, graph);
     EACH_FAILS(ctx, NULL, remat_graph_write(ctx, graph, REMAT_JSON, discard, NULL));
     EACH_FAILS(ctx, NULL, remat_graph_write(ctx, prepared, REMAT_JSON_GZ, discard, NULL));
     EACH_FAILS(ctx, NULL, remat_graph_write(ctx, graph, REMAT_DOT, discard, NULL));
@@ -308,6 +328,21 @@ static void of_network_input(remat_ctx *ctx, const remat_input *input)
     remat_network_free(network);
 }
 
+static void of_spans_input(remat_ctx *ctx, const remat_input *input)
+{
+    remat_spans *spans = NULL;
+    remat_packing p = REMAT_PACKING_INIT;
+    int64_t offsets[16];
+    size_t n;
+    EACH_FAILS(ctx, spans, remat_spans_read(ctx, input, &spans));
+    const remat_span *list = remat_spans_list(spans, &n);
+    EACH_FAILS(ctx, NULL, remat_spans_place(ctx, list, n, REMAT_BUDGET_NONE, offsets, &p));
+    EACH_FAILS(ctx, NULL, remat_spans_verify(ctx, list, n, offsets, 1, p.height_bytes));
+    assert_int_equal(p.outcome, REMAT_OPTIMAL);
+    assert_int_equal(p.height_bytes, 5);
+    remat_spans_free(spans);
+}
+
 static void use_input(remat_ctx *ctx, const remat_input *input)
 {
     switch (remat_input_kind(input)) {
@@ -315,6 +350,7 @@ static void use_input(remat_ctx *ctx, const remat_input *input)
     case REMAT_KIND_CHAIN: of_chain_input(ctx, input); break;
     case REMAT_KIND_PLAN: of_plan_input(ctx, input); break;
     case REMAT_KIND_NETWORK: of_network_input(ctx, input); break;
+    case REMAT_KIND_SPANS: of_spans_input(ctx, input); break;
     }
 }
 
@@ -445,6 +481,10 @@ static const char plan[] =
 
 static const char dimacs[] = "p max 4 4\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 4 2\na 3 4 4\n";
 
+/* Full at all times, and yet not to be placed without waste: the search has to prove that. */
+static const char spans[] = "id,lower,upper,size\na,0,1,2\nb,0,6,2\nc,1,9,2\nd,6,11,1\n"
+                            "e,6,10,1\nf,9,10,1\ng,9,12,1\nh,10,14,2\ni,11,12,1\nj,12,13,2\n";
+
 typedef struct text {
     char bytes[8192];
     size_t n;
@@ -539,6 +579,7 @@ int main(void)
         {"floating chain", of_bytes, NULL, NULL, TEXT(floating)},
         {"plan", of_bytes, NULL, NULL, TEXT(plan)},
         {"dimacs", of_bytes, NULL, NULL, TEXT(dimacs)},
+        {"spans", of_bytes, NULL, NULL, TEXT(spans)},
         {"zoo", of_model, NULL, NULL, "zoo:mlp?layers=2"},
         {"fusion", of_model, NULL, NULL, "zoo:fig4"},
         {"builder", of_builder, NULL, NULL, NULL},

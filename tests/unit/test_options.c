@@ -60,7 +60,8 @@ static void enums_never_change(void **state)
 {
     (void)state;
     const int in_order[][9] = {
-        {REMAT_KIND_GRAPH, REMAT_KIND_CHAIN, REMAT_KIND_PLAN, REMAT_KIND_NETWORK, -1},
+        {REMAT_KIND_GRAPH, REMAT_KIND_CHAIN, REMAT_KIND_PLAN, REMAT_KIND_NETWORK, REMAT_KIND_SPANS,
+         -1},
         {REMAT_JSON, REMAT_JSON_GZ, REMAT_DOT, -1},
         {REMAT_PHASE_NONE, REMAT_FORWARD, REMAT_BACKWARD, -1},
         {REMAT_CLASS_OTHER, REMAT_CLASS_COMPUTE, REMAT_CLASS_FUSIBLE, REMAT_CLASS_VIEW,
@@ -75,7 +76,7 @@ static void enums_never_change(void **state)
         {REMAT_DONE, REMAT_WORK, REMAT_TIME, REMAT_SIGNAL, -1},
         {REMAT_ALLOCATE, REMAT_COMPUTE, REMAT_DEALLOCATE, -1},
         {REMAT_OK, REMAT_E_USAGE, REMAT_E_INPUT, REMAT_E_IO, REMAT_E_MEMORY, REMAT_E_PLAN,
-         REMAT_E_APPLIES, -1}};
+         REMAT_E_APPLIES, REMAT_E_CALLBACK, -1}};
     for (size_t i = 0; i < LENGTH(in_order); i++)
         for (int k = 0; k < 9 && in_order[i][k] >= 0; k++) assert_int_equal(in_order[i][k], k);
     assert_true(REMAT_E_BUG == 9 && REMAT_E_INFEASIBLE == 10 && REMAT_E_NOT_FOUND == 11);

@@ -1,0 +1,208 @@
+/* prop_place.c: placement on random spans against brute force, and placements of random schedules.
+ *
+ * - Few spans: the height is the least of all orders of stacking, it is proved (outcome optimal),
+ *   and one byte less is proved impossible.
+ * - Spans cut from a full rectangle: there is a placement without waste, and it is found.
+ * - Programs: registers and workspaces of random schedules, aligned, do not overlap by a check that
+ *   looks at all pairs, and lie within the height; its load is the schedule's peak.
+ *
+ * Usage: prop_place N SEED */
+#include "check.h"
+
+#include <string.h>
+
+#include "place_brute.h"
+#include "random_graph.h"
+
+enum { MOST = 60 };
+
+static remat_ctx *ctx;
+static int64_t n_above_load; /* cases of few spans in which no placement is as low as the load */
+
+#define OK(call) CHECK((call) == REMAT_OK, "%s", remat_ctx_error(ctx))
+
+/* All pairs: as plain as can be. */
+static void check_apart(const remat_span *s, const int64_t *offsets, size_t n, int64_t height)
+{
+    int64_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        CHECK(offsets[i] >= 0, "span %zu at %" PRId64, i, offsets[i]);
+        if (offsets[i] + s[i].bytes > top) top = offsets[i] + s[i].bytes;
+        for (size_t k = 0; k < i; k++) {
+            const bool in_time = s[i].begin < s[k].end && s[k].begin < s[i].end;
+            const bool in_space = offsets[i] < offsets[k] + s[k].bytes &&
+                                  offsets[k] < offsets[i] + s[i].bytes && s[i].bytes && s[k].bytes;
+            CHECK(!in_time || !in_space, "spans %zu and %zu overlap", i, k);
+        }
+    }
+    CHECK(top == height, "height %" PRId64 ", not %" PRId64, height, top);
+}
+
+static remat_packing place(const remat_span *spans, size_t n, int64_t capacity, int64_t *offsets)
+{
+    remat_packing p = REMAT_PACKING_INIT;
+    OK(remat_spans_place(ctx, spans, n, capacity, offsets, &p));
+    check_apart(spans, offsets, n, p.height_bytes);
+    OK(remat_spans_verify(ctx, spans, n, offsets, 1, p.height_bytes));
+    return p;
+}
+
+/* Anything, spans of no bytes too. */
+static size_t any_spans(random_source *r, remat_span *spans)
+{
+    const size_t n = random_below(r, PLACE_BRUTE_MOST + 1);
+    const uint32_t times = 1 + random_below(r, 9), sizes = 1 + random_below(r, 12);
+    for (size_t i = 0; i < n; i++) {
+        const int64_t begin = (int64_t)random_below(r, times) - 3;
+        spans[i] = (remat_span){begin, begin + 1 + random_below(r, times), random_below(r, sizes)};
+    }
+    return n;
+}
+
+/* The same bytes are needed at every time: some spans end, and others begin with as many bytes.
+ * Often there is no placement without waste. */
+static size_t full_spans(random_source *r, remat_span *spans)
+{
+    int64_t free_bytes = 3 + random_below(r, 4), time = 0;
+    size_t n = 0;
+    for (; n < PLACE_BRUTE_MOST; time++) {
+        for (; free_bytes && n < PLACE_BRUTE_MOST; n++) {
+            const int64_t most = free_bytes < 3 ? free_bytes : 3;
+            spans[n] = (remat_span){time, INT64_MAX, 1 + random_below(r, (uint32_t)most)};
+            free_bytes -= spans[n].bytes;
+        }
+        for (size_t i = 0; i < n; i++) {
+            if (spans[i].end != INT64_MAX || random_chance(r, 60)) continue;
+            spans[i].end = time + 1;
+            free_bytes += spans[i].bytes;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (spans[i].end == INT64_MAX) spans[i].end = time + 1;
+    return n;
+}
+
+static void few_spans(random_source *r)
+{
+    remat_span spans[PLACE_BRUTE_MOST];
+    int64_t offsets[PLACE_BRUTE_MOST];
+    const size_t n = random_chance(r, 50) ? any_spans(r, spans) : full_spans(r, spans);
+    const int64_t least = place_brute(spans, n);
+    const remat_packing p = place(spans, n, REMAT_BUDGET_NONE, offsets);
+    CHECK(p.height_bytes == least, "height %" PRId64 ", least %" PRId64, p.height_bytes, least);
+    CHECK(p.outcome == REMAT_OPTIMAL && p.bound_bytes == least, "outcome %d", (int)p.outcome);
+    n_above_load += least > p.load_bytes;
+    CHECK(place(spans, n, least, offsets).height_bytes == least, "at the least capacity");
+    if (least == 0) return;
+    const remat_packing under = place(spans, n, least - 1, offsets);
+    CHECK(under.outcome == REMAT_INFEASIBLE, "outcome %d below the least", (int)under.outcome);
+    CHECK(under.bound_bytes >= least, "bound %" PRId64, under.bound_bytes);
+}
+
+/* Cuts rectangles out of one, as by a guillotine: the pieces fill it without waste. */
+static size_t cut(random_source *r, remat_span *spans, size_t n, int64_t begin, int64_t end,
+                  int64_t bytes)
+{
+    const bool can_cut_time = end - begin > 1, can_cut_bytes = bytes > 1;
+    if (n >= MOST - 2 || (!can_cut_time && !can_cut_bytes) || random_chance(r, 15)) {
+        spans[n] = (remat_span){begin, end, bytes};
+        return n + 1;
+    }
+    if (can_cut_time && (!can_cut_bytes || random_chance(r, 50))) {
+        const int64_t middle = begin + 1 + random_below(r, (uint32_t)(end - begin - 1));
+        n = cut(r, spans, n, begin, middle, bytes);
+        return n < MOST ? cut(r, spans, n, middle, end, bytes) : n;
+    }
+    const int64_t lower = 1 + random_below(r, (uint32_t)(bytes - 1));
+    n = cut(r, spans, n, begin, end, lower);
+    return n < MOST ? cut(r, spans, n, begin, end, bytes - lower) : n;
+}
+
+static void full_rectangle(random_source *r)
+{
+    remat_span spans[MOST + 1];
+    int64_t offsets[MOST + 1];
+    const int64_t bytes = 20 + random_below(r, 80), times = 4 + random_below(r, 12);
+    const size_t n = cut(r, spans, 0, 0, times, bytes);
+    const remat_packing p = place(spans, n, REMAT_BUDGET_NONE, offsets);
+    CHECK(p.load_bytes <= bytes, "load %" PRId64, p.load_bytes);
+    CHECK(p.height_bytes == p.load_bytes && p.outcome == REMAT_OPTIMAL,
+          "%zu spans: height %" PRId64 ", load %" PRId64 ", stopped %d", n, p.height_bytes,
+          p.load_bytes, (int)p.stopped);
+}
+
+static int64_t peak_of(const remat_graph *g, const random_schedule *s, int64_t resident)
+{
+    int64_t *memory = calloc(s->n_steps + 1, sizeof *memory), peak = resident;
+    OK(remat_steps_memory(ctx, g, s->steps, s->n_steps, memory));
+    for (size_t t = 0; t < s->n_steps; t++)
+        if (memory[t] > peak) peak = memory[t];
+    free(memory);
+    return peak - resident;
+}
+
+static void check_program(const remat_graph *g, const random_schedule *s, int64_t align,
+                          int64_t load)
+{
+    remat_program *program = NULL;
+    remat_placement *placement = NULL;
+    OK(remat_lower(ctx, g, s->steps, s->n_steps, &program));
+    OK(remat_place(ctx, program, align, &placement));
+    size_t n, n_statements, workspaces = 0;
+    uint32_t n_regs = 0;
+    const remat_span *spans = remat_placement_spans(placement, &n);
+    const remat_statement *statements = remat_program_statements(program, &n_statements);
+    int64_t *offsets = calloc(n + 1, sizeof *offsets);
+    for (size_t i = 0; i < n_statements; i++) n_regs += statements[i].kind == REMAT_ALLOCATE;
+    for (uint32_t reg = 0; reg < n_regs; reg++)
+        offsets[reg] = remat_placement_register(placement, reg);
+    for (size_t i = 0; i < n_statements; i++) {
+        if (statements[i].kind != REMAT_COMPUTE || !statements[i].bytes) continue;
+        const int64_t at = remat_placement_workspace(placement, statements[i].step_index);
+        offsets[n_regs + workspaces++] = at;
+    }
+    CHECK(n == n_regs + workspaces, "%zu spans", n);
+    for (size_t i = 0; i < n; i++)
+        CHECK(offsets[i] % align == 0 && spans[i].bytes % align == 0, "span %zu is not aligned", i);
+    const remat_packing *p = remat_placement_packing(placement);
+    check_apart(spans, offsets, n, p->height_bytes);
+    CHECK(p->load_bytes == load, "load %" PRId64 ", peak %" PRId64, p->load_bytes, load);
+    free(offsets);
+    remat_placement_free(placement);
+    remat_program_free(program);
+}
+
+static void program_of_schedule(random_source *r)
+{
+    remat_graph *g = random_graph(ctx, r), *aligned = NULL;
+    CHECK(g, "%s", remat_ctx_error(ctx));
+    random_schedule s = {0};
+    random_schedule_make(&s, g, r, random_chance(r, 30));
+    remat_info info = REMAT_INFO_INIT;
+    OK(remat_graph_info(ctx, g, &info));
+    const int64_t align = (int64_t)1 << random_below(r, 7);
+    OK(remat_graph_align(ctx, g, align, &aligned));
+    check_program(g, &s, 1, peak_of(g, &s, info.resident_bytes));
+    check_program(g, &s, align, peak_of(aligned, &s, info.resident_bytes));
+    check_program(aligned, &s, align, peak_of(aligned, &s, info.resident_bytes));
+    random_schedule_free(&s);
+    remat_graph_free(aligned);
+    remat_graph_free(g);
+}
+
+int main(int argc, char **argv)
+{
+    const int64_t n = cases_asked_for(argc, argv);
+    ctx = remat_ctx_new(NULL);
+    if (!ctx) return 1;
+    for (int64_t i = 0; i < n; i++, case_seed++) {
+        random_source r = {case_seed};
+        few_spans(&r);
+        if (i % 10 == 0) full_rectangle(&r);
+        program_of_schedule(&r);
+    }
+    remat_ctx_free(ctx);
+    CHECK(n < 1000 || n_above_load > 0, "the search has proved nothing in any case");
+    printf("prop_place: %" PRId64 " cases, waste unavoidable in %" PRId64 "\n", n, n_above_load);
+    return 0;
+}
