@@ -129,6 +129,6 @@ def test_bounds_name_their_order(remat):
 
 
 def test_rows_where_nothing_fits(remat):
-    rows = remat.json("curve", "zoo:mlp", "--from", "10", "--to", "100", "--points", "3", "--strategy", "mincut", code=(0, 10, 11))
+    rows = remat.json("curve", "zoo:mlp", "--from", "10%", "--to", "100%", "--points", "3", "--strategy", "mincut", code=(0, 10, 11))
     assert rows[0]["outcome"] == "infeasible" and rows[0]["cost"] is None and rows[0]["overhead"] is None
     assert rows[-1]["cost"] == rows[-1]["keep_all_cost"]

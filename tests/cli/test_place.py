@@ -73,7 +73,7 @@ def test_bad_input(remat, text, says):
 
 def test_mistakes(remat):
     path = remat.file("tight.csv", TIGHT)
-    for capacity in ("-1", "x", "50%", "min", "1e3"):
+    for capacity in ("-1", "x", "50%", "min", "1e-3"):
         remat.fails(USAGE, "place", path, "--capacity", capacity, says=("--capacity", capacity))
     remat.fails(USAGE, "place", path, "-o", "x.csv.gz", says=("-o",))
     assert remat.json("place", path, "-o", "-", code=USAGE)["error"]["place"] == "--json"

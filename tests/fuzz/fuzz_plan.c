@@ -599,6 +599,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     set(&t, "slots", 50); /* tables are small, unless the options ask for larger ones */
     set(&t, "max_slots", 500);
     t.x = take_setting(&s, t.ctx);
+    if (get(&t, "epsilon")) set(&t, "slots", -1); /* it chooses them */
     set(&t, "work", t.x.work);
     if (t.x.is_chain) chain_way(&t, &s);
     else graph_way(&t, &s);
