@@ -422,19 +422,19 @@ static const remat_plan *least_plan(session *s, const char *strategy)
 static remat_graph *replayed(session *s)
 {
     remat_graph *graph = NULL;
-    const unsigned wanted = remat_plan_summary(s->keep_all)->flags | REMAT_REPLAY_RANDOM;
     const remat_status status =
-        remat_graph_prepare(s->ctx, s->original, wanted, remat_graph_cost_model(s->graph), &graph);
+        remat_graph_prepare(s->ctx, s->original, s->prepared | REMAT_REPLAY_RANDOM,
+                            remat_graph_cost_model(s->graph), &graph);
     return status == REMAT_OK ? graph : NULL;
 }
 
 uint32_t report_random_pins(session *s)
 {
     remat_info info = REMAT_INFO_INIT;
-    remat_graph *graph = session_keep_all(s) == REMAT_OK ? replayed(s) : NULL;
+    remat_graph *graph = replayed(s);
     const bool known = graph && remat_graph_info(s->ctx, graph, &info) == REMAT_OK;
     remat_graph_free(graph);
-    return known ? s->info.pinned - info.pinned : 0;
+    return known && info.pinned < s->info.pinned ? s->info.pinned - info.pinned : 0;
 }
 
 /* Would a plan fit if random ops were replayed? It is tried with the same strategy and limits. */

@@ -288,6 +288,7 @@ remat_status session_read_batch(session *s, const remat_input *input, int64_t ba
     remat_graph_free(s->original);
     s->original = original;
     s->graph = graph;
+    s->prepared = wanted_flags(s->args);
     s->info = info;
     s->keep_all = NULL; /* it was another graph's */
     return REMAT_OK;
@@ -305,6 +306,7 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
     if (recorded && !given && *recorded->cost_model) cost_model = recorded->cost_model;
     const remat_status status =
         remat_graph_prepare(s->ctx, s->original, wanted, cost_model, &s->graph);
+    s->prepared = wanted;
     if (status == REMAT_E_USAGE && given)
         return out_fail(s->out, status, command_name(s), "--cost-model", "%s", error_reason(s));
     if (status == REMAT_E_USAGE && cost_model)

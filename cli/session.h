@@ -16,6 +16,7 @@ struct session {
     remat_ctx *ctx;
     remat_graph *original; /* as read: plans speak of its ops and values */
     remat_graph *graph;    /* as prepared: this one is planned; it has numbers of its own */
+    unsigned prepared;     /* how: REMAT_DCE | ... */
     remat_chain *chain; /* not NULL: this is meant, not the graph; its ops are stages 1 to L + 1 */
     remat_info info;    /* of the prepared graph or the chain */
     const remat_plan *keep_all; /* by session_keep_all */

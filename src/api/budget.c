@@ -68,10 +68,12 @@ static const char *parse_decimal(const char *p, int64_t *value, int64_t *scale)
     return p;
 }
 
-/* Are two words of ASCII letters the same but for their case? */
+static char in_lower_case(char c) { return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c; }
+
+/* Are two words the same but for the case of ASCII letters? */
 static bool is_same_word(const char *a, const char *b)
 {
-    while (*a && (*a | 0x20) == (*b | 0x20)) {
+    while (*a && in_lower_case(*a) == in_lower_case(*b)) {
         a++;
         b++;
     }

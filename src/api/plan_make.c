@@ -267,11 +267,10 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
 }
 
 /* Large graphs get enough work to look at each op some times. */
-static int64_t default_work(const rm_planner *planner, const remat_graph *g, bool offload)
+static int64_t default_work(const rm_planner *planner, const remat_graph *g)
 {
     const int64_t by_size = WORK_AN_EDGE * ((int64_t)g->n_ops + g->n_in);
-    const int64_t once = planner->default_work > by_size ? planner->default_work : by_size;
-    return offload && planner->parts_with_offload ? planner->parts_with_offload * once : once;
+    return planner->default_work > by_size ? planner->default_work : by_size;
 }
 
 /* How long the end takes is known from the size of the graph. It gets a quarter of the time at
@@ -334,7 +333,9 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     const rm_mark mark = rm_scratch_mark(ctx);
     const rm_problem p = {ctx, graph, budget_bytes};
     rm_incumbent best = {.any = false};
-    rm_limits_begin(ctx, default_work(planner, graph, ctx->options.offload));
+    rm_limits_begin(ctx, default_work(planner, graph));
+    if (ctx->options.offload && planner->parts_with_offload)
+        rm_limits_widen(ctx, planner->parts_with_offload);
     ctx->bound_cost = graph->total_cost; /* until something better is known */
     remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;
     if (status == REMAT_OK) status = run_from(&p, planner, &best);

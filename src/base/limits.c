@@ -100,6 +100,13 @@ void rm_limits_begin(remat_ctx *ctx, int64_t default_work)
     ctx->bound_cost = REMAT_ABSENT;
 }
 
+void rm_limits_widen(remat_ctx *ctx, uint32_t parts)
+{
+    assert(ctx->limits.depth == 1 && parts > 0);
+    rm_limit *l = &ctx->limits.stack[0];
+    if (l->work_end != RM_NO_LIMIT) l->work_end = multiplied(l->work_end, parts);
+}
+
 void rm_limits_end(remat_ctx *ctx)
 {
     assert(ctx->limits.depth == 1);

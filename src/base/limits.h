@@ -44,6 +44,8 @@ typedef struct rm_limits {
  * follow, on every path. */
 void rm_limits_begin(remat_ctx *ctx, int64_t default_work);
 void rm_limits_end(remat_ctx *ctx);
+/* The call consists of so many parts, and each may do the work that the limit allows. */
+void rm_limits_widen(remat_ctx *ctx, uint32_t parts);
 
 /* For what comes after a planner. Work is not limited any more. If time was limited, or the planner
  * was stopped, there is time as far as some is left, and at least least_ns. */

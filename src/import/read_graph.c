@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is kept over all values and nodes. */
+/* The batch size, and what is noted on the way through values and nodes. */
 typedef struct batch {
     int64_t wanted; /* the batch size asked for; 0: as in the file */
     int64_t more;   /* how much more than the file's that is */

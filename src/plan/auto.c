@@ -10,8 +10,9 @@
  * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
  * then auto itself at lower and lower budgets.
  * With the option offload: fastsa, which may move values to the host; all of the above, which moves
- * none; and an annealing of both from the better of the two. So it is never worse than either, if
- * each has the limits that it would have by itself. With order_only it is fastsa.
+ * none; and an annealing of both from the better of the two. Each has the whole limit of work, so
+ * it is never worse than the first two by themselves, unless time runs out. With order_only it is
+ * fastsa.
  *
  * Invariant: the incumbent only ever gets better, so each part may end early. The cost is that of
  * the limits. */
@@ -146,8 +147,8 @@ static remat_status run_apart(const rm_problem *p,
     return status;
 }
 
-/* fastsa with transfers, auto without, and both together from the better of the two. Each has a
- * third of the limits; without limits, each has what it would have by itself. */
+/* fastsa with transfers, auto without, and both together from the better of the two. Each has the
+ * work that it would have by itself (parts_with_offload), and a third of the time. */
 static remat_status run_parts(const rm_problem *p, rm_incumbent *moved, rm_incumbent *stayed,
                               rm_incumbent *best)
 {

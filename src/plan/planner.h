@@ -93,7 +93,8 @@ struct rm_planner {
     /* The options that it heeds, besides those that all do (limits, seed, threads, bound_rules):
      * names in alphabetical order, a space between two. NULL: none. */
     const char *heeds;
-    /* How many times default_work it takes where the option offload is on. 0: once. */
+    /* Where the option offload is on it runs so many strategies, each with the whole limit of work.
+     * 0: one. */
     uint32_t parts_with_offload;
     /* Does it begin from the plan that is there? The others are run by themselves, and what they
      * find is compared with it. */
