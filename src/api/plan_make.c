@@ -17,6 +17,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 /* The end of a call is what comes after the strategy: bound and statistics. */
 enum {
@@ -81,10 +82,11 @@ static remat_status add_statistics(remat_ctx *ctx, const remat_graph *g, const r
     return cut_capacity(ctx, g, steps, &s->cut_capacity);
 }
 
-static remat_outcome judge(const remat_summary *s)
+static remat_outcome judge(const remat_summary *s, const rm_incumbent *best)
 {
     if (!s->within_budget)
-        return s->budget_bytes < s->need_bytes ? REMAT_INFEASIBLE : REMAT_UNKNOWN;
+        return s->budget_bytes < s->need_bytes || best->infeasible ? REMAT_INFEASIBLE
+                                                                   : REMAT_UNKNOWN;
     return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
@@ -120,9 +122,12 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_sc
 /* What the planner itself has proved, if that says more. */
 static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificate *certificate)
 {
-    if (!best->bound.scope || !s->within_budget || best->bound.cost <= s->bound_cost ||
-        best->bound.cost > s->cost)
-        return;
+    if (best->infeasible && !s->within_budget && s->budget_bytes >= s->need_bytes)
+        s->bound_method = "search"; /* for the verifier: the need alone does not prove it */
+    if (!best->bound.scope || !s->within_budget || best->bound.cost > s->cost) return;
+    const bool is_wider =
+        strcmp(best->bound.scope, "any-order") == 0 && strcmp(s->bound_scope, "any-order") != 0;
+    if (best->bound.cost < s->bound_cost + (is_wider ? 0 : 1)) return;
     s->bound_cost = best->bound.cost;
     s->bound_scope = best->bound.scope;
     s->bound_method = best->bound.method;
@@ -184,7 +189,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(strengthen(ctx, g, &best->steps, best->proved, &s, &certificate));
     take_claim(best, &s, &certificate);
-    s.outcome = judge(&s);
+    s.outcome = judge(&s, best);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificate, out));
     (*out)->graph_ops = g->n_original_ops;
     (*out)->graph_values = g->n_original_values;

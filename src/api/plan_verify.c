@@ -57,7 +57,9 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
 /* A search leaves nothing behind that could be checked. The warning says so, and what is proved. */
 static void say_unchecked(remat_ctx *ctx, const remat_summary *s, int64_t proved)
 {
-    if (s->bound_cost > proved)
+    if (s->outcome == REMAT_INFEASIBLE)
+        rm_warn(ctx, "that nothing fits comes from a search and is not checked");
+    else if (s->bound_cost > proved)
         rm_warn(ctx,
                 "the plan's bound %" PRId64 " comes from a search and is not checked; %" PRId64
                 " is proved",

@@ -14,6 +14,10 @@
  *   not fit, every smallest set of storages that makes it fit is tried.
  * - A storage that can serve nobody any more is not part of a state.
  *
+ * A token (graph/normal.h) is in memory only while its base is, and stays if the base is made
+ * again. So what is found may need more memory than it seems; the bound holds. any_order.c,
+ * "Views", has the proof.
+ *
  * Invariants:
  * - A state has one place in the table, whatever led to it, and its least cost so far.
  * - The bounds of the open states never fall below p->bound, which never falls.
@@ -45,12 +49,12 @@ typedef struct prover {
     uint8_t *is_free_view; /* by op: a free view, which has no place in the order */
     /* By op: for a free view that nobody reads, the bit that says that it ran; else REMAT_NONE. */
     uint32_t *flag;
-    uint32_t n_bits;            /* of a set: storages, then flags */
-    rm_bits may_rerun;          /* by op: set of turns */
-    uint32_t *last_rerun;       /* by op: the last of them, or 0 */
-    uint64_t *useful;           /* by t: set of storages that may still serve */
-    uint64_t *in, *out, *stale; /* by op: sets */
-    uint32_t *by_size;          /* storages, largest first, with bytes */
+    uint32_t n_bits;      /* of a set: storages, then flags */
+    rm_bits may_rerun;    /* by op: set of turns */
+    uint32_t *last_rerun; /* by op: the last of them, or 0 */
+    uint64_t *useful;     /* by t: set of storages that may still serve */
+    uint64_t *in, *out;   /* by op: sets */
+    uint32_t *by_size;    /* storages, largest first, with bytes */
     uint32_t n_by_size;
     rm_states states; /* key: t, and the words of a set */
     int64_t most_bytes;
@@ -106,10 +110,8 @@ static uint32_t pass_free_views(const prover *p, uint32_t t)
 static void leave(prover *p)
 {
     const uint64_t *useful = p->useful + (size_t)p->to_t * p->n_words,
-                   *out = p->out + (size_t)p->op * p->n_words,
-                   *stale = p->stale + (size_t)p->op * p->n_words;
-    for (uint32_t i = 0; i < p->n_words; i++)
-        p->child[i] = ((p->part[i] & ~stale[i]) | out[i]) & useful[i];
+                   *out = p->out + (size_t)p->op * p->n_words;
+    for (uint32_t i = 0; i < p->n_words; i++) p->child[i] = (p->part[i] | out[i]) & useful[i];
 }
 
 /* Could the step lead to a better plan if nothing but a subset of `part` stayed? Less in memory is
@@ -159,6 +161,23 @@ static bool is_time(prover *p)
     return p->stopped;
 }
 
+/* With a storage go the tokens that stand on it. */
+static void drop_store(prover *p, uint32_t store)
+{
+    const rm_normal *nm = p->nm;
+    rm_drop_bit(p->part, store);
+    for (uint32_t k = nm->token_begin[store]; k < nm->token_begin[store + 1]; k++)
+        rm_drop_bit(p->part, nm->tokens[k]);
+}
+
+static void bring_back(prover *p, uint32_t store)
+{
+    const rm_normal *nm = p->nm;
+    rm_add_bit(p->part, store);
+    for (uint32_t k = nm->token_begin[store]; k < nm->token_begin[store + 1]; k++)
+        if (rm_has_bit(p->from, nm->tokens[k])) rm_add_bit(p->part, nm->tokens[k]);
+}
+
 /* Tries every smallest set of candidates that frees `excess` bytes. Candidates are sorted by size,
  * the largest first, so the last one of a set is its least. Depth first, with a stack of our own:
  * sets may be large. */
@@ -170,7 +189,7 @@ static remat_status drop(prover *p, int64_t excess)
         if (excess <= 0) {
             TRY(arrive(p));
         } else if (i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p)) {
-            rm_drop_bit(p->part, p->candidates[i]);
+            drop_store(p, p->candidates[i]);
             excess -= p->nm->bytes[p->candidates[i]];
             assert(depth < p->n_candidates);
             p->dropped[depth++] = i;
@@ -179,7 +198,7 @@ static remat_status drop(prover *p, int64_t excess)
         if (!deeper) {
             if (depth == 0) return REMAT_OK;
             i = p->dropped[--depth];
-            rm_add_bit(p->part, p->candidates[i]);
+            bring_back(p, p->candidates[i]);
             excess += p->nm->bytes[p->candidates[i]];
         }
         i++;
@@ -431,7 +450,6 @@ static remat_status allocate_sets(prover *p)
     TRY(RM_SCRATCH(ctx, p->useful, (n + 1) * words));
     TRY(RM_SCRATCH(ctx, p->in, n * words));
     TRY(RM_SCRATCH(ctx, p->out, n * words));
-    TRY(RM_SCRATCH(ctx, p->stale, n * words));
     TRY(RM_SCRATCH(ctx, p->goal_set, words));
     TRY(RM_SCRATCH(ctx, p->from, words));
     TRY(RM_SCRATCH(ctx, p->part, words));
@@ -450,9 +468,6 @@ static void list_sets(prover *p)
     for (uint32_t op = 0; op < nm->n_ops; op++) {
         set_bits(p->in + op * words, nm->in, nm->in_begin[op], nm->in_begin[op + 1]);
         set_bits(p->out + op * words, nm->out, nm->out_begin[op], nm->out_begin[op + 1]);
-        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-            set_bits(p->stale + op * words, nm->tokens, nm->token_begin[nm->out[k]],
-                     nm->token_begin[nm->out[k] + 1]);
         if (p->flag[op] == REMAT_NONE) continue;
         rm_add_bit(p->out + op * words, p->flag[op]);
         rm_add_bit(p->goal_set, p->flag[op]);
