@@ -474,6 +474,11 @@ static void explain(session *s, const report *r, const out *o, char *text, size_
         if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
         snprintf(text, size, "no plan fits %s: %s needs %s%s", budget.text,
                  session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
+    } else if (status == REMAT_E_INFEASIBLE && !s->chain) {
+        snprintf(
+            text, size,
+            "no plan fits %s: a search through all orders proved it; the least peak found is %s",
+            budget.text, peak.text);
     } else if (status == REMAT_E_INFEASIBLE) {
         /* On chains a strategy's model may need more than any schedule does. */
         const remat_plan *least = least_plan(s, m->strategy);

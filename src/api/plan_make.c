@@ -82,10 +82,11 @@ static remat_status add_statistics(remat_ctx *ctx, const remat_graph *g, const r
     return cut_capacity(ctx, g, steps, &s->cut_capacity);
 }
 
-static remat_outcome judge(const remat_summary *s)
+static remat_outcome judge(const remat_summary *s, const rm_incumbent *best)
 {
     if (!s->within_budget)
-        return s->budget_bytes < s->need_bytes ? REMAT_INFEASIBLE : REMAT_UNKNOWN;
+        return s->budget_bytes < s->need_bytes || best->infeasible ? REMAT_INFEASIBLE
+                                                                   : REMAT_UNKNOWN;
     return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
@@ -151,9 +152,12 @@ static remat_status bound_any_order(remat_ctx *ctx, const remat_graph *g, rm_bou
 /* What the planner itself has proved, if that says more. */
 static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificates *certificates)
 {
-    if (!best->bound.scope || !s->within_budget || best->bound.cost <= s->bound_cost ||
-        best->bound.cost > s->cost)
-        return;
+    if (best->infeasible && !s->within_budget && s->budget_bytes >= s->need_bytes)
+        s->bound_method = "search"; /* for the verifier: the need alone does not prove it */
+    if (!best->bound.scope || !s->within_budget || best->bound.cost > s->cost) return;
+    const bool is_wider =
+        strcmp(best->bound.scope, "any-order") == 0 && strcmp(s->bound_scope, "any-order") != 0;
+    if (best->bound.cost < s->bound_cost + (is_wider ? 0 : 1)) return;
     s->bound_cost = best->bound.cost;
     s->bound_scope = best->bound.scope;
     s->bound_method = best->bound.method;
@@ -175,12 +179,9 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_in
     /* Where transfers are free, and this plan does without, no bound says more than first runs. */
     const bool is_vain =
         may_move && s->bandwidth == 0 && !rm_has_kind(steps->items, steps->n, REMAT_FETCH);
-    if (!is_vain && !is_hurried(ctx, g, s)) {
-        TRY(bound_own_order(ctx, g, &question, best->proved, s, &certificates->own_order));
-        TRY(bound_any_order(ctx, g, question, s, certificates));
-    }
-    take_claim(best, s, certificates);
-    return REMAT_OK;
+    if (is_vain || is_hurried(ctx, g, s)) return REMAT_OK;
+    TRY(bound_own_order(ctx, g, &question, best->proved, s, &certificates->own_order));
+    return bound_any_order(ctx, g, question, s, certificates);
 }
 
 /* What is known before statistics, verifier and bound. */
@@ -240,7 +241,8 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, transfers.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));
     TRY(strengthen(ctx, g, best, transfers.allowed, &s, &certificates));
-    s.outcome = judge(&s);
+    take_claim(best, &s, &certificates);
+    s.outcome = judge(&s, best);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificates, out));
     (*out)->graph_ops = g->n_original_ops;
     (*out)->graph_values = g->n_original_values;

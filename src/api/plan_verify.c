@@ -139,6 +139,10 @@ static remat_status check_bounds(remat_ctx *ctx, const remat_graph *g, const rem
                      s->cost_model, g->cost_model);
         return REMAT_OK;
     }
+    if (s->outcome == REMAT_INFEASIBLE && is_searched(&own_order)) {
+        if (must) rm_warn(ctx, "that nothing fits comes from a search and is not checked");
+        return REMAT_OK;
+    }
     if (s->any_order_cost != REMAT_ABSENT) TRY(check_bound(ctx, g, plan, &any_order, must, v));
     if (!v->valid || (is_same && !own_order.certificate->scale)) return REMAT_OK;
     return check_bound(ctx, g, plan, &own_order, must, v);

@@ -7,8 +7,10 @@
  * - For the same reason these need no more memory: an offload directly after the step that made the
  *   storage; and a view that nobody reads, directly after the first run of its storage's op.
  * - Conversely, a schedule that reads an old instance through a stale view keeps that instance in
- *   memory. To read it directly, instead of the newer one, costs nothing. So schedules without
- *   stale reads are enough.
+ *   memory. To read it directly, instead of the newer one, costs nothing if the view is collapsed,
+ *   or if the op that made the storage again made nothing else that can get lost. So schedules
+ *   without stale reads are enough. In the remaining case they may be dearer than others:
+ *   docs/exact.md, "Back".
  *
  * Cost: O(values + edges) to build, O(steps + views run) to expand. */
 #include "graph/normal.h"

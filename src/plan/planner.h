@@ -36,6 +36,7 @@ typedef struct rm_incumbent {
         int64_t cost;
         const char *scope, *method;
     } bound;
+    bool infeasible; /* a search has proved that no schedule fits, in any order */
 } rm_incumbent;
 
 /* Is such a schedule better than the best so far? */

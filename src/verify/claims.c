@@ -70,7 +70,7 @@ static const char *contradiction(const remat_summary *s, const rm_plan_facts *fa
     if (s->outcome == REMAT_INFEASIBLE && fits)
         return "the plan says it is infeasible, but it fits its budget";
     if (s->outcome == REMAT_INFEASIBLE && s->kind == REMAT_KIND_GRAPH &&
-        s->budget_bytes >= facts->need_bytes)
+        s->budget_bytes >= facts->need_bytes && strcmp(s->bound_method, "search") != 0)
         return "the plan says its budget is infeasible, which is not proved";
     if ((s->outcome == REMAT_OPTIMAL || s->outcome == REMAT_FEASIBLE) && !fits)
         return "the plan says it fits, but it does not";

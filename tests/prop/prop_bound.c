@@ -104,6 +104,7 @@ typedef struct bed {
     remat_step *steps;
     size_t n_steps;
     int64_t budget;
+    bool one_instance; /* no schedule is better for two instances of a storage: order_brute.h */
 } bed;
 
 /* What the certificate proves; BRUTE_NOTHING: no schedule fits, in this order or, if that is asked
@@ -126,8 +127,8 @@ static int64_t bound_of(bed *b, rm_order_bound_options options, int64_t bandwidt
     return cost;
 }
 
-/* The search for a proof: the sequence it finds is valid, has this order, fits, and costs what it
- * says. */
+/* The search for a proof: the sequence it finds is valid, has this order, fits unless it wants two
+ * instances, and costs what it says. */
 static void check_found(bed *b, const rm_codes *found, int64_t cost)
 {
     rm_schedule steps = {0};
@@ -153,7 +154,8 @@ static void check_found(bed *b, const rm_codes *found, int64_t cost)
     CHECK(rm_liveness_of(b->ctx, b->graph, steps.items, steps.n, 0, &l) == REMAT_OK, "%s",
           remat_ctx_error(b->ctx));
     CHECK(l.cost == cost, "%" PRId64 " instead of %" PRId64, l.cost, cost);
-    CHECK(l.peak_bytes <= b->budget, "peak %" PRId64 ", budget %" PRId64, l.peak_bytes, b->budget);
+    CHECK(l.peak_bytes <= b->budget || !b->one_instance, "peak %" PRId64 ", budget %" PRId64,
+          l.peak_bytes, b->budget);
     RM_VEC_FREE(&b->ctx->heap, steps);
 }
 
@@ -162,7 +164,8 @@ static rm_proved prove(bed *b, int64_t below, int64_t work, rm_codes *found)
     rm_proved proved;
     CHECK(remat_ctx_set(b->ctx, "work", work) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
     rm_limits_begin(b->ctx, INT64_MAX);
-    const rm_proof_goal goal = {b->budget, b->order, below, 0, "exact"};
+    const rm_proof_goal goal = {
+        .budget_bytes = b->budget, .order = b->order, .below = below, .strategy = "exact"};
     CHECK(rm_prove(b->ctx, &b->nm, &goal, found, &proved) == REMAT_OK, "%s",
           remat_ctx_error(b->ctx));
     rm_limits_end(b->ctx);
@@ -179,6 +182,12 @@ static void compare_proofs(bed *b, random_source *r, int64_t least)
     rm_codes found = {0};
     const bool any = least != BRUTE_NOTHING;
     rm_proved p = prove(b, RM_MAX_SUM, 0, &found);
+    if (!b->one_instance) { /* prop_any_order.c compares these with all schedules */
+        CHECK(p.bound <= (any ? least : RM_MAX_SUM), "bound %" PRId64 ", optimum %" PRId64, p.bound,
+              least);
+        RM_VEC_FREE(&b->ctx->heap, found);
+        return;
+    }
     CHECK(p.cost == (any ? least : INT64_MAX),
           "search %" PRId64 ", optimum %" PRId64 " at %" PRId64, p.cost, least, b->budget);
     CHECK(p.bound == (any ? least : RM_MAX_SUM), "bound %" PRId64 ", optimum %" PRId64, p.bound,
@@ -293,6 +302,7 @@ static bool one_graph(remat_ctx *ctx)
     bed b = {.ctx = ctx, .graph = graph};
     CHECK(rm_normal_of(ctx, graph, &b.nm) == REMAT_OK, "%s", remat_ctx_error(ctx));
     const bool can = brute_can(&b.nm) && b.nm.n_ops > 0;
+    b.one_instance = brute_one_instance(&b.nm);
     if (can) {
         uint32_t order[BRUTE_MOST_OPS];
         rm_schedule steps = {0};

@@ -58,6 +58,20 @@ bool brute_can(const rm_normal *nm)
     return nm->n_ops <= BRUTE_MOST_OPS && nm->n_stores + n_flags <= BRUTE_MOST_STORES;
 }
 
+bool brute_one_instance(const rm_normal *nm)
+{
+    for (uint32_t w = 0; w < nm->n_stores; w++) {
+        const uint32_t base = nm->base[w];
+        if (base == REMAT_NONE || nm->producer[w] == nm->producer[base]) continue;
+        const uint32_t op = nm->producer[base];
+        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
+            const uint32_t s = nm->out[k];
+            if (s != base && nm->base[s] != base && !rm_is_free(nm, s)) return false;
+        }
+    }
+    return true;
+}
+
 static void offer(search *s, uint32_t ran, uint32_t there, int64_t cost)
 {
     while (s->order && ran < s->nm->n_ops && s->floats >> s->order[ran] & 1) ran++;

@@ -13,6 +13,11 @@ enum { BRUTE_MOST_STORES = 12, BRUTE_MOST_OPS = 12 };
 #define BRUTE_NOTHING INT64_MAX /* no schedule fits */
 
 bool brute_can(const rm_normal *nm); /* is it small enough? */
+/* Is it never of use to have two instances of a storage in memory? It may be if an op makes the
+ * base of another op's view, and something else that may get lost: when it runs again for that, the
+ * view goes on looking at the older instance. Then schedules may be cheaper than these
+ * (schedule_brute.h knows them). */
+bool brute_one_instance(const rm_normal *nm);
 /* `order`: the first runs, by op of nm; NULL: any order, for which ops + stores may be 20 at most.
  * `transfer`, by storage: what a fetch costs; offloads, which would cost as much once, are free
  * here. NULL: no fetches. */

@@ -1,7 +1,8 @@
 /* test_exact.c: exact proves the optima of FastSA's Table 2 (its cost model, graphs folded as
- * there), and the one of a public graph that a MILP solver proves too; stopped by work, memory or a
- * signal it keeps the plan and a bound that is true; plans say how their bound was proved, and the
- * verifier neither refuses such a bound nor takes it for checked. */
+ * there), and the one of a public graph that a MILP solver proves too; on small graphs it proves
+ * them in any order, or that nothing fits; stopped by work, memory or a signal it keeps the plan
+ * and a bound that is true; plans say how their bound was proved, and the verifier neither refuses
+ * such a bound nor takes it for checked. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,17 +41,21 @@ static void table_2(void **state)
     static const struct {
         const char *graph;
         int64_t percent, again; /* ops that run again in the cheapest plan */
-    } cases[] = {{"resnet18", 90, 1}, {"resnet18", 80, 2}, {"resnet18", 70, 4}, {"resnet18", 60, 6},
-                 {"resnet18", 50, 8}, {"vgg11", 90, 1},    {"vgg11", 80, 2}};
+        int64_t work;           /* it goes on to other orders until the end */
+    } cases[] = {{"resnet18", 90, 1, 2000000}, {"resnet18", 80, 2, 2000000},
+                 {"resnet18", 70, 4, 2000000}, {"resnet18", 60, 6, 8000000},
+                 {"resnet18", 50, 8, 2000000}, {"vgg11", 90, 1, 2000000},
+                 {"vgg11", 80, 2, 2000000}};
     for (size_t i = 0; i < LENGTH(cases); i++) {
         remat_graph *graph = load(ctx, cases[i].graph, FASTSA, "node");
+        OK(ctx, remat_ctx_set(ctx, "work", cases[i].work));
         remat_plan *plan = plan_at(ctx, graph, cases[i].percent);
         const remat_summary *s = remat_plan_summary(plan);
         assert_int_equal(s->cost - s->keep_all_cost, cases[i].again);
         assert_int_equal(s->outcome, REMAT_OPTIMAL);
         assert_int_equal(s->bound_cost, s->cost);
         assert_true(s->any_order_cost <= s->bound_cost);
-        assert_int_equal(s->stopped, REMAT_DONE);
+        assert_true(s->stopped == REMAT_WORK || s->any_order_cost == s->cost);
         remat_plan_free(plan);
         remat_graph_free(graph);
     }
@@ -253,11 +258,119 @@ static void nothing_to_prove(void **state)
     remat_graph_free(graph);
 }
 
+/* ---- all orders ---- */
+
+/* Its own order, auto's and the best one cost 49.8 %, 8.0 % and 4.5 % more than keep-all. */
+static void in_any_order(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_load(ctx, "zoo:random-layered?n=20&width=4&seed=6", &graph));
+    OK(ctx, remat_plan_make(ctx, graph, "exact", 18098, &plan));
+    const remat_summary *s = remat_plan_summary(plan);
+    assert_int_equal(s->outcome, REMAT_OPTIMAL);
+    assert_string_equal(s->bound_scope, "any-order");
+    assert_string_equal(s->bound_method, "search");
+    assert_int_equal(s->cost, 13222);
+    assert_int_equal(s->stopped, REMAT_DONE);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
+/* P makes s and u. W, which is dear, makes a view of s. u has to make room for Q. Then P runs again
+ * for u, and the view goes on looking at the first s: two instances of s are in memory. */
+static void two_instances(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "two");
+    remat_graph *graph = NULL;
+    remat_plan *plan = NULL;
+    const uint32_t s = remat_builder_value(b, "s", 4), u = remat_builder_value(b, "u", 4),
+                   w = remat_builder_view(b, "w", 4, s), q = remat_builder_value(b, "q", 0);
+    const uint32_t ops[] = {remat_builder_op(b, "P", NOTHING, LIST(s, u)),
+                            remat_builder_op(b, "W", LIST(s), LIST(w)),
+                            remat_builder_op(b, "Q", LIST(w), LIST(q)),
+                            remat_builder_op(b, "R", LIST(w, u, q), NOTHING)};
+    for (size_t i = 0; i < LENGTH(ops); i++)
+        remat_builder_op_set(b, ops[i], REMAT_OP_COST, i == 1 ? 100 : 1);
+    remat_builder_op_set(b, ops[2], REMAT_OP_WORKSPACE, 7);
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    OK(ctx, remat_ctx_set(ctx, "work", 100000));
+    for (int64_t budget = 12; budget >= 11; budget--) { /* room for both, or for one only */
+        OK(ctx, remat_plan_make(ctx, graph, "exact", budget, &plan));
+        const remat_summary *x = remat_plan_summary(plan);
+        assert_int_equal(x->cost, budget == 12 ? 104 : 204);
+        assert_int_equal(x->bound_cost, 104); /* at 11 the search does not know better */
+        assert_int_equal(x->outcome, budget == 12 ? REMAT_OPTIMAL : REMAT_FEASIBLE);
+        remat_plan_free(plan);
+    }
+    remat_graph_free(graph);
+}
+
+/* B and C both read a, and what they make is kept. Each op fits, and so do the two outputs at the
+ * end, but whichever is made last needs a and the other. */
+static remat_graph *too_tight(remat_ctx *ctx)
+{
+    remat_builder *b = remat_builder_new(ctx, "tight");
+    remat_graph *graph = NULL;
+    const uint32_t a = remat_builder_value(b, "a", 4), x = remat_builder_value(b, "x", 4),
+                   y = remat_builder_value(b, "y", 4);
+    remat_builder_op(b, "A", NOTHING, LIST(a));
+    remat_builder_op(b, "B", LIST(a), LIST(x));
+    remat_builder_op(b, "C", LIST(a), LIST(y));
+    for (uint32_t op = 0; op < 3; op++) remat_builder_op_set(b, op, REMAT_OP_COST, 1);
+    remat_builder_output(b, x);
+    remat_builder_output(b, y);
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    return graph;
+}
+
+static void nothing_fits(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = too_tight(ctx);
+    remat_plan *plan = NULL, *read = NULL;
+    remat_input *input = NULL;
+    remat_verdict v = REMAT_VERDICT_INIT;
+    text file = {0};
+    OK(ctx, remat_plan_make(ctx, graph, "exact", 8, &plan));
+    const remat_summary *s = remat_plan_summary(plan);
+    assert_int_equal(s->need_bytes, 8);
+    assert_int_equal(s->outcome, REMAT_INFEASIBLE);
+    assert_string_equal(s->bound_method, "search");
+    OK(ctx, remat_plan_write(ctx, plan, REMAT_JSON, into_text, &file));
+    remat_plan_free(plan);
+    OK(ctx, remat_input_parse(ctx, "plan", file.bytes, file.n, &input));
+    OK(ctx, remat_plan_read(ctx, input, &read));
+    OK(ctx, remat_plan_verify(ctx, graph, read, &v));
+    assert_true(v.valid);
+    int warnings = 0;
+    remat_ctx_on_warning(ctx, count_warning, &warnings);
+    OK(ctx, remat_plan_verify_bound(ctx, graph, read, &v));
+    assert_true(v.valid && warnings == 1);
+    remat_ctx_on_warning(ctx, NULL, NULL);
+    OK(ctx, remat_plan_make(ctx, graph, "exact", 12, &plan));
+    assert_int_equal(remat_plan_summary(plan)->outcome, REMAT_OPTIMAL);
+    remat_plan_free(plan);
+    /* With offload x could leave and come back, which exact does not look for. */
+    OK(ctx, remat_ctx_set(ctx, "offload", 1));
+    FAILS(ctx, REMAT_E_APPLIES, remat_plan_make(ctx, graph, "exact", 8, &plan));
+    remat_plan_free(read);
+    remat_input_free(input);
+    free(file.bytes);
+    remat_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(table_2),         WITH_CONTEXT(by_work),   WITH_CONTEXT(by_memory),
-        WITH_CONTEXT(by_tables),       WITH_CONTEXT(by_signal), WITH_CONTEXT(what_the_file_says),
-        WITH_CONTEXT(nothing_to_prove)};
+        WITH_CONTEXT(table_2),          WITH_CONTEXT(by_work),
+        WITH_CONTEXT(by_memory),        WITH_CONTEXT(by_tables),
+        WITH_CONTEXT(by_signal),        WITH_CONTEXT(what_the_file_says),
+        WITH_CONTEXT(nothing_to_prove), WITH_CONTEXT(in_any_order),
+        WITH_CONTEXT(two_instances),    WITH_CONTEXT(nothing_fits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,10 @@
  *   not fit, every smallest set of storages that makes it fit is tried.
  * - A storage that can serve nobody any more is not part of a state.
  *
+ * A token (graph/normal.h) is in memory only while its base is, and stays if the base is made
+ * again. So what is found may need more memory than it seems; the bound holds. any_order.c,
+ * "Views", has the proof.
+ *
  * Invariants:
  * - A state has one place in the table, whatever led to it, and its least cost so far.
  * - The bounds of the open states never fall below p->bound, which never falls.
@@ -26,24 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/heap.h"
 #include "plan/bound/cost_to_go.h"
 #include "plan/bound/gaps.h"
+#include "plan/bound/states.h"
 
-enum {
-    CHUNK = 1 << 10, /* states that are allocated at a time */
-    HEAD = 3,        /* words of a state before its set: see prover */
-    LOOK = 1 << 18   /* operations between looks at the limits */
-};
-#define NO_STATE UINT32_MAX
+enum { LOOK = 1 << 18 }; /* operations between looks at the limits */
 
-typedef struct open_state {
-    int64_t bound;
-    uint32_t t, state;
-} open_state;
-
-/* The words of a state: its cost so far; parent << 32 | the op that led here; done << 32 | t; and
- * then the words of its set. */
 typedef struct prover {
     remat_ctx *ctx;
     const rm_normal *nm;
@@ -53,30 +45,25 @@ typedef struct prover {
     int64_t step;       /* re-runs cost multiples of it */
     int64_t below;      /* plans that cost this much or more are not looked for */
     const rm_proof_goal *asked;
-    uint32_t n_words, stride; /* of a set; of a state */
-    uint8_t *is_free_view;    /* by op: a free view, which has no place in the order */
+    uint32_t n_words;      /* of a set */
+    uint8_t *is_free_view; /* by op: a free view, which has no place in the order */
     /* By op: for a free view that nobody reads, the bit that says that it ran; else REMAT_NONE. */
     uint32_t *flag;
-    uint32_t n_bits;            /* of a set: storages, then flags */
-    rm_bits may_rerun;          /* by op: set of turns */
-    uint32_t *last_rerun;       /* by op: the last of them, or 0 */
-    uint64_t *useful;           /* by t: set of storages that may still serve */
-    uint64_t *in, *out, *stale; /* by op: sets */
-    uint32_t *by_size;          /* storages, largest first, with bytes */
+    uint32_t n_bits;      /* of a set: storages, then flags */
+    rm_bits may_rerun;    /* by op: set of turns */
+    uint32_t *last_rerun; /* by op: the last of them, or 0 */
+    uint64_t *useful;     /* by t: set of storages that may still serve */
+    uint64_t *in, *out;   /* by op: sets */
+    uint32_t *by_size;    /* storages, largest first, with bytes */
     uint32_t n_by_size;
-    /* states: */
-    RM_VEC(uint64_t *) chunks;
-    uint32_t n_states;
-    uint32_t *table; /* hash: state + 1 */
-    uint32_t table_size;
-    RM_VEC(open_state) open;
-    int64_t bytes, most_bytes;
-    bool full;
+    rm_states states; /* key: t, and the words of a set */
+    int64_t most_bytes;
     int64_t work, counted; /* operations, besides those of to_go; how many the context knows of */
     int64_t bound;         /* no plan costs less */
     bool stopped;          /* a limit is reached */
     /* one expansion: */
-    uint64_t *from, *part, *child; /* sets */
+    uint64_t *from, *part; /* sets */
+    uint64_t *key, *child; /* of the state that the step leads to; its set, which is part of it */
     uint32_t from_state, from_t, to_t, op;
     int64_t from_cost;
     uint32_t *candidates, *dropped; /* storages that may go; which of them are gone, by index */
@@ -85,98 +72,6 @@ typedef struct prover {
     uint64_t *goal_set; /* outputs and flags */
     uint32_t goal;      /* state */
 } prover;
-
-static uint64_t *state_at(const prover *p, uint32_t i)
-{
-    return p->chunks.items[i / CHUNK] + (size_t)(i % CHUNK) * p->stride;
-}
-
-/* ---- open states ---- */
-
-static bool goes_before(const void *none, open_state a, open_state b)
-{
-    (void)none;
-    if (a.bound != b.bound) return a.bound < b.bound;
-    return a.t != b.t ? a.t > b.t : a.state > b.state;
-}
-RM_HEAP(open, open_state, const void *, goes_before)
-
-static remat_status push_open(prover *p, open_state x)
-{
-    TRY(RM_RESERVE(p->ctx, p->open, 1));
-    open_push(NULL, p->open.items, p->open.n++, x);
-    return REMAT_OK;
-}
-
-static open_state pop_open(prover *p) { return open_pop(NULL, p->open.items, p->open.n--); }
-
-/* ---- the table of states ---- */
-
-static uint32_t hash_of(const prover *p, uint32_t t, const uint64_t *set)
-{
-    uint64_t h = t * UINT64_C(0x9E3779B97F4A7C15);
-    for (uint32_t i = 0; i < p->n_words; i++) {
-        h = (h ^ set[i]) * UINT64_C(0xFF51AFD7ED558CCD);
-        h ^= h >> 32;
-    }
-    return (uint32_t)(h ^ h >> 29);
-}
-
-/* Where the table has the state, or would have it. */
-static uint32_t *find_place(const prover *p, uint32_t t, const uint64_t *set)
-{
-    uint32_t at = hash_of(p, t, set) & (p->table_size - 1);
-    for (; p->table[at]; at = (at + 1) & (p->table_size - 1)) {
-        const uint64_t *x = state_at(p, p->table[at] - 1);
-        if ((uint32_t)x[2] == t && memcmp(x + HEAD, set, p->n_words * sizeof *set) == 0) break;
-    }
-    return &p->table[at];
-}
-
-static remat_status grow_table(prover *p)
-{
-    const uint32_t old_size = p->table_size;
-    uint32_t *old = p->table;
-    if (old_size > UINT32_MAX / 4) {
-        p->full = true;
-        return REMAT_OK;
-    }
-    uint32_t *grown = rm_alloc(p->ctx, 2 * (size_t)old_size * sizeof *grown);
-    if (!grown) return REMAT_E_MEMORY;
-    p->table = grown;
-    p->table_size = 2 * old_size;
-    for (uint32_t i = 0; i < p->n_states; i++)
-        *find_place(p, (uint32_t)state_at(p, i)[2], state_at(p, i) + HEAD) = i + 1;
-    rm_release(&p->ctx->heap, old, old_size * sizeof *old);
-    p->bytes += old_size * (int64_t)sizeof *old;
-    return REMAT_OK;
-}
-
-static size_t chunk_bytes(const prover *p) { return (size_t)CHUNK * p->stride * sizeof(uint64_t); }
-
-/* Room for CHUNK more states. The list grows first, so a chunk is never without an owner. */
-static remat_status add_chunk(prover *p)
-{
-    TRY(RM_RESERVE(p->ctx, p->chunks, 1));
-    uint64_t *chunk = rm_alloc(p->ctx, chunk_bytes(p));
-    if (!chunk) return REMAT_E_MEMORY;
-    p->chunks.items[p->chunks.n++] = chunk;
-    p->bytes += (int64_t)chunk_bytes(p);
-    p->full |= p->bytes + (int64_t)(p->open.room * sizeof *p->open.items) > p->most_bytes;
-    return REMAT_OK;
-}
-
-/* `place` is that of the state in the table, and empty. It moves if the table grows. */
-static remat_status new_state(prover *p, uint32_t *place, uint32_t t, const uint64_t *set)
-{
-    assert(*place == 0);
-    if (p->n_states % CHUNK == 0) TRY(add_chunk(p));
-    uint64_t *x = state_at(p, p->n_states);
-    x[2] = t;
-    memcpy(x + HEAD, set, p->n_words * sizeof *set);
-    *place = ++p->n_states;
-    return p->n_states > p->table_size / 2 ? grow_table(p) : REMAT_OK;
-}
 
 /* ---- steps ---- */
 
@@ -215,10 +110,8 @@ static uint32_t pass_free_views(const prover *p, uint32_t t)
 static void leave(prover *p)
 {
     const uint64_t *useful = p->useful + (size_t)p->to_t * p->n_words,
-                   *out = p->out + (size_t)p->op * p->n_words,
-                   *stale = p->stale + (size_t)p->op * p->n_words;
-    for (uint32_t i = 0; i < p->n_words; i++)
-        p->child[i] = ((p->part[i] & ~stale[i]) | out[i]) & useful[i];
+                   *out = p->out + (size_t)p->op * p->n_words;
+    for (uint32_t i = 0; i < p->n_words; i++) p->child[i] = (p->part[i] | out[i]) & useful[i];
 }
 
 /* Could the step lead to a better plan if nothing but a subset of `part` stayed? Less in memory is
@@ -236,33 +129,28 @@ static remat_status arrive(prover *p)
 {
     const uint32_t t = p->to_t;
     leave(p);
+    p->key[0] = t;
     const int64_t cost = p->from_cost + p->nm->cost[p->op];
-    uint32_t *place = find_place(p, t, p->child);
-    if (*place && (int64_t)state_at(p, *place - 1)[0] <= cost) return REMAT_OK;
+    uint32_t state = rm_states_find(&p->states, p->key);
+    if (state != RM_NO_STATE && rm_state_cost(&p->states, state) <= cost) return REMAT_OK;
     int64_t bound = bound_of(p, t, p->child, cost);
     if (bound < p->bound) bound = p->bound;
     if (bound >= p->below) return REMAT_OK;
-    if (!*place) {
-        TRY(new_state(p, place, t, p->child));
-        place = find_place(p, t, p->child);
-    }
-    uint64_t *x = state_at(p, *place - 1);
-    x[0] = (uint64_t)cost;
-    x[1] = (uint64_t)p->from_state << 32 | p->op;
-    x[2] = t;
+    if (state == RM_NO_STATE) TRY(rm_states_add(&p->states, p->key, &state));
+    rm_state_reach(&p->states, state, cost, p->from_state, p->op);
     if (t == p->nm->n_ops && is_subset(p, p->goal_set, p->child)) {
         p->below = cost;
-        p->goal = *place - 1;
+        p->goal = state;
         return REMAT_OK;
     }
-    return push_open(p, (open_state){bound, t, *place - 1});
+    return rm_states_push(&p->states, (rm_open_state){bound, t, state});
 }
 
 /* Is there no time, work or memory left? */
 static bool is_time(prover *p)
 {
     remat_ctx *ctx = p->ctx;
-    if (p->full || p->stopped) return true;
+    if (p->states.full || p->stopped) return true;
     const int64_t work = p->work + p->to_go.work - p->counted;
     if (work < LOOK && work < rm_work_left(ctx)) return false;
     const int64_t cost = p->below == RM_MAX_SUM ? REMAT_ABSENT : p->below;
@@ -271,6 +159,23 @@ static bool is_time(prover *p)
     p->stopped = rm_spend(ctx, work);
     p->counted += work;
     return p->stopped;
+}
+
+/* With a storage go the tokens that stand on it. */
+static void drop_store(prover *p, uint32_t store)
+{
+    const rm_normal *nm = p->nm;
+    rm_drop_bit(p->part, store);
+    for (uint32_t k = nm->token_begin[store]; k < nm->token_begin[store + 1]; k++)
+        rm_drop_bit(p->part, nm->tokens[k]);
+}
+
+static void bring_back(prover *p, uint32_t store)
+{
+    const rm_normal *nm = p->nm;
+    rm_add_bit(p->part, store);
+    for (uint32_t k = nm->token_begin[store]; k < nm->token_begin[store + 1]; k++)
+        if (rm_has_bit(p->from, nm->tokens[k])) rm_add_bit(p->part, nm->tokens[k]);
 }
 
 /* Tries every smallest set of candidates that frees `excess` bytes. Candidates are sorted by size,
@@ -284,7 +189,7 @@ static remat_status drop(prover *p, int64_t excess)
         if (excess <= 0) {
             TRY(arrive(p));
         } else if (i < p->n_candidates && p->suffix_bytes[i] >= excess && !is_time(p)) {
-            rm_drop_bit(p->part, p->candidates[i]);
+            drop_store(p, p->candidates[i]);
             excess -= p->nm->bytes[p->candidates[i]];
             assert(depth < p->n_candidates);
             p->dropped[depth++] = i;
@@ -293,7 +198,7 @@ static remat_status drop(prover *p, int64_t excess)
         if (!deeper) {
             if (depth == 0) return REMAT_OK;
             i = p->dropped[--depth];
-            rm_add_bit(p->part, p->candidates[i]);
+            bring_back(p, p->candidates[i]);
             excess += p->nm->bytes[p->candidates[i]];
         }
         i++;
@@ -369,37 +274,45 @@ static remat_status expand(prover *p)
 /* ---- the search ---- */
 
 /* Makes the state the one at hand. False: it is done already, at a lower cost. */
-static bool begin_expansion(prover *p, const open_state *next)
+static bool begin_expansion(prover *p, const rm_open_state *next)
 {
-    uint64_t *x = state_at(p, next->state);
-    if (x[2] >> 32) return false;
-    x[2] |= UINT64_C(1) << 32;
+    if (!rm_state_finish(&p->states, next->state)) return false;
     p->from_state = next->state;
-    p->from_t = next->t;
-    p->from_cost = (int64_t)x[0];
-    memcpy(p->from, x + HEAD, p->n_words * sizeof *p->from);
+    p->from_t = next->progress;
+    p->from_cost = rm_state_cost(&p->states, next->state);
+    memcpy(p->from, rm_state_key(&p->states, next->state) + 1, p->n_words * sizeof *p->from);
     return true;
+}
+
+/* The state that nothing has happened in. */
+static remat_status begin_search(prover *p)
+{
+    const uint32_t t = pass_free_views(p, 0);
+    uint32_t state;
+    p->bound = bound_of(p, t, p->from, 0);
+    if (p->bound >= p->below) return REMAT_OK;
+    p->key[0] = t;
+    memcpy(p->child, p->from, p->n_words * sizeof *p->child);
+    TRY(rm_states_add(&p->states, p->key, &state));
+    rm_state_reach(&p->states, state, 0, state, 0);
+    return rm_states_push(&p->states, (rm_open_state){p->bound, t, state});
 }
 
 static remat_status search(prover *p, rm_proved *out)
 {
-    const uint32_t t = pass_free_views(p, 0);
-    p->bound = bound_of(p, t, p->from, 0);
-    if (p->bound < p->below) {
-        TRY(new_state(p, find_place(p, t, p->from), t, p->from));
-        TRY(push_open(p, (open_state){p->bound, t, 0}));
-    }
-    while (p->open.n && p->open.items[0].bound < p->below) {
-        p->bound = p->open.items[0].bound;
+    rm_states *states = &p->states;
+    TRY(begin_search(p));
+    while (states->open.n && states->open.items[0].bound < p->below) {
+        p->bound = states->open.items[0].bound;
         if (is_time(p)) break;
-        const open_state top = pop_open(p);
+        const rm_open_state top = rm_states_pop(states);
         if (!begin_expansion(p, &top)) continue;
         TRY(expand(p));
-        if (p->full || p->stopped) break;
+        if (states->full || p->stopped) break;
     }
     rm_spend(p->ctx, p->work + p->to_go.work - p->counted);
-    out->full = p->full;
-    out->bound = (p->full || p->stopped) && p->bound < p->below ? p->bound : p->below;
+    out->full = states->full;
+    out->bound = (states->full || p->stopped) && p->bound < p->below ? p->bound : p->below;
     return REMAT_OK;
 }
 
@@ -502,7 +415,6 @@ static remat_status find_free_views(prover *p)
         if (p->is_free_view[op] && !is_read) p->flag[op] = p->n_bits++;
     }
     p->n_words = p->n_bits / 64 + 1;
-    p->stride = HEAD + p->n_words;
     return REMAT_OK;
 }
 
@@ -538,11 +450,11 @@ static remat_status allocate_sets(prover *p)
     TRY(RM_SCRATCH(ctx, p->useful, (n + 1) * words));
     TRY(RM_SCRATCH(ctx, p->in, n * words));
     TRY(RM_SCRATCH(ctx, p->out, n * words));
-    TRY(RM_SCRATCH(ctx, p->stale, n * words));
     TRY(RM_SCRATCH(ctx, p->goal_set, words));
     TRY(RM_SCRATCH(ctx, p->from, words));
     TRY(RM_SCRATCH(ctx, p->part, words));
-    TRY(RM_SCRATCH(ctx, p->child, words));
+    TRY(RM_SCRATCH(ctx, p->key, 1 + words));
+    p->child = p->key + 1;
     TRY(RM_SCRATCH(ctx, p->by_size, nm->n_stores));
     TRY(RM_SCRATCH(ctx, p->candidates, nm->n_stores));
     TRY(RM_SCRATCH(ctx, p->dropped, nm->n_stores));
@@ -556,9 +468,6 @@ static void list_sets(prover *p)
     for (uint32_t op = 0; op < nm->n_ops; op++) {
         set_bits(p->in + op * words, nm->in, nm->in_begin[op], nm->in_begin[op + 1]);
         set_bits(p->out + op * words, nm->out, nm->out_begin[op], nm->out_begin[op + 1]);
-        for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-            set_bits(p->stale + op * words, nm->tokens, nm->token_begin[nm->out[k]],
-                     nm->token_begin[nm->out[k] + 1]);
         if (p->flag[op] == REMAT_NONE) continue;
         rm_add_bit(p->out + op * words, p->flag[op]);
         rm_add_bit(p->goal_set, p->flag[op]);
@@ -590,20 +499,6 @@ static remat_status prepare(prover *p)
     return REMAT_OK;
 }
 
-/* Steps from the goal back to the first state, then turned around. */
-static remat_status write_plan(prover *p, rm_codes *found)
-{
-    found->n = 0;
-    for (uint32_t i = p->goal; i; i = (uint32_t)(state_at(p, i)[1] >> 32))
-        TRY(RM_PUSH(p->ctx, *found, (uint32_t)state_at(p, i)[1]));
-    for (size_t i = 0, j = found->n; i + 1 < j; i++) {
-        const rm_code x = found->items[--j];
-        found->items[j] = found->items[i];
-        found->items[i] = x;
-    }
-    return REMAT_OK;
-}
-
 /* The tables of cost_to_go.c may take a quarter of the memory. Sets by op and by turn may take
  * another. */
 static remat_status prove(prover *p, rm_codes *found, rm_proved *out)
@@ -619,12 +514,11 @@ static remat_status prove(prover *p, rm_codes *found, rm_proved *out)
         return REMAT_OK;
     }
     TRY(prepare(p));
-    p->table = rm_alloc(p->ctx, p->table_size * sizeof *p->table);
-    if (!p->table) return REMAT_E_MEMORY;
+    TRY(rm_states_begin(p->ctx, 1 + p->n_words, p->most_bytes, &p->states));
     TRY(search(p, out));
-    if (p->goal == NO_STATE) return REMAT_OK;
+    if (p->goal == RM_NO_STATE) return REMAT_OK;
     out->cost = p->below;
-    return write_plan(p, found);
+    return rm_states_way_to(&p->states, p->goal, found);
 }
 
 remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal,
@@ -636,17 +530,12 @@ remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *
                 .asked = goal,
                 .budget_bytes = goal->budget_bytes,
                 .below = goal->below,
-                .table_size = 1 << 12,
                 .most_bytes = rm_memory_left(ctx) / 4 * 3,
-                .goal = NO_STATE};
+                .goal = RM_NO_STATE};
     *out = (rm_proved){.bound = goal->below, .cost = INT64_MAX};
     found->n = 0;
     const remat_status status = prove(&p, found, out);
-    for (size_t i = 0; i < p.chunks.n; i++)
-        rm_release(&ctx->heap, p.chunks.items[i], chunk_bytes(&p));
-    if (p.table) rm_release(&ctx->heap, p.table, p.table_size * sizeof *p.table);
-    RM_VEC_FREE(&ctx->heap, p.chunks);
-    RM_VEC_FREE(&ctx->heap, p.open);
+    rm_states_free(&p.states);
     rm_scratch_release(ctx, mark);
     return status;
 }

@@ -17,10 +17,14 @@ typedef struct rm_proof_goal {
     int64_t below;         /* plans that cost this much or more are not looked for */
     int64_t peak_bytes;    /* of the plan that costs it, for progress */
     const char *strategy;  /* who asks, for progress */
+    /* Only plans with one instance of a storage at a time (any_order.c, "Views"; rm_prove does not
+     * look at it). The bound is for those. */
+    bool one_instance;
 } rm_proof_goal;
 
 /* Stops early when a limit is reached, with the bound so far. `found` is replaced. It is empty if
- * no plan costs less than `below`, or if none was found yet. Views that cost nothing may run
+ * no plan costs less than `below`, or if none was found yet. It may need more memory than it seems
+ * (any_order.c, "Views"): whoever wants it must measure it. Views that cost nothing may run
  * anywhere (docs/bound.md). */
 remat_status rm_prove(remat_ctx *ctx, const rm_normal *nm, const rm_proof_goal *goal,
                       rm_codes *found, rm_proved *out);
