@@ -10,6 +10,12 @@
  * and succeed at a larger one. So the answer is then raised by 1, 2, 4, ... as long as that finds
  * something. --certify bisects the bound.
  *
+ * auto does not begin anew at each batch. A schedule means the same ops at every batch, and what it
+ * takes grows with the batch. So it starts from the best schedule of the rows above, finds by
+ * bisection how far that goes, and plans a step beyond from there: the step is halved where that
+ * fails. So it is never behind another row, and what was found for a batch is not lost at the next.
+ * The last steps are tried again with more work.
+ *
  * Invariants: a batch in the table has a plan that was verified. A batch that cannot be built
  * (sizes past 2^62) counts as one that does not fit, but as no proof. Ctrl-C prints what there is,
  * exit code 130. Cost: about 2 log2(largest) plans a strategy. */
@@ -27,9 +33,11 @@ static const char default_list[] =
 
 typedef struct row {
     const char *strategy;
-    int64_t batch; /* 0: none was found */
-    int64_t limit; /* on its cost; INT64_MAX: none */
-    remat_summary summary;
+    int64_t batch;         /* 0: none was found */
+    int64_t limit;         /* on its cost; INT64_MAX: none */
+    remat_summary summary; /* peak and cost of its schedule, and of keep-all */
+    remat_step *steps;     /* its schedule, if batch is not 0 */
+    size_t n_steps;
     char reason[320]; /* why it does not apply, or "" */
     uint32_t plans;
     double seconds;
@@ -156,30 +164,82 @@ static int find_most(search *x)
 
 /* ---- one strategy ---- */
 
-static int try_batch(search *x, row *r, int64_t batch, bool *fits)
+/* The row's batch is this one, with these steps. */
+static void take(row *r, int64_t batch, int64_t limit, const remat_summary *summary,
+                 const remat_step *steps, size_t n_steps)
+{
+    r->batch = batch;
+    r->limit = limit;
+    r->summary = *summary;
+    if (steps == r->steps) return;
+    r->steps = out_resize(r->steps, n_steps ? n_steps : 1, sizeof *steps);
+    r->n_steps = n_steps;
+    if (n_steps) memcpy(r->steps, steps, n_steps * sizeof *steps);
+}
+
+/* A plan of the graph at hand. `from` NULL: from nothing; else from that row's schedule. */
+static remat_status make_plan(search *x, const row *r, const row *from, const remat_plan **plan)
 {
     session *s = x->s;
     made one;
     uint32_t n_made;
+    *plan = NULL;
+    if (!from) {
+        const remat_status status = session_plans(s, r->strategy, &x->budget, 1, &one, &n_made);
+        if (status == REMAT_OK && n_made) *plan = one.plan;
+        return status;
+    }
+    remat_plan *start = NULL, *better = NULL;
+    remat_status status =
+        remat_plan_of_steps(s->ctx, s->graph, from->steps, from->n_steps, NULL, REMAT_BUDGET_NONE,
+                            from->summary.bandwidth > 0 ? from->summary.bandwidth : 0, &start);
+    if (status == REMAT_OK)
+        status = remat_plan_improve(s->ctx, s->graph, start, r->strategy, x->budget, &better);
+    remat_plan_free(start);
+    if (status == REMAT_OK) *plan = session_keep(s, better);
+    return status;
+}
+
+static int try_batch(search *x, row *r, const row *from, int64_t batch, bool *fits)
+{
+    session *s = x->s;
+    const remat_plan *plan;
     int64_t limit;
     *fits = false;
     TRY(load(x, batch, NULL));
     TRY(cost_limit(x, &limit));
-    const remat_status planned = session_plans(s, r->strategy, &x->budget, 1, &one, &n_made);
+    const remat_status planned = make_plan(x, r, from, &plan);
     if (planned == REMAT_E_APPLIES) {
         snprintf(r->reason, sizeof r->reason, "%s", session_why_not(s));
         return REMAT_OK;
     }
     if (planned != REMAT_OK) return session_fail(s, planned);
-    if (n_made == 0) return REMAT_OK;
+    if (!plan) return REMAT_OK;
     r->plans++;
-    const remat_summary *m = remat_plan_summary(one.plan);
-    *fits = remat_plan_status(one.plan) == REMAT_OK && m->cost <= limit;
-    if (*fits) {
-        r->batch = batch;
-        r->limit = limit;
-        r->summary = *m;
-    }
+    const remat_summary *m = remat_plan_summary(plan);
+    *fits = remat_plan_status(plan) == REMAT_OK && m->cost <= limit;
+    size_t n_steps;
+    const remat_step *steps = remat_plan_steps(plan, &n_steps);
+    if (*fits) take(r, batch, limit, m, steps, n_steps);
+    return REMAT_OK;
+}
+
+/* Does the schedule of a row fit at this batch? If so, it is r's. */
+static int try_schedule(search *x, row *r, const row *from, int64_t batch, bool *fits)
+{
+    session *s = x->s;
+    remat_verdict v = REMAT_VERDICT_INIT;
+    remat_summary summary = from->summary;
+    int64_t limit;
+    TRY(load(x, batch, NULL));
+    TRY(cost_limit(x, &limit));
+    CHECK(s, remat_verify(s->ctx, s->graph, from->steps, from->n_steps,
+                          summary.bandwidth > 0 ? summary.bandwidth : 0, &v));
+    *fits = v.valid && v.peak_bytes <= x->budget && v.cost <= limit;
+    summary.peak_bytes = v.peak_bytes;
+    summary.cost = v.cost;
+    summary.keep_all_cost = s->info.keep_all_cost;
+    if (*fits) take(r, batch, limit, &summary, from->steps, from->n_steps);
     return REMAT_OK;
 }
 
@@ -189,23 +249,80 @@ static bool may_try(const row *r, uint32_t tries)
     return r->plans < tries && !*r->reason && !session_interrupted();
 }
 
-static int find_largest(search *x, row *r, uint32_t tries)
+static int bisect(search *x, row *r, uint32_t tries)
 {
-    const double begin = seconds_now();
     int64_t high = x->most + 1;
     int status = REMAT_OK;
     bool fits;
     for (int64_t low = 0; !status && high - low > 1 && may_try(r, UINT32_MAX); x->s->bar.part++) {
         const int64_t middle = low + (high - low) / 2;
-        status = try_batch(x, r, middle, &fits);
+        status = try_batch(x, r, NULL, middle, &fits);
         if (fits) low = middle;
         else high = middle;
     }
     for (int64_t step = 2; !status && r->batch && step <= x->most - r->batch && may_try(r, tries);
          x->s->bar.part++) {
-        status = try_batch(x, r, r->batch + step, &fits);
+        status = try_batch(x, r, NULL, r->batch + step, &fits);
         step = fits ? 1 : 2 * step;
     }
+    return status;
+}
+
+/* How far the row's schedule goes. */
+static int extend(search *x, row *r)
+{
+    int64_t high = x->most + 1;
+    while (high - r->batch > 1 && !session_interrupted()) {
+        const int64_t middle = r->batch + (high - r->batch) / 2;
+        bool fits;
+        TRY(try_schedule(x, r, r, middle, &fits));
+        if (!fits) high = middle;
+    }
+    return REMAT_OK;
+}
+
+static const row *best_row(const search *x);
+
+/* Plans so far beyond the row's batch; the step grows where that succeeds, and is halved where it
+ * fails. */
+static int climb_by(search *x, row *r, int64_t step, uint32_t tries)
+{
+    const uint32_t last = r->plans + tries;
+    for (bool fits; step > 0 && r->batch < x->most && may_try(r, last); x->s->bar.part++) {
+        if (step > x->most - r->batch) step = x->most - r->batch;
+        TRY(try_batch(x, r, r->batch ? r : NULL, r->batch + step, &fits));
+        if (fits) TRY(extend(x, r));
+        step = fits ? 2 * step : step / 2;
+    }
+    return REMAT_OK;
+}
+
+/* From the best schedule there is. Close to the limit a plan takes longer to find, so the last
+ * steps are tried again with more work, unless the user said how much there is. */
+static int climb(search *x, row *r, uint32_t tries)
+{
+    enum { LAST_WORK = 8 * 4000000, LAST_STEP = 8 }; /* work: about eight seconds a plan */
+    session *s = x->s;
+    const row *above = best_row(x);
+    int64_t work = 0, time_ms = 0;
+    bool fits = false;
+    if (above) TRY(try_schedule(x, r, above, above->batch, &fits));
+    if (fits) TRY(extend(x, r));
+    TRY(climb_by(x, r, (x->most - r->batch + 1) / 2, tries));
+    CHECK(s, remat_ctx_get(s->ctx, "work", &work));
+    CHECK(s, remat_ctx_get(s->ctx, "time_ms", &time_ms));
+    if (work || time_ms || r->batch == 0) return REMAT_OK;
+    CHECK(s, remat_ctx_set(s->ctx, "work", LAST_WORK));
+    const int status = climb_by(x, r, LAST_STEP, tries);
+    CHECK(s, remat_ctx_set(s->ctx, "work", 0));
+    return status;
+}
+
+static int find_largest(search *x, row *r, uint32_t tries)
+{
+    const double begin = seconds_now();
+    const bool climbs = strcmp(r->strategy, DEFAULT_STRATEGY) == 0;
+    const int status = climbs ? climb(x, r, tries) : bisect(x, r, tries);
     r->seconds = seconds_now() - begin;
     return status;
 }
@@ -483,6 +600,7 @@ int cmd_maxbatch(session *s)
     x.input = input;
     const int status = run(&x);
     remat_input_free(input);
+    for (uint32_t i = 0; i < x.n_rows; i++) free(x.rows[i].steps);
     free(x.rows);
     free(names);
     return status;

@@ -2,8 +2,9 @@
  * prop_chain_auto N SEED [GRAPH...]. On the embedded chains, on the chains of the graphs, and on N
  * random chains of six families, at 12 budgets from the least peak that auto finds to 100 % of
  * keep-all's, each asked for alone (short chains) or all in one call: what another strategy fits
- * auto fits, and at no higher cost. Its least peak is no higher either, and every plan verifies.
- * Prints a Markdown table (bench/chain-never-worse). A failure prints the chain's name or seed. */
+ * auto fits, and at no higher cost. (Up to 100 stages that holds for rotor with slots 0, too, which
+ * may take any time.) Its least peak is no higher either, and every plan verifies. Prints a
+ * Markdown table (bench/chain-never-worse). A failure prints the chain's name or seed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "random_graph.h"
 #include "remat.h"
 
-enum { BUDGETS = 12, SHORT = 20, LONGEST = 160, MOST_FAILURES = 20 };
+enum { BUDGETS = 12, SHORT = 20, MOST_EXACT = 100, LONGEST = 160, MOST_FAILURES = 20 };
 
 typedef struct rival {
     const char *strategy;
@@ -117,6 +118,7 @@ static void one_chain(tally *t, const remat_chain *chain, const char *name, bool
     choose_budgets(chain, least, budgets);
     if (!plan_all(chain, &self, budgets, at_once, name, ours)) complain(name, "?", &self, least);
     for (int k = 0; k < RIVALS; k++) {
+        if (rivals[k].slots == 0 && remat_chain_n_stages(chain) > MOST_EXACT) continue;
         if (least_peak(chain, &rivals[k]) < least)
             complain(name, "has a lower least peak", &rivals[k], least);
         if (plan_all(chain, &rivals[k], budgets, at_once, name, theirs))

@@ -495,12 +495,13 @@ static void epsilon_past_memory(void **state)
     remat_chain *chain = long_chain(400);
     remat_plan *plan = NULL;
     OK(ctx, remat_ctx_set(ctx, "epsilon", 1));
-    OK(ctx, remat_ctx_set(ctx, "slots", 100));
-    FAILS(ctx, REMAT_E_USAGE, remat_chain_plan(ctx, chain, "rotor", 50000000, &plan));
-    OK(ctx, remat_ctx_set(ctx, "slots", -1));
-    FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, "rotor", 50000000, &plan));
-    assert_non_null(strstr(remat_ctx_error(ctx), "memory_bytes"));
+    for (int64_t slots = -1; slots <= 100; slots += 101) {
+        OK(ctx, remat_ctx_set(ctx, "slots", slots ? slots : 100));
+        FAILS(ctx, REMAT_E_APPLIES, remat_chain_plan(ctx, chain, "rotor", 50000000, &plan));
+        assert_non_null(strstr(remat_ctx_error(ctx), "memory_bytes"));
+    }
     OK(ctx, remat_ctx_set(ctx, "epsilon", 0));
+    OK(ctx, remat_ctx_set(ctx, "slots", -1));
     remat_chain_free(chain);
 }
 

@@ -37,6 +37,7 @@ typedef struct expander {
     uint8_t *started; /* by stage: it has been forwarded */
     rm_demand demand;
     rm_schedule steps;
+    RM_VEC(uint64_t) judged; /* digests of the candidates so far */
 } expander;
 
 /* The op that makes the value, if it is due; then it is due no longer. */
@@ -77,9 +78,34 @@ static remat_status expand(expander *x, const rm_schedule *chain_steps)
     return REMAT_OK;
 }
 
+/* FNV-1a over the steps. Two candidates of one digest would be a pity, not a fault. */
+static uint64_t digest_of(const rm_schedule *steps)
+{
+    uint64_t digest = UINT64_C(14695981039346656037);
+    for (size_t t = 0; t < steps->n; t++) {
+        const uint64_t step = (uint64_t)steps->items[t].index << 3 | steps->items[t].kind;
+        digest = (digest ^ step) * UINT64_C(1099511628211);
+    }
+    return digest;
+}
+
+/* Neighbouring budgets, and the forms of a table, often have the same schedule. */
+static remat_status is_new(expander *x, const rm_schedule *candidate, bool *answer)
+{
+    const uint64_t digest = digest_of(candidate);
+    *answer = false;
+    for (size_t i = 0; i < x->judged.n; i++)
+        if (x->judged.items[i] == digest) return REMAT_OK;
+    *answer = true;
+    return RM_PUSH(x->ctx, x->judged, digest);
+}
+
 static remat_status judge(void *user, const rm_schedule *candidate)
 {
     expander *x = user;
+    bool unseen;
+    TRY(is_new(x, candidate, &unseen));
+    if (!unseen) return REMAT_OK;
     const double least_work = STEP_WORK * ((double)x->g->n_ops + x->g->n_in);
     if (x->best->any && !rm_can_afford(x->ctx, least_work)) return REMAT_OK;
     TRY(expand(x, candidate));
@@ -150,6 +176,7 @@ static remat_status run(const rm_problem *p, rm_incumbent *best, const rm_planne
     remat_chain_free(chain);
     for (uint32_t i = 0; i < BUDGETS; i++) RM_VEC_FREE(&ctx->heap, results[i].steps);
     RM_VEC_FREE(&ctx->heap, x.steps);
+    RM_VEC_FREE(&ctx->heap, x.judged);
     return status;
 }
 

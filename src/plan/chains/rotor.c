@@ -12,12 +12,13 @@
  * There are two forms of the table: exact (rotor_exact.c) and in slots (rotor_slots.c). Which one
  * is the option `slots`:
  *   -1   the exact one, unless it would take more than EXACT_WORK; then slots, and no table answers
- *        for a budget below half of its largest, where its slots would be too coarse
+ *        for a budget below half of its largest, where its slots would be too coarse. On a graph
+ *        both are tried
  *    0   the exact one
  *    n   n slots of the largest budget, which answer for all budgets
- * `epsilon` asks for so many slots that no persistent schedule within budget / (1 + epsilon) is
- * cheaper (slots.c has the proof). The paper's form of it: (1 + epsilon) M memory buys what is
- * optimal within M, in time O(L^4 / epsilon) here.
+ * `epsilon` asks for at least so many slots that no persistent schedule within budget / (1 +
+ * epsilon) is cheaper (slots.c has the proof). The paper's form of it: (1 + epsilon) M memory buys
+ * what is optimal within M, in time O(L^4 / epsilon) here.
  *
  * The exact table proves optima and infeasibility where abar >= a and delta = a. Elsewhere Theorem
  * 4.8 may ask too much of a forward: its threshold is over all forwards up to t, wherever the
@@ -120,7 +121,7 @@ static remat_status by_slots(const rm_chain_problem *p, bool save_all, rm_chain_
 {
     const rm_options *o = &p->ctx->options;
     /* A judge is shown many budgets for one, so one table will do. */
-    const bool one_table = o->slots > 0 || (p->judge && !o->epsilon);
+    const bool one_table = !o->epsilon && (o->slots > 0 || p->judge);
     for (uint32_t end = p->n_budgets, begin; end > 0; end = begin) {
         begin = one_table ? 0 : group_begin(p, end);
         rm_chain_problem part = *p;
@@ -139,8 +140,6 @@ static remat_status run_chain(const rm_chain_problem *p, bool save_all, rm_chain
     remat_ctx *ctx = p->ctx;
     const int64_t slots = ctx->options.slots;
     bool done = false;
-    if (slots > 0 && ctx->options.epsilon)
-        return rm_fail(ctx, REMAT_E_USAGE, "epsilon chooses the slots: give one of the two");
     if (slots == 0) {
         TRY(rm_rotor_exact(p, save_all, RM_NO_LIMIT, results, &done));
     } else if (slots < 0) {
@@ -148,7 +147,8 @@ static remat_status run_chain(const rm_chain_problem *p, bool save_all, rm_chain
         const remat_status status = rm_rotor_exact(p, save_all, most, results, &done);
         if (status != REMAT_E_APPLIES) TRY(status); /* else it takes too much memory */
     }
-    if (slots && !done) TRY(by_slots(p, save_all, results));
+    /* A judge has a measure of its own, by which either table may have the better schedules. */
+    if (slots > 0 || (slots < 0 && (!done || p->judge))) TRY(by_slots(p, save_all, results));
     return rm_chain_offer_least(p, results);
 }
 

@@ -98,8 +98,8 @@ static double slots_for_epsilon(const rm_chain_problem *p)
 static double asked_slots(const rm_chain_problem *p)
 {
     const rm_options *o = &p->ctx->options;
-    if (o->epsilon) return slots_for_epsilon(p);
-    return o->slots > 0 ? (double)o->slots : DEFAULT_SLOTS;
+    const double wished = o->slots > 0 ? (double)o->slots : DEFAULT_SLOTS;
+    return o->epsilon ? fmax(slots_for_epsilon(p), wished) : wished;
 }
 
 remat_status rm_slots_choose(const rm_chain_problem *p, const rm_slot_price *price, rm_slots *out)
