@@ -16,7 +16,7 @@ PYTHON = $(CURDIR)/.venv/bin/python
 HIGHS = $(or $(REMAT_HIGHS),$(shell ls $(CURDIR)/.venv/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so 2>/dev/null | head -1))
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check bench bench-mincut bench-torch python-library build-tests fuzz fuzz-threads install uninstall format layers clean have-build have-check have-fuzz
+.PHONY: all demo check bench bench-mincut bench-torch reproduce reproduce-long python-library build-tests fuzz fuzz-threads install uninstall format layers clean have-build have-check have-fuzz
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -39,6 +39,24 @@ bench: build-tests
 bench-mincut: build-tests build/bench-venv/ready
 	@build/bench-venv/bin/python bench/mincut_torch.py $(BUILD)/remat build/mincut-networks bench/results/mincut-torch.md
 	@cat bench/results/mincut-torch.md
+
+# The numbers of docs/papers.md: examples of the papers and what takes minutes. It prints; bench/results is not touched.
+reproduce: all
+	$(BUILD)/remat plan chain:toy --budget 9000 --strategy rotor --slots 0
+	$(BUILD)/remat compare chain:figure4 --budget 15 --strategy rotor,rotor-float --slots 0
+	@for example in f f1 f2 gelu; do $(BUILD)/remat compare zoo:$$example --saved; done
+	$(BUILD)/remat fuse zoo:fig4
+	bench/mincut-graphs $(BUILD)/remat
+	bench/strategies $(BUILD)/remat 50% periodic,chen-sqrt,chen-greedy,ap-sqrt,ap-greedy,lin-sqrt,lin-greedy,revolve,rotor,rotor-float
+	bench/exact $(BUILD)/remat 6
+
+# Hours on one core. bench/checkmate needs HiGHS: `make demo` fetches it.
+reproduce-long: all bench-mincut
+	bench/auto $(BUILD)/remat 1 5
+	bench/fastsa $(BUILD)/remat 3 5
+	bench/maxbatch $(BUILD)/remat
+	bench/chain-strategies $(BUILD)/remat
+	REMAT_HIGHS="$(HIGHS)" bench/checkmate $(BUILD)/remat 300
 
 # libremat next to the Python package, with a C compiler alone: for a machine without CMake. zlib is linked in if libz.a is there.
 python-library:
