@@ -48,11 +48,13 @@ reproduce: all
 	$(BUILD)/remat fuse zoo:fig4
 	bench/mincut-graphs $(BUILD)/remat
 	bench/strategies $(BUILD)/remat 50% periodic,chen-sqrt,chen-greedy,ap-sqrt,ap-greedy,lin-sqrt,lin-greedy,revolve,rotor,rotor-float
-	bench/exact $(BUILD)/remat 6
+	@for budget in 90% 80% 70% 60% 50%; do $(BUILD)/remat plan tests/data/graphs/resnet18.json.gz --budget $$budget --strategy exact \
+	    --cost-model node --dce --fold-identity --no-alias; done
 
-# Hours on one core. bench/checkmate needs HiGHS: `make demo` fetches it.
+# Hours on one core. bench/checkmate needs HiGHS: `make demo` fetches it. bench-mincut writes bench/results/mincut-torch.md.
 reproduce-long: all bench-mincut
 	bench/auto $(BUILD)/remat 1 5
+	bench/exact $(BUILD)/remat 6
 	bench/fastsa $(BUILD)/remat 3 5
 	bench/maxbatch $(BUILD)/remat
 	bench/chain-strategies $(BUILD)/remat
