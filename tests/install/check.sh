@@ -55,10 +55,13 @@ compile old_client "$here/old_client.c" cc -std=c99
 for example in plan_file build_graph plan_chain; do
     compile $example "$source/examples/$example.c" cc -std=c11
 done
+shared="$shared -lm"
+compile train_mlp "$source/examples/train_mlp.c" cc -std=c11
 for suffix in "" .static; do
     for client in client99 client11 clientxx old_client build_graph plan_chain; do
         LD_LIBRARY_PATH=$libdir quietly "./$client$suffix"
     done
+    LD_LIBRARY_PATH=$libdir quietly "./train_mlp$suffix" --steps 2
     LD_LIBRARY_PATH=$libdir quietly "./plan_file$suffix" "$graph" chen-sqrt 90%
 done
 readelf -d client11 | grep -q 'NEEDED.*libremat' || { echo "the shared client does not need the library"; exit 1; }
