@@ -73,7 +73,7 @@ class Summary(Struct):
                 *((name, c_int64) for name in """budget_bytes peak_bytes cost bound_cost keep_all_peak_bytes keep_all_cost resident_bytes
                   need_bytes offloaded_bytes saved_bytes cut_capacity traffic_bytes seed work bandwidth""".split()),
                 *((name, c_uint32) for name in "peak_step need_op steps ops recomputed_ops".split()),
-                ("outcome", c_int), ("stopped", c_int), ("kind", c_int), ("within_budget", c_bool), ("flags", c_uint)]
+                ("outcome", c_int), ("stopped", c_int), ("kind", c_int), ("within_budget", c_bool), ("flags", c_uint), ("align", c_int64)]
 
 
 class Verdict(Answer):
