@@ -124,7 +124,8 @@ static bool round_up(int64_t *bytes, int64_t align)
     return *bytes < RM_MAX_SUM;
 }
 
-/* Resident values do not lie in an arena, and stay as they are. */
+/* Resident values do not lie in an arena, and stay as they are. As the builder wants it, storages
+ * and workspaces sum to less than 2^62. */
 static bool round_all(remat_graph *g, int64_t align)
 {
     int64_t sum = g->resident_bytes;
@@ -142,6 +143,7 @@ static bool round_all(remat_graph *g, int64_t align)
 remat_status rm_graph_round(remat_ctx *ctx, remat_graph *g, int64_t align)
 {
     if (align > g->align) g->align = align;
+    if (g->align == 1) return REMAT_OK;
     return round_all(g, g->align) ? REMAT_OK
                                   : rm_fail(ctx, REMAT_E_INPUT, "aligned sizes pass 2^62");
 }
