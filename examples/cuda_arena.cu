@@ -106,7 +106,8 @@ static int compute(void *user, const remat_call *call)
 {
     const Network *net = (const Network *)user;
     float *out = (float *)call->out[0];
-    const float *a = (const float *)call->in[0], *b = call->n_in > 1 ? (const float *)call->in[1] : NULL;
+    const float *a = (const float *)call->in[0],
+                *b = call->n_in > 1 ? (const float *)call->in[1] : NULL;
     const dim3 rows(WIDTH / 64, BATCH), weights(WIDTH / 64, WIDTH);
     switch (net->kernels[call->op]) {
     case FORWARD: layer<<<rows, 64>>>(out, a, b); break;
@@ -130,8 +131,7 @@ static remat_status run_once(remat_ctx *ctx, const remat_graph *graph, const Net
     if (status == REMAT_OK) status = remat_run_new(ctx, graph, plan, 0, &run);
     if (status == REMAT_OK && cudaMalloc(&arena, (size_t)remat_run_arena_bytes(run)) != cudaSuccess)
         status = REMAT_E_MEMORY;
-    if (status == REMAT_OK)
-        status = remat_run_arena(ctx, run, arena, remat_run_arena_bytes(run));
+    if (status == REMAT_OK) status = remat_run_arena(ctx, run, arena, remat_run_arena_bytes(run));
     for (size_t i = 0; i < net.residents.size() && status == REMAT_OK; i++)
         status = remat_run_resident(ctx, run, net.residents[i], resident + i * WEIGHT);
     remat_hooks hooks = REMAT_HOOKS_INIT;
@@ -162,7 +162,8 @@ int main()
     uint64_t state = 1;
     for (size_t i = 0; i < host.size(); i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        host[i] = ((float)(state >> 40) / 16777216.0f - 0.5f) * (i < LAYERS * WEIGHT ? 0.25f : 2.0f);
+        host[i] =
+            ((float)(state >> 40) / 16777216.0f - 0.5f) * (i < LAYERS * WEIGHT ? 0.25f : 2.0f);
     }
     float *resident = NULL;
     if (cudaMalloc((void **)&resident, host.size() * sizeof(float)) != cudaSuccess) {
@@ -174,10 +175,8 @@ int main()
     remat_graph *graph = NULL;
     remat_ctx *ctx = remat_ctx_new(NULL);
     remat_status status = ctx ? build(ctx, net, &graph) : REMAT_E_MEMORY;
-    if (status == REMAT_OK)
-        status = run_once(ctx, graph, net, REMAT_BUDGET_NONE, resident, all);
-    if (status == REMAT_OK)
-        status = run_once(ctx, graph, net, REMAT_BUDGET_MIN, resident, least);
+    if (status == REMAT_OK) status = run_once(ctx, graph, net, REMAT_BUDGET_NONE, resident, all);
+    if (status == REMAT_OK) status = run_once(ctx, graph, net, REMAT_BUDGET_MIN, resident, least);
     if (status != REMAT_OK) fprintf(stderr, "%s\n", ctx ? remat_ctx_error(ctx) : "out of memory");
     const bool same = memcmp(all.data(), least.data(), all.size() * sizeof(float)) == 0;
     double sum = 0;
