@@ -25,7 +25,7 @@ PICKS = re.compile(r"(\w+) = (\w+)\[\d+\]$")
 CALLS = re.compile(r"(\w+) = ((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
 SIZES = re.compile(r"assert_size_stride\((\w+), (\([^()]*\)), (\([^()]*\))")
 DROPS = re.compile(r"del (\w+)$")
-PRODUCTS = re.compile(r"extern_kernels\.(?:mm|addmm|bmm|baddbmm|convolution|_mm_plus_mm)\b|triton_tem_|torch\.ops\.aten\.(?:_scaled_dot_product|convolution|mm|addmm|bmm)|mkldnn\.\w*(?:linear|convolution)")
+PRODUCTS = re.compile(r"extern_kernels\.(?:mm|addmm|bmm|baddbmm|convolution|_mm_plus_mm)\b|triton_tem_\w*\.run|torch\.ops\.aten\.(?:_scaled_dot_product|(?:convolution|mm|addmm|bmm)\b)|mkldnn\.\w*(?:linear|convolution)")
 
 
 class Argument(NamedTuple):

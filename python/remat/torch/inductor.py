@@ -180,7 +180,8 @@ def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Cal
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:
             device = next((t.device.type for node in half.graph.nodes for _, t in tensors_of(node.meta.get("val")) if t.device.type != "cpu"), "cpu")
-            seen(meta, generated.read(getattr(code, "source_code", None) or "", arguments, device))
+            if getattr(code, "source_code", None):
+                seen(meta, generated.read(code.source_code, arguments, device))
             code.current_callable = tracked(code.current_callable, meta)
         return code
 
