@@ -287,3 +287,36 @@ def test_through_inductor():
     assert report["planned"] and report["recomputed_ops"] > 0
     assert report["generated_peak_bytes"] <= 1.1 * report["budget_bytes"]
     assert not [line for line in reporting._warned if "matrix products" in line]
+
+
+def test_plans_are_corrected_by_the_code(halves, monkeypatch):
+    """Code that needs more than its plan: the next plan stays as far below the budget."""
+    monkeypatch.setattr(inductor, "source_of", lambda _code: "code")
+    excess = 1 << 15
+
+    def read(_source, arguments, _device):
+        needs = kernel_peaks[-1] + (excess if len(kernel_peaks) == 1 else 0)
+        return generated.Generated(needs, 10 ** 6)
+
+    kernel_peaks = []
+    split = inductor.KernelWork.split
+
+    def remembered(self, solution):
+        kernel_peaks.append(solution.verdict.peak_bytes - solution.info["resident_bytes"])
+        return split(self, solution)
+
+    monkeypatch.setattr(inductor.KernelWork, "split", remembered)
+    monkeypatch.setattr(generated, "read", read)
+    model, x = net()
+    twin = copy.deepcopy(model)
+    expected = trained(twin, x, ours(twin))
+    torch._dynamo.reset()
+    kernel_peaks.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = trained(model, x, ours(model, budget="80%"))
+    for a, b in zip(expected, found):
+        torch.testing.assert_close(a, b)
+    first, second = remat.torch.reports()[-2:]
+    assert first["budget_bytes"] == second["budget_bytes"] and first["generated_peak_bytes"] > first["budget_bytes"]
+    assert second["peak_bytes"] <= first["budget_bytes"] - (first["generated_peak_bytes"] - first["budget_bytes"])

@@ -23,13 +23,14 @@ from torch._guards import TracingContext, tracing
 from . import inductor, lower, policy, reporting, steps
 from .generated import Generated
 from .inductor import KernelWork
-from ..errors import size_text
+from ..errors import BudgetError, size_text
 from .joint import SCALARS, Unsupported
 from .options import Settings
 from .planning import Solution, Work
 from .steps import Run
 
-TOLERANCE = 1.02  # how much more than planned generated code may need without a warning
+CORRECTIONS = 2  # plans that are made again at most because generated code needs more
+TOLERANCE = 1.01  # how much more than planned generated code may need without a warning
 _serials = itertools.count(1)
 _entered = threading.local()  # .run: the forward run that this thread is about to make
 
@@ -84,6 +85,7 @@ class PlannedGraph:
             self._functions[None] = first
         else:
             self._functions[self.plans[0].solution.code] = first
+            self._correct()
 
     # ---- compiling ----
 
@@ -92,6 +94,37 @@ class PlannedGraph:
             return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self.settings.inductor)
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
+
+    def _correct(self) -> None:
+        """Where Inductor's code needs more than the budget: a plan that stays below it by as much, compiled in place of the first one."""
+        tried: List[Tuple[int, Solution]] = []
+        for _ in range(CORRECTIONS + 1):
+            assert self.work is not None
+            solution = self.plans[0].solution
+            needs, limit = reporting.of(solution)["generated_peak_bytes"], solution.budget_bytes
+            if needs is None or limit is None or self.settings.budget == "min" or not solution.again:
+                return
+            tried.append((needs, solution))
+            if needs <= TOLERANCE * limit or len(tried) > CORRECTIONS:
+                break
+            self.work.excess_bytes += needs - limit
+            try:
+                with steps.lock:
+                    better = policy.first_solution(self, self.work)
+            except BudgetError:
+                break
+            self._use(better)
+        best = min(tried, key=lambda found: (found[0] > TOLERANCE * found[1].budget_bytes, found[0]))[1]  # type: ignore[operator]
+        if best is not self.plans[0].solution:
+            self._use(best)
+
+    def _use(self, solution: Solution) -> None:
+        """In place of the plan that there is."""
+        self.plans = [self.plans[0]._replace(solution=solution)]
+        reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
+        self._functions = {code: function for code, function in self._functions.items() if code == solution.code}
+        if solution.code not in self._functions:
+            self._compile_again(solution)
 
     def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                    **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
@@ -158,9 +191,9 @@ class PlannedGraph:
 
     def _seen(self, meta: Dict[str, Any], code: Generated) -> None:
         """Compares a half of a plan with the code that Inductor made of it; a report says what that code needs."""
-        solution = self._wanted or (self.plans[0].solution if self.plans else None)
-        if solution is None or code.peak_bytes is None:
+        if code.peak_bytes is None:
             return
+        solution = meta["remat_solution"]
         needs = solution.info["resident_bytes"] + code.peak_bytes
         report = reporting.of(solution)
         report["generated_peak_bytes"] = max(report["generated_peak_bytes"] or 0, needs)

@@ -12,12 +12,12 @@ Lines that are not understood allocate nothing, so the peak is a lower limit; si
 from __future__ import annotations
 
 import re
-from typing import Collection, Dict, List, NamedTuple, Optional
+from typing import Collection, Dict, List, NamedTuple, Optional, Set
 
 import torch
 from torch import fx
 
-from .joint import CUDA_ALIGN, hint
+from .joint import CUDA_ALIGN, hint, storage_key
 
 ALLOCATES = re.compile(r"(\w+) = empty_strided\w*\((\([^()]*\)), (\([^()]*\)), torch\.(\w+)")
 RENAMES = re.compile(r"(\w+) = (?:reinterpret_tensor\()?(\w+)\b[^;]*; del \2\b")
@@ -127,9 +127,12 @@ def read(source: str, arguments: Dict[str, Argument], device_type: str) -> Gener
 
 def arguments_of(half: fx.GraphModule, residents: Collection[str]) -> Dict[str, Argument]:
     """The tensors that a half is called with, by the names that the code has for them; `residents` are not freed by it."""
-    found = {}
+    found: Dict[str, Argument] = {}
+    counted: Set[int] = set()  # storages: several views of one may be saved
     for node in half.graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor) and value.layout is torch.strided:
-            found[node.name] = Argument(hint(value.untyped_storage().nbytes()), value.element_size(), node.name not in residents)
+            n_bytes = 0 if storage_key(value) in counted else hint(value.untyped_storage().nbytes())
+            counted.add(storage_key(value))
+            found[node.name] = Argument(n_bytes, value.element_size(), node.name not in residents)
     return found

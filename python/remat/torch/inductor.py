@@ -80,6 +80,14 @@ class KernelWork(Work):
             self.solved[key] = self._joint(more, costs, workspaces)
         return self.solved[key]
 
+    def channels_last(self) -> bool:
+        """Inductor's choice for the whole graph: another layout has other algorithms and workspaces."""
+        from torch._inductor.graph import GraphLowering
+        try:
+            return bool(GraphLowering.decide_layout_opt(self.own[0], is_inference=False))
+        except Exception:  # internals of another version
+            return False
+
     def measure(self) -> None:
         super().measure()
         device = self.joint().device
@@ -97,6 +105,7 @@ class KernelWork(Work):
     def split(self, solution: Solution) -> Modules:
         halves = self._halves(solution)
         for half in halves:
+            half.meta["remat_solution"] = solution
             half.meta["remat_residents"] = {node.name for node in solution.joint.primals}
             half.meta["remat_products"] = sum(schema_name(node) in PRODUCTS for node in half.graph.nodes)
         return halves
@@ -142,6 +151,11 @@ def _add_token(forward: fx.GraphModule, backward: fx.GraphModule, num_fwd_output
 
 # ---- compiling ----
 
+def source_of(code: Any) -> str:
+    """The Python code that Inductor generated for a half, if it has any."""
+    return getattr(code, "source_code", None) or ""
+
+
 def _partitioner(partition: Callable[..., Modules]) -> Any:
     from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
@@ -180,8 +194,8 @@ def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Cal
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:
             device = next((t.device.type for node in half.graph.nodes for _, t in tensors_of(node.meta.get("val")) if t.device.type != "cpu"), "cpu")
-            if getattr(code, "source_code", None):
-                seen(meta, generated.read(code.source_code, arguments, device))
+            if source_of(code):
+                seen(meta, generated.read(source_of(code), arguments, device))
             code.current_callable = tracked(code.current_callable, meta)
         return code
 
