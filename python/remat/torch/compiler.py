@@ -22,14 +22,14 @@ from torch._guards import TracingContext, tracing
 
 from . import inductor, lower, policy, reporting, steps
 from .generated import Generated
-from .inductor import KernelWork
-from ..errors import BudgetError, size_text
+from .inductor import ANYWHERE, NEAR, KernelWork
+from ..errors import size_text
 from .joint import SCALARS, Unsupported
 from .options import Settings
 from .planning import Solution, Work
 from .steps import Run
 
-CORRECTIONS = 2  # plans that are made again at most because generated code needs more
+CORRECTIONS = 3  # times that a graph is compiled again at most because generated code needs more
 TOLERANCE = 1.01  # how much more than planned generated code may need without a warning
 _serials = itertools.count(1)
 _entered = threading.local()  # .run: the forward run that this thread is about to make
@@ -91,40 +91,48 @@ class PlannedGraph:
 
     def _compile(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         if self.settings.kernels == "inductor":
-            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self.settings.inductor)
+            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self._near, self.settings.inductor)
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
 
     def _correct(self) -> None:
-        """Where Inductor's code needs more than the budget: a plan that stays below it by as much, compiled in place of the first one."""
-        tried: List[Tuple[int, Solution]] = []
+        """Where Inductor's code needs more than the budget: the same plan with fewer kernels merged; then one that stays below the budget by as much."""
+        if not isinstance(self.work, KernelWork):
+            return
+        tried: List[Tuple[int, int, Solution]] = []
         for _ in range(CORRECTIONS + 1):
-            assert self.work is not None
             solution = self.plans[0].solution
             needs, limit = reporting.of(solution)["generated_peak_bytes"], solution.budget_bytes
             if needs is None or limit is None or self.settings.budget == "min" or not solution.again:
                 return
-            tried.append((needs, solution))
+            tried.append((needs, self.work.near, solution))
             if needs <= TOLERANCE * limit or len(tried) > CORRECTIONS:
                 break
-            self.work.excess_bytes += needs - limit
-            try:
+            better = solution
+            if self.work.near == NEAR:
+                self.work.excess_bytes += needs - limit
                 with steps.lock:
-                    better = policy.first_solution(self, self.work)
-            except BudgetError:
-                break
-            self._use(better)
-        best = min(tried, key=lambda found: (found[0] > TOLERANCE * found[1].budget_bytes, found[0]))[1]  # type: ignore[operator]
-        if best is not self.plans[0].solution:
-            self._use(best)
+                    better = policy.corrected(self, self.work)
+                if better.schedule == solution.schedule:
+                    break
+            self._use(better, NEAR)
+        _, near, best = min(tried, key=lambda found: found[0])
+        if (near, best) != tried[-1][1:]:
+            self._use(best, near)
+        if tried[0][0] > TOLERANCE * limit:
+            now = min(needs for needs, _, _ in tried)
+            reporting.warn(f"remat: Inductor's code needed {size_text(tried[0][0])} for a budget of {size_text(limit)}; compiled again it needs {size_text(now)}")
 
-    def _use(self, solution: Solution) -> None:
+    def _near(self) -> int:
+        return self.work.near if isinstance(self.work, KernelWork) else ANYWHERE
+
+    def _use(self, solution: Solution, near: int) -> None:
         """In place of the plan that there is."""
+        self.work.near = near  # type: ignore[union-attr]
         self.plans = [self.plans[0]._replace(solution=solution)]
         reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
-        self._functions = {code: function for code, function in self._functions.items() if code == solution.code}
-        if solution.code not in self._functions:
-            self._compile_again(solution)
+        self._functions.clear()
+        self._compile_again(solution)
 
     def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                    **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
@@ -197,9 +205,6 @@ class PlannedGraph:
         needs = solution.info["resident_bytes"] + code.peak_bytes
         report = reporting.of(solution)
         report["generated_peak_bytes"] = max(report["generated_peak_bytes"] or 0, needs)
-        planned, limit = solution.verdict.peak_bytes, solution.budget_bytes
-        if limit is not None and needs > TOLERANCE * max(limit, planned):
-            reporting.warn(f"remat: Inductor's code needs {size_text(needs)} where the plan has {size_text(planned)}")
         if code.products < meta["remat_products"]:
             reporting.warn(f"remat: Inductor runs {code.products} matrix products and convolutions where the plan has {meta['remat_products']}")
 

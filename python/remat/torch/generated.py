@@ -38,6 +38,7 @@ class Argument(NamedTuple):
 class Generated(NamedTuple):
     peak_bytes: Optional[int]  # without arguments that are not owned; None: sizes are not numbers
     products: int  # matrix products, convolutions and attentions
+    at: str = ""  # the buffer that was allocated last at the peak
 
 
 def _numbers(text: str) -> Optional[List[int]]:
@@ -61,13 +62,14 @@ class _Memory:
         self.size = {name: argument.n_bytes for name, argument in arguments.items() if argument.owned}
         self.names: Dict[str, str] = {name: name for name in self.size}  # buffer of each name
         self.live = sum(self.size.values())
-        self.peak = self.live
+        self.peak, self.at = self.live, ""
 
     def allocate(self, name: str, n_bytes: int, item_bytes: int) -> None:
         self.drop(name)
         self.names[name], self.item[name], self.size[name] = name, item_bytes, n_bytes
         self.live += n_bytes
-        self.peak = max(self.peak, self.live)
+        if self.live > self.peak:
+            self.peak, self.at = self.live, name
 
     def rename(self, new: str, old: str) -> None:
         self.item[new] = self.item.get(old, 0)
@@ -122,7 +124,7 @@ def read(source: str, arguments: Dict[str, Argument], device_type: str) -> Gener
             memory.allocate(match[1], n_bytes, returned.pop(match[1]))
         elif match := DROPS.match(line):
             memory.drop(match[1])
-    return Generated(memory.peak, products)
+    return Generated(memory.peak, products, memory.at)
 
 
 def arguments_of(half: fx.GraphModule, residents: Collection[str]) -> Dict[str, Argument]:

@@ -14,6 +14,7 @@ the first gets the budget. The largest share that fits is found by bisection, an
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import torch
@@ -125,6 +126,16 @@ def first_solution(graph: Any, work: Any) -> Solution:
     found = _solve_alone(graph, work, training.budget if alone or training.settings.budget is None else "min", None)
     training.met = training.met or alone
     return found
+
+
+def corrected(graph: Any, work: Any) -> Solution:
+    """For a graph whose first plan needs more than the budget once it is compiled: one with more room; if there is none, the one of least memory."""
+    try:
+        return first_solution(graph, work)
+    except BudgetError:
+        training = graph.training
+        least = work.solve("min", sizes=None, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
+        return replace(least, budget_bytes=graph.budget_bytes)
 
 
 def unforeseen(run: Run, occurrence: int) -> Solution:
