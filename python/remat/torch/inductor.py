@@ -20,7 +20,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
@@ -246,7 +246,7 @@ def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Cal
     from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
     def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
-        meta = half.meta
+        meta = {key: half.meta.pop(key) for key in list(half.meta) if key.startswith("remat_")}  # Inductor's cache would make it part of its key
         arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
         with _settings(), _choices(near()) if "remat_token" in meta else contextlib.nullcontext():
             code = compile_fx_inner(half, example_inputs, **more)
@@ -272,20 +272,21 @@ def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]], near: in
     if not first or not second:
         return False
     gap = max(min(first)[0] - max(second)[0], min(second)[0] - max(first)[0])
-    return gap > near or gap > 0 and not {name for _, name in first}.isdisjoint(name for _, name in second)
+    runs: Dict[str, Set[int]] = {}
+    for step, name in first:
+        runs.setdefault(name, set()).add(step)
+    return gap > near or any(name in runs and step not in runs[name] for step, name in second)
 
 
 def _choices(near: int) -> Any:
-    """Inductor's heuristics, but kernels that a plan has far apart are not merged because they read the same tensor: the one would pull forward what the other waits for.
-    Nor are two runs of one thing, ever."""
+    """Inductor's heuristics, but kernels that a plan has far apart are not merged because one reads what the other reads or makes: it would pull forward what the other
+    waits for. Nor are two runs of one thing, ever."""
     from torch._inductor.virtualized import V
     base = type(V.choices._get_handler()) if hasattr(V.choices, "_get_handler") else type(V.choices)
 
     class Choices(base):  # type: ignore[misc, valid-type]
         @staticmethod
-        def can_fuse_horizontal(scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
-            if _apart(_steps(node1), _steps(node2), near):
-                return False
-            return base.can_fuse_horizontal(scheduler, node1, node2, shared_data_score)
+        def can_fuse(scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
+            return not _apart(_steps(node1), _steps(node2), near) and base.can_fuse(scheduler, node1, node2, shared_data_score)
 
     return V.set_choices_handler(Choices())
