@@ -178,6 +178,25 @@ def test_options():
             remat.torch.options.Settings.of(options)
 
 
+def test_mincut_without_a_budget_recomputes():
+    """With eager kernels too: values that are cheaper to compute again than to keep, and the same bits."""
+
+    class Chain(nn.Module):
+        def forward(self, x):
+            for _ in range(3):
+                x = torch.sigmoid(torch.sin(x) * x)
+            return x.sum()
+
+    x = torch.randn(64, 64, requires_grad=True)
+    torch.compile(Chain(), backend="aot_eager_default_partitioner", dynamic=False)(x).backward()
+    expected, x.grad = x.grad, None
+    torch._dynamo.reset()
+    torch.compile(Chain(), backend="remat", dynamic=False, options={"strategy": "mincut", "cache": False})(x).backward()
+    report = remat.torch.last_report()
+    assert report["recomputed_ops"] > 0 and report["strategy"] == "mincut"
+    assert torch.equal(x.grad, expected)
+
+
 # ---- what is materialised ----
 
 def joint_of(model, x):

@@ -97,8 +97,8 @@ class PlannedGraph:
 
     def _correct(self) -> None:
         """Where Inductor's code needs more than the budget: the same plan with fewer kernels merged; then one that stays below the budget by as much."""
-        if not isinstance(self.work, KernelWork):
-            return
+        if not isinstance(self.work, KernelWork) or self.is_part or steps.of(self.device).pending():
+            return  # of a part of a step it is not known what it may need
         tried: List[Tuple[int, int, Solution]] = []
         for _ in range(CORRECTIONS + 1):
             solution = self.plans[0].solution

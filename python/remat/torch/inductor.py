@@ -222,6 +222,8 @@ def _partitioner(partition: Callable[..., Modules], near: Callable[[], int]) -> 
 
         def __call__(self, gm: fx.GraphModule, joint_inputs: Any, **more: Any) -> Modules:
             more.pop("compiler", None)
+            if not joint_inputs:  # the body of a subgraph: its caller is not planned
+                return own_partition(gm, joint_inputs, more["num_fwd_outputs"], more.get("static_lifetime_input_indices"))
             return partition(gm, joint_inputs, **more)
 
         def uuid(self) -> Any:

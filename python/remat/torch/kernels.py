@@ -297,6 +297,17 @@ class KernelJoint(Joint):
 
 
 def _same_layout(a: torch.Tensor, b: torch.Tensor) -> bool:
-    def layout(t: torch.Tensor) -> Any:
-        return t.element_size(), [(hint(n), hint(s)) for n, s in zip(t.shape, t.stride()) if hint(n) != 1]
-    return layout(a) == layout(b) or (a.element_size() == b.element_size() and a.numel() == b.numel() and a.is_contiguous() and b.is_contiguous())
+    """Whether element i of one may lie where element i of the other lies."""
+
+    def layout(t: torch.Tensor) -> List[Tuple[int, int]]:
+        return [(hint(n), hint(step)) for n, step in zip(t.shape, t.stride()) if hint(n) != 1]
+
+    def dense(t: torch.Tensor) -> bool:
+        expected = 1
+        for n, step in reversed(layout(t)):
+            if step != expected:
+                return False
+            expected *= n
+        return True
+
+    return a.element_size() == b.element_size() and (layout(a) == layout(b) or dense(a) and dense(b) and hint(a.numel()) == hint(b.numel()))
