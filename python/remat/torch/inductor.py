@@ -35,7 +35,7 @@ from .planning import Solution, Work, roofline
 
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
 ANYWHERE, NEAR = 1 << 30, 12  # steps of a plan within which kernels that read the same tensors may become one: at first, and where that took too much memory
-STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the node of the joint graph
+STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the op that it is a run of ("": it is computed where it is read)
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
 
@@ -276,7 +276,8 @@ def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]], near: in
     gap = max(min(first)[0] - max(second)[0], min(second)[0] - max(first)[0])
     runs: Dict[str, Set[int]] = {}
     for step, name in first:
-        runs.setdefault(name, set()).add(step)
+        if name:
+            runs.setdefault(name, set()).add(step)
     return gap > near or any(name in runs and step not in runs[name] for step, name in second)
 
 
