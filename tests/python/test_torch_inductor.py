@@ -209,7 +209,7 @@ def joint_of(model, x):
         return work.own
 
     def backend(module, inputs):
-        return inductor.compile_module(module, inputs, partition, lambda run, _meta: run, lambda *_: None, lambda: inductor.ANYWHERE, {})
+        return inductor.compile_module(module, inputs, partition, lambda run, _meta: run, lambda *_: None, lambda: inductor.ANYWHERE, remat.torch.options.Settings.of({"kernels": "inductor"}))
 
     torch.compile(model, backend=backend, dynamic=False)(x).backward()
     return found[0].joint()

@@ -91,7 +91,7 @@ class PlannedGraph:
 
     def _compile(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         if self.settings.kernels == "inductor":
-            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self._near, self.settings.inductor)
+            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self._near, self.settings)
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
 
