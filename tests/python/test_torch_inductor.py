@@ -209,7 +209,7 @@ def joint_of(model, x):
         return work.own
 
     def backend(module, inputs):
-        return inductor.compile_module(module, inputs, partition, lambda run, _meta: run, lambda *_: None, lambda: inductor.ANYWHERE, {})
+        return inductor.compile_module(module, inputs, partition, lambda run, _meta: run, lambda *_: None, lambda: inductor.ANYWHERE, remat.torch.options.Settings.of({"kernels": "inductor"}))
 
     torch.compile(model, backend=backend, dynamic=False)(x).backward()
     return found[0].joint()
@@ -285,7 +285,7 @@ def test_memory_is_read_from_generated_code():
 def test_through_inductor():
     """The real thing: gradients, and so masks, are torch.compile's; what runs again is in the code that Inductor made."""
     torch.manual_seed(0)
-    model, x = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Dropout(0.3)) for _ in range(4))), torch.randn(512, 64)
+    model, x = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Dropout(0.3)) for _ in range(3))), torch.randn(512, 64)
 
     class Loss(nn.Module):
         def __init__(self):
@@ -299,7 +299,7 @@ def test_through_inductor():
     expected = trained(twin, x, torch.compile(twin, dynamic=False))
     torch._dynamo.reset()
     twin = Loss()
-    found = trained(twin, x, ours(twin, budget="60%"))
+    found = trained(twin, x, ours(twin, budget="70%"))
     for a, b in zip(expected, found):
         torch.testing.assert_close(a, b)
     report = remat.torch.last_report()

@@ -91,7 +91,7 @@ class PlannedGraph:
 
     def _compile(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         if self.settings.kernels == "inductor":
-            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self._near, self.settings.inductor)
+            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self._near, self.settings)
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
 
@@ -117,7 +117,7 @@ class PlannedGraph:
                     break
             self._use(better, NEAR)
         _, near, best = min(tried, key=lambda found: found[0])
-        if (near, best) != tried[-1][1:]:
+        if near != tried[-1][1] or best is not tried[-1][2]:
             self._use(best, near)
         if tried[0][0] > TOLERANCE * limit:
             now = min(needs for needs, _, _ in tried)
@@ -131,8 +131,7 @@ class PlannedGraph:
         self.work.near = near  # type: ignore[union-attr]
         self.plans = [self.plans[0]._replace(solution=solution)]
         reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
-        self._functions.clear()
-        self._compile_again(solution)
+        self._functions = {solution.code: self._compile_again(solution)}
 
     def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                    **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:

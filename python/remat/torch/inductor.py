@@ -9,7 +9,8 @@ with each half, is wrapped: what it returns tells when a forward run is over and
 
 The partition that everything starts from is torch's own min cut. The planner sees it as kernels (kernels.py). A plan that runs nothing again is torch's own two
 modules, node for node; any other one is lowered from the joint graph (lower.py), and each of its nodes knows its step. Inductor merges kernels that read the same tensors,
-however far apart the plan put them. That saves traffic and may take memory: where the code needs more than the budget it is compiled again, and `_choices` refuses it.
+however far apart the plan put them, and holds dead buffers for later ones of their size. That saves time and may take memory: where the code needs more than the budget it is compiled again
+without (`_choices`, `_frees_at_once`).
 
 Caches. AOTAutograd's cache would skip the partition, and with it the plan, so it is off. Inductor's cache of code goes by the two modules, and stays.
 
@@ -35,7 +36,7 @@ from .planning import Solution, Work, roofline
 
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
 ANYWHERE, NEAR = 1 << 30, 12  # steps of a plan within which kernels that read the same tensors may become one: at first, and where that took too much memory
-STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the node of the joint graph
+STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the op that it is a run of ("": it is computed where it is read)
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
 
@@ -236,13 +237,15 @@ def _partitioner(partition: Callable[..., Modules], near: Callable[[], int]) -> 
 
 
 @contextlib.contextmanager
-def _settings() -> Iterator[None]:
-    with torch._functorch.config.patch(enable_autograd_cache=False):
+def _settings(both_halves: bool = False) -> Iterator[None]:
+    """`both_halves`: the backward pass is compiled with the forward pass, not when it first runs: plans are corrected by what both need."""
+    lazy = "force_non_lazy_backward_lowering"
+    with torch._functorch.config.patch({"enable_autograd_cache": False, **({lazy: True} if both_halves and hasattr(torch._functorch.config, lazy) else {})}):
         yield
 
 
 def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Callable[..., Modules], tracked: Callable[[Any, Dict[str, Any]], Any],
-                   seen: Callable[[Dict[str, Any], generated.Generated], None], near: Callable[[], int], patches: Dict[str, Any]) -> Callable[..., Any]:
+                   seen: Callable[[Dict[str, Any], generated.Generated], None], near: Callable[[], int], settings: Settings) -> Callable[..., Any]:
     """What torch.compile's own backend would make of a module, but for the partition. `tracked(run, meta)` wraps the code of a half, `seen(meta, read)` is told
     what is in that code. Kernels that a plan has more than `near()` steps apart are not merged for what they read."""
     from torch._inductor.compile_fx import compile_fx, compile_fx_inner
@@ -250,7 +253,7 @@ def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Cal
     def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
         meta = {key: half.meta.pop(key) for key in list(half.meta) if key.startswith("remat_")}  # Inductor's cache would make it part of its key
         arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
-        with _settings(), _choices(near()) if "remat_token" in meta else contextlib.nullcontext():
+        with _settings(), _choices(near()) if "remat_token" in meta else contextlib.nullcontext(), _frees_at_once(near() == NEAR):
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:
             device = next((t.device.type for node in half.graph.nodes for _, t in tensors_of(node.meta.get("val")) if t.device.type != "cpu"), "cpu")
@@ -259,8 +262,14 @@ def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Cal
             code.current_callable = tracked(code.current_callable, meta)
         return code
 
-    with _settings():
-        return compile_fx(_twin(module), inputs, inner_compile=inner, config_patches={**patches, "custom_partitioner_fn": _partitioner(partition, near)})
+    with _settings(both_halves=settings.budget is not None):
+        return compile_fx(_twin(module), inputs, inner_compile=inner, config_patches={**settings.inductor, "custom_partitioner_fn": _partitioner(partition, near)})
+
+
+def _frees_at_once(strictly: bool) -> Any:
+    """Inductor holds a buffer that is dead for another one of its size to come, however late; strictly, it is freed, and the allocator finds the next one."""
+    from torch._inductor import config
+    return config.patch(allow_buffer_reuse=False) if strictly else contextlib.nullcontext()
 
 
 def _steps(node: Any) -> List[Tuple[int, str]]:
@@ -276,7 +285,8 @@ def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]], near: in
     gap = max(min(first)[0] - max(second)[0], min(second)[0] - max(first)[0])
     runs: Dict[str, Set[int]] = {}
     for step, name in first:
-        runs.setdefault(name, set()).add(step)
+        if name:
+            runs.setdefault(name, set()).add(step)
     return gap > near or any(name in runs and step not in runs[name] for step, name in second)
 
 

@@ -107,7 +107,7 @@ class _Side:
             again = self.is_backward and member.meta.get("partitioner_tag") == "is_forward"
             if read not in self._copies or again and self.step - self._copies[read][0] > SHARED:
                 self._copies[read] = self.step, self.graph.node_copy(member, self.read)
-                self._copies[read][1].meta["remat_step"] = self.step, member.name
+                self._copies[read][1].meta["remat_step"] = self.step, ""
             self.inlined[member] = self._copies[read][1]
 
     def result(self, node: Any) -> Any:
