@@ -199,7 +199,25 @@ def measure_alone(lock):
     measuring.measured = locked
 
 
-def compiled(model, variant, small, lock):
+def keep_code(folder, name, variant):
+    """What Inductor generated for a plan, to be read by people: FOLDER/MODEL.VARIANT.N.py.gz."""
+    import gzip
+
+    import remat.torch.generated as generated
+    read, n = generated.read, [0]
+
+    def kept(source, arguments, device):
+        found = read(source, arguments, device)
+        n[0] += 1
+        listed = "".join(f"# {argument} {known.n_bytes} {known.owned}\n" for argument, known in arguments.items())
+        path = pathlib.Path(folder) / f"{name}.{variant.replace(':', '.').replace('%', '')}.{n[0]}.py.gz"
+        path.write_bytes(gzip.compress(f"# {found}\n{listed}{source[source.rfind('def call('):]}".encode()))
+        return found
+
+    generated.read = kept
+
+
+def compiled(model, name, variant, small, lock):
     import torch._functorch.config as functorch
     kind, _, value = variant.partition(":")
     if kind == "aggressive":
@@ -211,7 +229,10 @@ def compiled(model, variant, small, lock):
     elif kind == "ckpt":
         checkpointed(model, float(value) / 100)
     elif kind == "remat":
+        import remat.torch
         measure_alone(lock)
+        if os.environ.get("REMAT_CODE"):
+            keep_code(os.environ["REMAT_CODE"], name, variant)
         budget = int(value) * MIB if value.isdigit() else value
         return torch.compile(model, backend="remat", dynamic=False, options={"kernels": "inductor", "budget": budget, "time": 2 if small else 8})
     elif kind != "compile":
@@ -228,7 +249,7 @@ def one(name, variant, small, ready, batch):
     model, x = build(name, device, small)
     model.train()
     parameters = list(model.parameters())
-    function = compiled(model, variant, small, ready + ".lock")
+    function = compiled(model, name, variant, small, ready + ".lock")
 
     def step():
         with torch.autocast(device, dtype=torch.bfloat16):
@@ -351,6 +372,7 @@ def main():
     parser.add_argument("--known", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=520)
+    parser.add_argument("--code", action="store_true", help="keep what was generated for plans under OUT/code")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT", "build/inductor-gpu")))
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
@@ -358,6 +380,9 @@ def main():
     if options.one:
         return one(options.one[0], options.one[1], options.small, options.one[2], int(options.one[3]))
     deadline = time.monotonic() + options.seconds
+    if options.code:
+        os.environ["REMAT_CODE"] = str(options.out / "code")
+        (options.out / "code").mkdir(parents=True, exist_ok=True)
     results = [r for path in options.known for r in json.loads(pathlib.Path(path).read_text()) if "failed" not in r]
     errors = []
     done = {(r["model"], r["variant"]) for r in results}

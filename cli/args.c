@@ -92,9 +92,10 @@ const flag flags[FLAG_COUNT] = {
          "csv: spans and offsets"},
     [FLAG_PLACE] = {"place", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(LOWER),
                     "give every storage and workspace an offset in one arena"},
-    [FLAG_ALIGN] = {"align", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(LOWER),
-                    "place at multiples of N bytes, a power of two (default 1); sizes are rounded "
-                    "up"},
+    [FLAG_ALIGN] = {"align", 0, INTEGER, "N", NULL, COMPLETE_NONE,
+                    (PLANS & ~ON(MAXBATCH)) | ON(BOUND) | ON(INFO) | ON(LOWER),
+                    "round sizes up to multiples of N bytes, a power of two, so that a placement "
+                    "can be aligned (default 1; lower: that of the plan)"},
     [FLAG_SVG] = {"svg", 0, TEXT, "FILE", NULL, COMPLETE_FILE, ON(LOWER),
                   "draw the placement: time across, addresses up; what is made again is hatched"},
     [FLAG_CAPACITY] = {"capacity", 0, TEXT, "N", NULL, COMPLETE_NONE, ON(PLACE),

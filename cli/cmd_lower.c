@@ -256,8 +256,9 @@ static int place_and_write(session *s, session_writer *write, lowered *x)
     remat_placement *placement = NULL;
     if (a->text[FLAG_PLACE] || a->text[FLAG_ALIGN] || a->text[FLAG_SVG] || write == write_csv) {
         session_catch(s);
-        const remat_status status = remat_place(
-            s->ctx, x->program, a->text[FLAG_ALIGN] ? a->number[FLAG_ALIGN] : 1, &placement);
+        const int64_t planned = remat_plan_summary(x->plan)->align,
+                      align = a->text[FLAG_ALIGN] ? a->number[FLAG_ALIGN] : planned;
+        const remat_status status = remat_place(s->ctx, x->program, align, &placement);
         session_release(s);
         if (status == REMAT_E_USAGE)
             return out_fail(s->out, status, "lower", "--align", "%s",

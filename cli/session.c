@@ -228,7 +228,8 @@ int session_input(session *s, const char *source, remat_input **input)
 }
 
 static const flag_id graph_flags[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                                      FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL};
+                                      FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL,
+                                      FLAG_ALIGN};
 
 bool session_prepares(const args *a)
 {
@@ -294,6 +295,25 @@ remat_status session_read_batch(session *s, const remat_input *input, int64_t ba
     return REMAT_OK;
 }
 
+/* By --align, or as the plan was made. `lower --align` is about the arena alone: the plan is there,
+ * and its peak is that of the sizes that it was made for. */
+static int align_graph(session *s, const remat_summary *recorded)
+{
+    const bool given = s->args->text[FLAG_ALIGN] && s->args->command != CMD_LOWER;
+    const int64_t align = given ? s->args->number[FLAG_ALIGN] : recorded ? recorded->align : 1;
+    remat_graph *aligned = NULL;
+    if (!given && align <= 1) return REMAT_OK;
+    const remat_status status =
+        align < 1 ? REMAT_E_USAGE : remat_graph_align(s->ctx, s->graph, align, &aligned);
+    if (status == REMAT_E_USAGE)
+        return out_fail(s->out, status, command_name(s), "--align",
+                        "%" PRId64 " is no power of two up to 2^30", align);
+    CHECK(s, status);
+    remat_graph_free(s->graph);
+    s->graph = aligned;
+    return REMAT_OK;
+}
+
 static int read_graph(session *s, const remat_input *input, const remat_summary *recorded,
                       const char *plan_source)
 {
@@ -312,6 +332,7 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
     if (status == REMAT_E_USAGE && cost_model)
         return out_fail(s->out, REMAT_E_INPUT, plan_source, "cost_model", "%s", error_reason(s));
     CHECK(s, status);
+    TRY(align_graph(s, recorded));
     return set_offload(s);
 }
 

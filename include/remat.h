@@ -237,7 +237,8 @@ typedef struct remat_summary { /* REMAT_ABSENT, REMAT_NONE, "": not known */
     uint32_t peak_step, need_op, steps, ops, recomputed_ops; /* recomputed: run more than once */
     remat_outcome outcome; remat_stopped stopped; remat_kind kind; bool within_budget;
     unsigned flags; /* REMAT_DCE | ... that the graph was prepared with */
-    int64_t any_order_cost; const char *any_order_method; } remat_summary; /* bound of any order */
+    int64_t any_order_cost; const char *any_order_method; /* bound of any order */
+    int64_t align; } remat_summary; /* sizes were rounded up to multiples of it; 1: they were not */
 remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
                                 int64_t *out); /* "12GiB", "900MB", "50%", "min", "4096" */
 remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy,

@@ -90,7 +90,7 @@ remat_status remat_spans_place(remat_ctx *ctx, const remat_span *spans, size_t n
 static remat_status check_align(remat_ctx *ctx, int64_t align)
 {
     const bool is_power = align > 0 && (align & (align - 1)) == 0;
-    if (is_power && align <= (int64_t)1 << 30) return REMAT_OK;
+    if (is_power && align <= RM_LARGEST_ALIGN) return REMAT_OK;
     return rm_fail(ctx, REMAT_E_USAGE, "the alignment %" PRId64 " is no power of two up to 2^30",
                    align);
 }
@@ -240,22 +240,6 @@ const remat_span *remat_placement_spans(const remat_placement *placement, size_t
 
 /* ---- graphs with aligned sizes ---- */
 
-/* Resident values do not lie in the arena, and stay as they are. */
-static bool align_sizes(remat_graph *g, int64_t align)
-{
-    int64_t storages = 0, workspaces = 0;
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        if (rm_is_resident(g, v)) continue;
-        if (!round_up(g->storage[v], align, &g->storage[v])) return false;
-        if (rm_owns_storage(g, v) && !rm_add_to_sum(&storages, g->storage[v])) return false;
-    }
-    for (uint32_t op = 0; op < g->n_ops; op++)
-        if (!round_up(g->workspace[op], align, &g->workspace[op]) ||
-            !rm_add_to_sum(&workspaces, g->workspace[op]))
-            return false;
-    return rm_add_to_sum(&storages, g->resident_bytes) && rm_add_to_sum(&storages, workspaces);
-}
-
 remat_status remat_graph_align(remat_ctx *ctx, const remat_graph *graph, int64_t align,
                                remat_graph **out)
 {
@@ -265,8 +249,7 @@ remat_status remat_graph_align(remat_ctx *ctx, const remat_graph *graph, int64_t
     remat_graph *aligned = NULL;
     remat_status status = rm_prepare(ctx, graph, 0, NULL, &aligned);
     rm_scratch_release(ctx, mark);
-    if (status == REMAT_OK && !align_sizes(aligned, align))
-        status = rm_fail(ctx, REMAT_E_INPUT, "aligned sizes pass 2^62");
+    if (status == REMAT_OK) status = rm_graph_round(ctx, aligned, align);
     if (status == REMAT_OK) *out = aligned;
     else remat_graph_free(aligned);
     return status;

@@ -112,7 +112,7 @@ static void fill_operands(remat_run *run)
     assert(at == run->n_operands);
 }
 
-static void fill_steps(remat_run *run, const remat_graph *original)
+static void fill_steps(remat_run *run, const remat_graph *g)
 {
     size_t n;
     const remat_statement *list = remat_program_statements(run->program, &n);
@@ -128,8 +128,7 @@ static void fill_steps(remat_run *run, const remat_graph *original)
         s->step = at->step;
         s->workspace = remat_placement_workspace(run->placement, at->step_index);
         s->workspace_bytes = at->bytes;
-        if (at->step.kind != REMAT_RUN)
-            s->bytes = original->storage[original->value_now[at->step.index]];
+        if (at->step.kind != REMAT_RUN) s->bytes = g->storage[g->value_now[at->step.index]];
     }
 }
 

@@ -23,6 +23,7 @@
 #include "remat.h"
 
 #define RM_LEN(array) (sizeof(array) / sizeof *(array))
+#define RM_LARGEST_ALIGN ((int64_t)1 << 30)
 #define RM_MAX_SUM ((int64_t)1 << 62) /* every sum of sizes or of costs stays below this */
 
 #define TRY(call)                                                                                  \

@@ -41,12 +41,13 @@ static uint32_t longest_list(const remat_graph *g)
     return longest;
 }
 
-/* Whether a value is there before the first op. A view that no op makes, of what an op makes, is
- * not: nobody reads it. */
+/* Whether a value is there before the first op. A view that no op makes, of what an op makes or of
+ * a view of that, is not: nobody reads it. */
 static bool is_there(const remat_graph *g, uint32_t v)
 {
-    const uint32_t base = g->alias[v];
-    return g->producer[v] == REMAT_NONE && (base == REMAT_NONE || g->producer[base] == REMAT_NONE);
+    for (; v != REMAT_NONE; v = g->alias[v])
+        if (g->producer[v] != REMAT_NONE) return false;
+    return true;
 }
 
 remat_status rm_unroll_begin(remat_ctx *ctx, const remat_graph *g, rm_unroller *out)

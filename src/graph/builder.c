@@ -573,6 +573,7 @@ static remat_graph head_of(const checker *c)
                         .n_original_values =
                             original ? original->n_original_values : (uint32_t)b->values.n,
                         .flags = b->flags,
+                        .align = original ? original->align : 1,
                         .name = b->name,
                         .given_unit = b->cost_unit,
                         .extra = b->extra};

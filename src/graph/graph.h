@@ -17,6 +17,7 @@ struct remat_graph {
     uint32_t n_ops, n_values, n_outputs, n_in, n_out, n_dims, n_text;
     uint32_t n_original_ops, n_original_values;
     unsigned flags;         /* what prepare did to the original */
+    int64_t align;          /* storages that ops make and workspaces are multiples of it; 1: any */
     int64_t resident_bytes; /* of the values that no op makes */
     int64_t total_cost;     /* of running every op once */
     char digest[80];        /* "sha256:..." of the original */
@@ -129,6 +130,9 @@ remat_status rm_cost_unit(remat_ctx *ctx, const char *name, const char **unit);
  * the model of `graph`. */
 remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
                         const char *cost_model, remat_graph **out);
+/* Rounds what lies in an arena up to multiples of `align`, a power of two: storages that ops make,
+ * and workspaces. REMAT_E_INPUT: sums pass 2^62. */
+remat_status rm_graph_round(remat_ctx *ctx, remat_graph *g, int64_t align);
 /* Says of each op whether REMAT_DCE keeps it, given the other flags. */
 void rm_mark_live_ops(const remat_graph *g, unsigned flags, uint8_t *live);
 

@@ -6,8 +6,8 @@
  *   loses nothing: any sink may be its result.
  * - no-alias: every view output becomes a storage of its own size.
  * - replay-random: random ops need not be pinned, since their generator state is replayed.
- * Values of dropped ops go, resident values stay. The costs of a cost model that is asked for
- * become the copy's own.
+ * Values of dropped ops go, resident values stay. What the copy of an aligned graph makes is
+ * aligned, too. The costs of a cost model that is asked for become the copy's own.
  *
  * The copy maps its indices to those of the original graph, and carries its digest.
  *
@@ -116,6 +116,38 @@ static void fold_identities(copy *c)
     }
 }
 
+/* False: it passes 2^62. */
+static bool round_up(int64_t *bytes, int64_t align)
+{
+    assert(*bytes >= 0 && *bytes < RM_MAX_SUM && align > 0);
+    *bytes = (*bytes + align - 1) / align * align;
+    return *bytes < RM_MAX_SUM;
+}
+
+/* Resident values do not lie in an arena, and stay as they are. As the builder wants it, storages
+ * and workspaces sum to less than 2^62. */
+static bool round_all(remat_graph *g, int64_t align)
+{
+    int64_t sum = g->resident_bytes;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        if (rm_is_resident(g, v)) continue;
+        if (!round_up(&g->storage[v], align)) return false;
+        if (rm_owns_storage(g, v) && !rm_add_to_sum(&sum, g->storage[v])) return false;
+    }
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        if (!round_up(&g->workspace[op], align) || !rm_add_to_sum(&sum, g->workspace[op]))
+            return false;
+    return true;
+}
+
+remat_status rm_graph_round(remat_ctx *ctx, remat_graph *g, int64_t align)
+{
+    if (align > g->align) g->align = align;
+    if (g->align == 1) return REMAT_OK;
+    return round_all(g, g->align) ? REMAT_OK
+                                  : rm_fail(ctx, REMAT_E_INPUT, "aligned sizes pass 2^62");
+}
+
 static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, remat_graph **out)
 {
     const remat_graph *g = c->from;
@@ -132,7 +164,8 @@ static remat_status prepare(remat_ctx *ctx, copy *c, const char *cost_model, rem
     if (cost_model) TRY(rm_cost_unit(ctx, cost_model, &unit));
     if (unit) c->to->cost_unit = rm_builder_text(c->to, unit);
     TRY(remat_builder_finish(c->to, &copied));
-    const remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
+    remat_status status = rm_cost_apply(ctx, copied, cost_model ? cost_model : g->cost_model);
+    if (status == REMAT_OK) status = rm_graph_round(ctx, copied, g->align);
     if (status != REMAT_OK) remat_graph_free(copied);
     else *out = copied;
     return status;

@@ -97,6 +97,9 @@ static remat_status read_options(const rm_fields *root, remat_summary *s)
     const rm_fields f = {root->ctx, options, {"options", RM_NO_ITEM, NULL, RM_NO_ITEM}};
     TRY(get_option(&f, "seed", &s->seed));
     TRY(get_option(&f, "bandwidth", &s->bandwidth));
+    TRY(get_option(&f, "align", &s->align));
+    if (s->align < 1 || s->align > RM_LARGEST_ALIGN || (s->align & (s->align - 1)) != 0)
+        return rm_bad(f.ctx, rm_place_of(&f, "align"), "must be a power of two up to 2^30");
     for (const rm_flag_name *flag = rm_flag_names; flag->name; flag++) {
         bool on = false;
         TRY(rm_get_bool(&f, flag->name, &on));
@@ -250,7 +253,8 @@ static const remat_summary nothing_known = {.strategy = "",
                                             .seed = REMAT_ABSENT,
                                             .work = REMAT_ABSENT,
                                             .need_op = REMAT_NONE,
-                                            .bandwidth = REMAT_ABSENT};
+                                            .bandwidth = REMAT_ABSENT,
+                                            .align = 1};
 
 remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan **out)
 {

@@ -242,6 +242,7 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
     for (const rm_flag_name *f = rm_flag_names; f->name; f++)
         rm_out_format(out, ",\"%s\":%s", f->name, s->flags & f->flag ? "true" : "false");
     if (s->bandwidth > 0) member_int(out, "bandwidth", s->bandwidth, 0);
+    if (s->align > 1) member_int(out, "align", s->align, 0);
     rm_out_text(out, "}");
     member_string(out, "cost_unit", s->cost_unit);
     member_string(out, "cost_model", s->cost_model);

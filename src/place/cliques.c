@@ -10,7 +10,7 @@
  *
  * Invariant: two spans overlap in time if and only if they share a clique.
  *
- * Cost: O(n log n), and O(sum of cliques of all spans) for the loads, by differences O(n). */
+ * Cost: O(n log n). Spans may have many cliques each, so nothing here walks over those of all. */
 #include "place/place.h"
 
 #include <inttypes.h>
@@ -128,6 +128,29 @@ static void measure(rm_cliques *c)
     }
 }
 
+/* The largest load of each span's cliques, from a table of the largest of 2^level neighbours, one
+ * level after the other. */
+static remat_status find_busiest(remat_ctx *ctx, rm_cliques *c)
+{
+    const rm_mark mark = rm_scratch_mark(ctx);
+    int64_t *largest;
+    TRY(RM_SCRATCH(ctx, largest, c->n_cliques));
+    for (uint32_t k = 0; k < c->n_cliques; k++) largest[k] = c->load[k];
+    for (uint32_t width = 1; width <= c->n_cliques; width *= 2) {
+        for (uint32_t i = 0; i < c->n_spans; i++) {
+            const rm_span *s = &c->spans[i];
+            const uint32_t length = s->end - s->begin;
+            if (length < width || length / 2 >= width) continue;
+            const int64_t left = largest[s->begin], right = largest[s->end - width];
+            c->busiest[i] = left > right ? left : right;
+        }
+        for (uint32_t k = 0; k + width < c->n_cliques; k++)
+            if (largest[k + width] > largest[k]) largest[k] = largest[k + width];
+    }
+    rm_scratch_release(ctx, mark);
+    return REMAT_OK;
+}
+
 remat_status rm_cliques_make(remat_ctx *ctx, const remat_span *spans, size_t n_spans,
                              rm_cliques *out)
 {
@@ -143,6 +166,8 @@ remat_status rm_cliques_make(remat_ctx *ctx, const remat_span *spans, size_t n_s
     TRY(RM_SCRATCH(ctx, c.first, (size_t)c.n_cliques + 1));
     TRY(RM_SCRATCH(ctx, c.load, (size_t)c.n_cliques + 1));
     measure(&c);
+    TRY(RM_SCRATCH(ctx, c.busiest, c.n_spans));
+    TRY(find_busiest(ctx, &c));
     *out = c;
     return REMAT_OK;
 }

@@ -8,7 +8,7 @@
  * Invariant: `placed` lists the spans placed so far by their offsets. So one walk over it meets the
  * gaps for a span from the ground up.
  *
- * Cost: O(n^2) an order, a few nanoseconds each. */
+ * Cost: O(n^2) an order, a few nanoseconds each, within the limit. */
 #include "place/place.h"
 
 #include <stdlib.h>
@@ -35,19 +35,12 @@ static int largest_first(const void *a, const void *b)
     return x->span < y->span ? -1 : 1;
 }
 
-static int64_t busiest_load(const rm_cliques *c, const rm_span *s)
+double rm_span_key(const rm_cliques *c, uint32_t span, int kind)
 {
-    int64_t load = 0;
-    for (uint32_t k = s->begin; k < s->end; k++)
-        if (c->load[k] > load) load = c->load[k];
-    return load;
-}
-
-double rm_span_key(const rm_cliques *c, const rm_span *s, int kind)
-{
+    const rm_span *s = &c->spans[span];
     const double life = s->end - s->begin, bytes = (double)(s->bytes / c->unit);
     switch (kind) {
-    case 0: return (double)busiest_load(c, s);
+    case 0: return (double)c->busiest[span];
     case 1: return bytes;
     case 2: return life * bytes;
     default: return life * ((double)c->bound + 1) + (double)s->bytes;
@@ -86,22 +79,23 @@ static void insert(fitter *f, uint32_t span)
     f->n_placed++;
 }
 
-/* The height, or INT64_MAX if the limit is over before all are placed. */
+/* The height, or INT64_MAX if the limit is over before all are placed. If it must end, the rest is
+ * then stacked on top of all. */
 static int64_t fit(fitter *f, int order, bool best, bool must_end)
 {
     const uint32_t n = f->c->n_spans;
     int64_t height = 0;
     f->n_placed = 0;
-    for (uint32_t i = 0; i < n; i++)
-        f->order[i] = (ordered){rm_span_key(f->c, &f->c->spans[i], order), i};
+    for (uint32_t i = 0; i < n; i++) f->order[i] = (ordered){rm_span_key(f->c, i, order), i};
     qsort(f->order, n, sizeof *f->order, largest_first);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t span = f->order[i].span;
         const rm_span *s = &f->c->spans[span];
-        if (rm_spend(f->ctx, f->n_placed / 2 + 64) && !must_end) return INT64_MAX;
-        f->offsets[span] = find_gap(f, s, best);
+        const bool late = rm_spend(f->ctx, f->n_placed / 2 + 64);
+        if (late && !must_end) return INT64_MAX;
+        f->offsets[span] = late ? height : find_gap(f, s, best);
         if (f->offsets[span] + s->bytes > height) height = f->offsets[span] + s->bytes;
-        insert(f, span);
+        if (!late) insert(f, span);
     }
     return height;
 }

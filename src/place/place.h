@@ -20,6 +20,7 @@ typedef struct rm_cliques {
     uint32_t *original; /* by span: the caller's index */
     uint32_t *first;    /* by clique: the first span that begins there; n_cliques + 1 of them */
     int64_t *load;      /* by clique: the bytes of its spans */
+    int64_t *busiest;   /* by span: the largest load of its cliques */
     int64_t bound;      /* the largest load: no placement is lower */
     int64_t unit;       /* divides all bytes, so every offset that matters is a multiple of it */
 } rm_cliques;
@@ -38,7 +39,7 @@ typedef struct rm_placed {
 /* first_fit.c: by what spans are ranked, the largest first: the load of the busiest clique, bytes,
  * life times bytes, life. */
 enum { RM_SPAN_KEYS = 4 };
-double rm_span_key(const rm_cliques *c, const rm_span *span, int kind);
+double rm_span_key(const rm_cliques *c, uint32_t span, int kind);
 
 /* Fast orders, until one is no higher than `target` or the limit is over. */
 remat_status rm_first_fit(remat_ctx *ctx, const rm_cliques *c, int64_t target, rm_placed *best);

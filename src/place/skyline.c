@@ -454,7 +454,7 @@ static int by_key(const void *a, const void *b)
 static void make_ranks(search *x, int64_t run_number, rm_random *random, ranked *buffer)
 {
     for (uint32_t i = 0; i < x->c->n_spans; i++) {
-        const double key = rm_span_key(x->c, &x->c->spans[i], (int)(run_number % RM_SPAN_KEYS));
+        const double key = rm_span_key(x->c, i, (int)(run_number % RM_SPAN_KEYS));
         buffer[i] =
             (ranked){run_number < RM_SPAN_KEYS ? key : key * (0.5 + rm_random_unit(random)), i};
     }
@@ -484,8 +484,12 @@ static remat_status prepare(search *x)
     TRY(RM_SCRATCH(x->ctx, x->rank, c->n_spans));
     TRY(RM_SCRATCH(x->ctx, x->offset, c->n_spans));
     memcpy(x->rest, c->load, n * sizeof *x->rest);
-    for (uint32_t i = 0; i < c->n_spans; i++)
-        for (uint32_t k = c->spans[i].begin + 1; k < c->spans[i].end; k++) x->crossing[k]++;
+    /* Differences first: a span crosses into every clique of its own but the first. */
+    for (uint32_t i = 0; i < c->n_spans; i++) {
+        x->crossing[c->spans[i].begin + 1]++;
+        x->crossing[c->spans[i].end]--;
+    }
+    for (uint32_t k = 1; k <= c->n_cliques; k++) x->crossing[k] += x->crossing[k - 1];
     return REMAT_OK;
 }
 

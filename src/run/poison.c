@@ -84,15 +84,13 @@ static bool gaps_are_poison(const remat_run *run)
 }
 
 /* The step makes these registers: they are alive from now on, and may be written. */
-remat_status rm_poison_before(remat_ctx *ctx, remat_run *run, size_t step)
+void rm_poison_before(remat_run *run, size_t step)
 {
     const rm_run_step *s = &run->steps[step];
     size_t n;
     const remat_statement *list = remat_program_statements(run->program, &n);
-    (void)ctx;
     for (size_t i = s->first; i < s->end && list[i].kind == REMAT_ALLOCATE; i++)
         enter(run, list[i].reg);
-    return REMAT_OK;
 }
 
 /* Of a register that the step has made, sets the sum; of another, compares it. */

@@ -83,7 +83,7 @@ static void note_high_water(remat_run *run, const rm_run_step *s, const remat_st
 static remat_status run_step(remat_ctx *ctx, remat_run *run, size_t t, const remat_hooks *hooks)
 {
     const rm_run_step *s = &run->steps[t];
-    if (run->modes & REMAT_RUN_POISON) TRY(rm_poison_before(ctx, run, t));
+    if (run->modes & REMAT_RUN_POISON) rm_poison_before(run, t);
     if (run->modes & REMAT_RUN_TRACE) run->times[2 * t] = rm_clock_ns();
     const int answer = call(run, s, t, hooks);
     if (run->modes & REMAT_RUN_TRACE) {

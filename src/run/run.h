@@ -54,7 +54,7 @@ struct remat_run {
 remat_status rm_run_all(remat_ctx *ctx, remat_run *run, const remat_hooks *hooks);
 /* poison.c. Before the first step; around each step. */
 void rm_poison_begin(remat_run *run);
-remat_status rm_poison_before(remat_ctx *ctx, remat_run *run, size_t step);
+void rm_poison_before(remat_run *run, size_t step);
 remat_status rm_poison_after(remat_ctx *ctx, remat_run *run, size_t step);
 
 #endif

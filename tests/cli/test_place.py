@@ -122,6 +122,25 @@ def test_picture(remat):
     assert "wasted" in text and (remat.folder / "x.svg").read_text().startswith("<svg")
 
 
+def test_sizes_are_rounded_before_planning(remat):
+    graph, plan = GRAPHS / "resnet18.json.gz", remat.folder / "p.json"
+    plain, made = remat.json("info", graph), remat.json("info", graph, "--align", 4096)
+    assert plain["keep_all_peak_bytes"] < made["keep_all_peak_bytes"] and plain["digest"] == made["digest"]
+    made = remat.json("plan", graph, "--align", 4096, "--budget", "60%", "-o", plan)
+    assert json.loads(plan.read_text())["options"]["align"] == 4096
+    assert remat.json("verify", graph, plan)["peak_bytes"] == made["peak_bytes"]
+    answer = remat.json("lower", graph, plan, "--place")
+    assert answer["align"] == 4096 and answer["load_bytes"] == made["peak_bytes"] - made["resident_bytes"]
+    assert answer["waste_bytes"] == 0 and all(s.get("offset") is None or s["offset"] % 4096 == 0 for s in answer["statements"])
+    for wrong in (0, 3, -4, 1 << 31):
+        remat.fails(USAGE, "plan", graph, "--align", wrong, says=("--align", "power of two"))
+    remat.fails(USAGE, "plan", "chain:toy", "--align", 8, "--budget", "min", says=("--align", "chain"))
+    broken = json.loads(plan.read_text())
+    for wrong in (0, 3, -4, 1 << 31, "8"):
+        broken["options"]["align"] = wrong
+        remat.fails(INPUT, "verify", graph, remat.file("broken.json", broken), says=("options.align",))
+
+
 def test_a_graph_without_ops(remat):
     graph = remat.file("g.json", {"format": "remat-graph", "version": 1, "values": [], "nodes": []})
     assert remat.json("lower", graph, "--place")["arena_bytes"] == 0

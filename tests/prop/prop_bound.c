@@ -1,11 +1,12 @@
 /* prop_bound.c: N random tiny graphs, each at a budget and in an order of first runs. The bound, as
  * the verifier reads it from the certificate, is never above the cheapest schedule that brute force
  * finds, for no rule, each rule alone and all together; and never below what running every op once
- * costs. No schedule fits below the need. Each rule must have made a bound higher somewhere: a rule
- * that never acts would not be tested. With fetches allowed, bound and brute force are compared as
- * well. The search for a proof finds the optimum, whatever it starts from, and proves it; stopped
- * early, what it proves is not above the optimum. Usage: prop_bound N SEED. A failure prints the
- * seed of its graph: prop_bound 1 SEED runs that one alone. */
+ * costs. No schedule fits below the need. What random certificates prove is true. Each rule must
+ * have made a bound higher somewhere: a rule that never acts would not be tested. With fetches
+ * allowed, bound and brute force are compared as well. The search for a proof finds the optimum,
+ * whatever it starts from, and proves it; stopped early, what it proves is not above the optimum.
+ * Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1 SEED runs that one
+ * alone. */
 #include <string.h>
 
 #include "check.h"
@@ -19,7 +20,7 @@
 
 static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching,
     n_proved, n_stopped, n_floating, n_needed_at_end, n_any_above, n_any_tight, n_any_by_rules,
-    n_active[5];
+    n_random_true[2], n_random_heirs[2], n_active[5];
 
 static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
                        const uint32_t *out, uint32_t n_out)
@@ -207,6 +208,50 @@ static void compare_proofs(bed *b, random_source *r, int64_t least)
     RM_VEC_FREE(&b->ctx->heap, found);
 }
 
+/* Prices at some ops, and storages that stand in for some others. What is random is refused, or
+ * proves little; what it proves must be true. A path is walked forwards, from reader to reader. */
+static rm_certificate random_certificate(bed *b, random_source *r, bool any_order, rm_price *prices,
+                                         rm_heir *heirs)
+{
+    const remat_graph *g = b->graph;
+    rm_certificate x = {.scale = 1 + random_below(r, 4), .prices = prices, .heirs = heirs};
+    uint32_t last = REMAT_NONE;
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        bool reads_last = last == REMAT_NONE || random_chance(r, 5);
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            reads_last |= g->producer[g->in[k]] == last;
+        if ((any_order && !reads_last) || random_chance(r, 40)) continue;
+        prices[x.n_prices++] = (rm_price){g->op_original[op], !any_order + random_below(r, 6)};
+        last = op;
+    }
+    for (uint32_t v = 0; v < g->n_values && x.n_heirs < 8; v++)
+        for (uint32_t heir = 0; heir < g->n_values && x.n_heirs < 8; heir++)
+            if (v != heir && random_chance(r, 5))
+                heirs[x.n_heirs++] = (rm_heir){g->value_original[v], g->value_original[heir]};
+    if (random_chance(r, 70)) x.n_heirs = 0;
+    return x;
+}
+
+/* Whatever a certificate holds, what the verifier makes of it is true. */
+static void try_random_certificates(bed *b, random_source *r, bool any_order, int64_t least)
+{
+    rm_price *prices = rm_scratch(b->ctx, b->graph->n_ops, sizeof *prices);
+    rm_heir heirs[8];
+    const rm_bound_case question = {any_order ? NULL : b->steps, b->n_steps, b->budget, false, 0};
+    for (int i = 0; i < 20; i++) {
+        const rm_certificate x = random_certificate(b, r, any_order, prices, heirs);
+        remat_verdict v = REMAT_VERDICT_INIT;
+        int64_t cost = 0;
+        CHECK(rm_verify_bound(b->ctx, b->graph, &question, &x, &cost, &v) == REMAT_OK, "%s",
+              remat_ctx_error(b->ctx));
+        if (!v.valid) continue;
+        CHECK(cost <= least, "a random certificate proves %" PRId64 ", optimum %" PRId64, cost,
+              least);
+        n_random_true[any_order] += cost > b->graph->total_cost;
+        n_random_heirs[any_order] += cost > b->graph->total_cost && x.n_heirs > 0;
+    }
+}
+
 /* The bound for every order, with all rules, none, and with fetches, against brute force over all
  * orders. */
 static void compare_any_order(bed *b, int64_t any, const int64_t *transfer, int64_t bandwidth)
@@ -252,6 +297,7 @@ static void compare(bed *b, random_source *r)
               bounds[i], bounds[0]);
     }
     compare_proofs(b, r, least);
+    try_random_certificates(b, r, false, least);
     int64_t transfer[BRUTE_MOST_STORES];
     const int64_t bandwidth = 100000000 + random_below(r, 2000000000);
     CHECK(remat_ctx_set(b->ctx, "bandwidth", bandwidth) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
@@ -271,6 +317,7 @@ static void compare(bed *b, random_source *r)
         CHECK(any >= b->graph->total_cost, "any order: %" PRId64, any);
         n_any_cheaper += any < least;
         compare_any_order(b, any, transfer, bandwidth);
+        try_random_certificates(b, r, true, any);
         rm_need need;
         CHECK(rm_need_find(b->ctx, b->graph, false, &need) == REMAT_OK, "%s",
               remat_ctx_error(b->ctx));
@@ -348,8 +395,12 @@ int main(int argc, char **argv)
     if (n >= 1000 && (n_fetching == 0 || n_any_cheaper == 0))
         return printf("no fetch or other order ever helped: this tests nothing\n"), 1;
     printf("any order: %" PRId64 " bounds above the first runs, %" PRId64
-           " of them the optimum, %" PRId64 " by rules\n",
-           n_any_above, n_any_tight, n_any_by_rules);
+           " of them the optimum, %" PRId64 " by rules; random certificates that prove something: "
+           "%" PRId64 " (%" PRId64 " with heirs), in a fixed order %" PRId64 " (%" PRId64 ")\n",
+           n_any_above, n_any_tight, n_any_by_rules, n_random_true[1], n_random_heirs[1],
+           n_random_true[0], n_random_heirs[0]);
+    if (n >= 1000 && (n_random_heirs[0] == 0 || n_random_true[1] == 0))
+        return printf("no random certificate proved anything: this tests nothing\n"), 1;
     if (n >= 1000 && (n_any_tight == 0 || n_any_by_rules == 0))
         return printf("no bound for all orders was good: this tests nothing\n"), 1;
     for (size_t i = 0; i < RM_LEN(n_active) && n >= 1000; i++)

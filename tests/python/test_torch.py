@@ -90,7 +90,7 @@ def test_a_budget_below_the_least_is_refused_before_training_with_what_would_do(
         remat.torch.check(mlp(), torch.randn(64, 32), budget=1000, loss=square, **SEARCH)
 
 
-@pytest.mark.parametrize("options, says", [({"budget": "lots"}, "lots"), ({"budjet": 1}, "budjet"), ({"kernels": "inductor"}, "eager"), ({"random": "maybe"}, "replay"),
+@pytest.mark.parametrize("options, says", [({"budget": "lots"}, "lots"), ({"budjet": 1}, "budjet"), ({"kernels": "fused"}, "inductor"), ({"random": "maybe"}, "replay"),
                                            ({"strategy": "guess"}, "guess"), ({"reserve": "50%"}, "bytes"), ({"budget": -5}, "-5"),
                                            ({"budget": 0.5}, "0.5 is not a number of bytes"), ({"budget": True}, "True is not"), ({"budget": 2**70}, "too many"),
                                            ({"reserve": 1.5}, "1.5 is not"), ({"budget": "90%", "time": "x"}, "'x' is not a number of seconds")])

@@ -200,6 +200,46 @@ static void files_are_strict(void **state)
     }
 }
 
+/* Sums near 2^62 are as fine as they were, and are refused only where rounding makes them larger.
+ */
+static void huge_sizes_can_be_aligned(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL, *copy = NULL, *aligned = NULL;
+    remat_builder *b = remat_builder_new(ctx, "huge");
+    const int64_t most = (INT64_C(1) << 62) - 1;
+    const uint32_t v = remat_builder_value(b, "v", most - 2000);
+    remat_builder_op_set(b, remat_builder_op(b, "f", NOTHING, LIST(v)), REMAT_OP_WORKSPACE, 0);
+    const uint32_t w = remat_builder_op(b, "g", LIST(v), NOTHING);
+    remat_builder_op_set(b, w, REMAT_OP_WORKSPACE, 1500);
+    OK(ctx, remat_builder_finish(b, &graph));
+    OK(ctx, remat_graph_prepare(ctx, graph, 0, NULL, &copy));
+    OK(ctx, remat_graph_align(ctx, graph, 1, &aligned));
+    remat_graph_free(copy), remat_graph_free(aligned);
+    OK(ctx, remat_graph_align(ctx, graph, 2, &aligned));
+    remat_graph_free(aligned);
+    FAILS(ctx, REMAT_E_INPUT, remat_graph_align(ctx, graph, 512, &aligned));
+    remat_graph_free(graph), remat_builder_free(b);
+}
+
+/* An aligned graph stays aligned, whatever is done to it. */
+static void prepared_graphs_stay_aligned(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL, *aligned = NULL, *copy = NULL;
+    OK(ctx, remat_graph_load(ctx, REMAT_TEST_DATA "/graphs/distilbert.json.gz", &graph));
+    OK(ctx, remat_graph_align(ctx, graph, 4096, &aligned));
+    OK(ctx, remat_graph_prepare(ctx, aligned, REMAT_DCE | REMAT_NO_ALIAS, "unit", &copy));
+    for (uint32_t v = 0; v < remat_graph_n_values(copy); v++)
+        if (remat_graph_value_get(copy, v, REMAT_VALUE_PRODUCER) != REMAT_ABSENT)
+            assert_int_equal(remat_graph_value_get(copy, v, REMAT_VALUE_STORAGE) % 4096, 0);
+    remat_plan *plan = NULL;
+    OK(ctx, remat_plan_make(ctx, copy, "keep-all", REMAT_BUDGET_NONE, &plan));
+    assert_int_equal(remat_plan_summary(plan)->align, 4096);
+    remat_plan_free(plan), remat_graph_free(copy), remat_graph_free(aligned);
+    remat_graph_free(graph);
+}
+
 static void alignment_is_a_power_of_two(void **state)
 {
     remat_ctx *ctx = *state;
@@ -229,6 +269,7 @@ int main(void)
         WITH_CONTEXT(cliques_are_maximal),        WITH_CONTEXT(wrong_spans_are_refused),
         WITH_CONTEXT(the_check_finds_faults),     WITH_CONTEXT(public_instances_fit),
         WITH_CONTEXT(limits_end_it_early),        WITH_CONTEXT(files_are_strict),
+        WITH_CONTEXT(huge_sizes_can_be_aligned),  WITH_CONTEXT(prepared_graphs_stay_aligned),
         WITH_CONTEXT(alignment_is_a_power_of_two)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ class CheckResult:
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
     """The bytes of a tensor: NaNs compare by their bits, and -0 is not 0."""
     dense = (tensor if tensor.layout is torch.strided else tensor.to_dense()).detach().contiguous()
-    return dense.view(torch.uint8) if dense.numel() and dense.dim() else dense.reshape(-1).clone().view(torch.uint8) if dense.numel() else dense
+    return dense.reshape(-1).view(torch.uint8) if dense.numel() else dense
 
 
 def same_bits(a: Optional[torch.Tensor], b: Optional[torch.Tensor]) -> bool:

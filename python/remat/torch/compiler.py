@@ -22,14 +22,15 @@ from torch._guards import TracingContext, tracing
 
 from . import inductor, lower, policy, reporting, steps
 from .generated import Generated
-from .inductor import KernelWork
+from .inductor import ANYWHERE, NEAR, KernelWork
 from ..errors import size_text
 from .joint import SCALARS, Unsupported
 from .options import Settings
 from .planning import Solution, Work
 from .steps import Run
 
-TOLERANCE = 1.02  # how much more than planned generated code may need without a warning
+CORRECTIONS = 3  # times that a graph is compiled again at most because generated code needs more
+TOLERANCE = 1.01  # how much more than planned generated code may need without a warning
 _serials = itertools.count(1)
 _entered = threading.local()  # .run: the forward run that this thread is about to make
 
@@ -84,14 +85,53 @@ class PlannedGraph:
             self._functions[None] = first
         else:
             self._functions[self.plans[0].solution.code] = first
+            self._correct()
 
     # ---- compiling ----
 
     def _compile(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         if self.settings.kernels == "inductor":
-            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self.settings.inductor)
+            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self._near, self.settings)
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
+
+    def _correct(self) -> None:
+        """Where Inductor's code needs more than the budget: the same plan with fewer kernels merged; then one that stays below the budget by as much."""
+        if not isinstance(self.work, KernelWork) or self.is_part or steps.of(self.device).pending():
+            return  # of a part of a step it is not known what it may need
+        tried: List[Tuple[int, int, Solution]] = []
+        for _ in range(CORRECTIONS + 1):
+            solution = self.plans[0].solution
+            needs, limit = reporting.of(solution)["generated_peak_bytes"], solution.budget_bytes
+            if needs is None or limit is None or self.settings.budget == "min" or not solution.again:
+                return
+            tried.append((needs, self.work.near, solution))
+            if needs <= TOLERANCE * limit or len(tried) > CORRECTIONS:
+                break
+            better = solution
+            if self.work.near == NEAR:
+                self.work.excess_bytes += needs - limit
+                with steps.lock:
+                    better = policy.corrected(self, self.work)
+                if better.schedule == solution.schedule:
+                    break
+            self._use(better, NEAR)
+        _, near, best = min(tried, key=lambda found: found[0])
+        if near != tried[-1][1] or best is not tried[-1][2]:
+            self._use(best, near)
+        if tried[0][0] > TOLERANCE * limit:
+            now = min(needs for needs, _, _ in tried)
+            reporting.warn(f"remat: Inductor's code needed {size_text(tried[0][0])} for a budget of {size_text(limit)}; compiled again it needs {size_text(now)}")
+
+    def _near(self) -> int:
+        return self.work.near if isinstance(self.work, KernelWork) else ANYWHERE
+
+    def _use(self, solution: Solution, near: int) -> None:
+        """In place of the plan that there is."""
+        self.work.near = near  # type: ignore[union-attr]
+        self.plans = [self.plans[0]._replace(solution=solution)]
+        reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
+        self._functions = {solution.code: self._compile_again(solution)}
 
     def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                    **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
@@ -158,15 +198,12 @@ class PlannedGraph:
 
     def _seen(self, meta: Dict[str, Any], code: Generated) -> None:
         """Compares a half of a plan with the code that Inductor made of it; a report says what that code needs."""
-        solution = self._wanted or (self.plans[0].solution if self.plans else None)
-        if solution is None or code.peak_bytes is None:
+        if code.peak_bytes is None:
             return
+        solution = meta["remat_solution"]
         needs = solution.info["resident_bytes"] + code.peak_bytes
         report = reporting.of(solution)
         report["generated_peak_bytes"] = max(report["generated_peak_bytes"] or 0, needs)
-        planned, limit = solution.verdict.peak_bytes, solution.budget_bytes
-        if limit is not None and needs > TOLERANCE * max(limit, planned):
-            reporting.warn(f"remat: Inductor's code needs {size_text(needs)} where the plan has {size_text(planned)}")
         if code.products < meta["remat_products"]:
             reporting.warn(f"remat: Inductor runs {code.products} matrix products and convolutions where the plan has {meta['remat_products']}")
 

@@ -12,12 +12,12 @@ Lines that are not understood allocate nothing, so the peak is a lower limit; si
 from __future__ import annotations
 
 import re
-from typing import Collection, Dict, List, NamedTuple, Optional
+from typing import Collection, Dict, List, NamedTuple, Optional, Set
 
 import torch
 from torch import fx
 
-from .joint import CUDA_ALIGN, hint
+from .joint import CUDA_ALIGN, hint, storage_key
 
 ALLOCATES = re.compile(r"(\w+) = empty_strided\w*\((\([^()]*\)), (\([^()]*\)), torch\.(\w+)")
 RENAMES = re.compile(r"(\w+) = (?:reinterpret_tensor\()?(\w+)\b[^;]*; del \2\b")
@@ -25,7 +25,7 @@ PICKS = re.compile(r"(\w+) = (\w+)\[\d+\]$")
 CALLS = re.compile(r"(\w+) = ((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
 SIZES = re.compile(r"assert_size_stride\((\w+), (\([^()]*\)), (\([^()]*\))")
 DROPS = re.compile(r"del (\w+)$")
-PRODUCTS = re.compile(r"extern_kernels\.(?:mm|addmm|bmm|baddbmm|convolution|_mm_plus_mm)\b|triton_tem_|torch\.ops\.aten\.(?:_scaled_dot_product|convolution|mm|addmm|bmm)|mkldnn\.\w*(?:linear|convolution)")
+PRODUCTS = re.compile(r"extern_kernels\.(?:mm|addmm|bmm|baddbmm|convolution|_mm_plus_mm)\b|triton_tem_\w*\.run|torch\.ops\.aten\.(?:_scaled_dot_product|(?:convolution|mm|addmm|bmm)\b)|mkldnn\.\w*(?:linear|convolution)")
 
 
 class Argument(NamedTuple):
@@ -38,6 +38,7 @@ class Argument(NamedTuple):
 class Generated(NamedTuple):
     peak_bytes: Optional[int]  # without arguments that are not owned; None: sizes are not numbers
     products: int  # matrix products, convolutions and attentions
+    at: str = ""  # the buffer that was allocated last at the peak
 
 
 def _numbers(text: str) -> Optional[List[int]]:
@@ -61,13 +62,14 @@ class _Memory:
         self.size = {name: argument.n_bytes for name, argument in arguments.items() if argument.owned}
         self.names: Dict[str, str] = {name: name for name in self.size}  # buffer of each name
         self.live = sum(self.size.values())
-        self.peak = self.live
+        self.peak, self.at = self.live, ""
 
     def allocate(self, name: str, n_bytes: int, item_bytes: int) -> None:
         self.drop(name)
         self.names[name], self.item[name], self.size[name] = name, item_bytes, n_bytes
         self.live += n_bytes
-        self.peak = max(self.peak, self.live)
+        if self.live > self.peak:
+            self.peak, self.at = self.live, name
 
     def rename(self, new: str, old: str) -> None:
         self.item[new] = self.item.get(old, 0)
@@ -122,14 +124,17 @@ def read(source: str, arguments: Dict[str, Argument], device_type: str) -> Gener
             memory.allocate(match[1], n_bytes, returned.pop(match[1]))
         elif match := DROPS.match(line):
             memory.drop(match[1])
-    return Generated(memory.peak, products)
+    return Generated(memory.peak, products, memory.at)
 
 
 def arguments_of(half: fx.GraphModule, residents: Collection[str]) -> Dict[str, Argument]:
     """The tensors that a half is called with, by the names that the code has for them; `residents` are not freed by it."""
-    found = {}
+    found: Dict[str, Argument] = {}
+    counted: Set[int] = set()  # storages: several views of one may be saved
     for node in half.graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor) and value.layout is torch.strided:
-            found[node.name] = Argument(hint(value.untyped_storage().nbytes()), value.element_size(), node.name not in residents)
+            n_bytes = 0 if storage_key(value) in counted else hint(value.untyped_storage().nbytes())
+            counted.add(storage_key(value))
+            found[node.name] = Argument(n_bytes, value.element_size(), node.name not in residents)
     return found

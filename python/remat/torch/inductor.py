@@ -9,7 +9,8 @@ with each half, is wrapped: what it returns tells when a forward run is over and
 
 The partition that everything starts from is torch's own min cut. The planner sees it as kernels (kernels.py). A plan that runs nothing again is torch's own two
 modules, node for node; any other one is lowered from the joint graph (lower.py), and each of its nodes knows its step. Inductor merges kernels that read the same tensors,
-however far apart the plan put them; `_Choices` refuses that where it would undo the plan.
+however far apart the plan put them, and holds dead buffers for later ones of their size. That saves time and may take memory: where the code needs more than the budget it is compiled again
+without (`_choices`, `_frees_at_once`).
 
 Caches. AOTAutograd's cache would skip the partition, and with it the plan, so it is off. Inductor's cache of code goes by the two modules, and stays.
 
@@ -19,22 +20,23 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from dataclasses import dataclass
-from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
 
 from .. import core
+from ..errors import BudgetError
 from . import generated, lower, measuring, planning
-from .joint import Joint, is_scalar, tensors_of
+from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, tensors_of
 from .kernels import KernelJoint, schema_name, stitched
-from .options import Settings
+from .options import Budget, Settings, bytes_of
 from .planning import Solution, Work, roofline
 
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
-NEAR = 12  # steps of a plan within which kernels that read the same tensors may become one
-STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the node of the joint graph
+ANYWHERE, NEAR = 1 << 30, 12  # steps of a plan within which kernels that read the same tensors may become one: at first, and where that took too much memory
+STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the op that it is a run of ("": it is computed where it is read)
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
 
@@ -58,14 +60,71 @@ class KernelWork(Work):
     """A joint graph to plan as kernels: `module` is both halves of torch's own partition in one, `own` the halves."""
     own: Any = None
     stitched: bool = False
+    spare: Any = None  # the joint graph once more, until `other` was asked for
+    second: Any = None
+    near: int = ANYWHERE
     ONE_SCALE: ClassVar[bool] = False  # fused kernels have no measured times in any case
     ns_per_byte: float = 0.0  # that kernels take to read or write, measured; 0: by the roofline
 
     @classmethod
     def of(cls, module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> "KernelWork":
         signature = [str(node.target) for node in module.graph.nodes]
+        spare = None if settings.budget is None else (_twin(module), joint_inputs)  # torch's partitioner rewrites what it is given
         own = own_partition(module, joint_inputs, num_fwd_outputs, static)
-        return cls(module, num_fwd_outputs, static, settings, own=own, signature=signature)
+        return cls(module, num_fwd_outputs, static, settings, own=own, spare=spare, signature=signature,
+                   near=NEAR if settings.budget == "min" else ANYWHERE)
+
+    def other(self) -> Optional["KernelWork"]:
+        """The same joint graph as torch partitions it when it recomputes whatever is fusible: another place to start from. None: it cannot be planned, or would draw seeds again."""
+        if self.spare is not None:
+            module, joint_inputs = self.spare
+            self.spare = None
+            try:
+                with torch._functorch.config.patch(aggressive_recomputation=True):
+                    own = own_partition(module, joint_inputs, self.num_fwd_outputs, self.static)
+                if not any(node.op == "call_function" and (is_random(node) or schema_name(node) in SEEDS) for node in own[1].graph.nodes):
+                    made = KernelWork(module, self.num_fwd_outputs, self.static, self.settings, own=own, measured=self.measured, ns_per_byte=self.ns_per_byte)
+                    made.joint()
+                    self.second = made
+            except Unsupported:
+                pass
+        return self.second
+
+    def solve(self, budget: Budget, **memory: Any) -> Solution:
+        """A plan within the budget, from either start: the cheaper one."""
+        if isinstance(budget, str) and budget != "min":
+            budget = bytes_of(budget, self._keep_all(memory)["keep_all_peak_bytes"])
+        try:
+            first: Optional[Solution] = super().solve(budget, **memory)
+        except BudgetError as error:
+            first, failure = None, error
+        if first is not None and (not first.again or not isinstance(budget, int)):
+            return first
+        other = self.other()
+        try:
+            if other is not None:
+                other.excess_bytes = self.excess_bytes
+                second = other.solve(budget, **memory)
+                if first is None or second.verdict.cost < first.verdict.cost:
+                    kept = self._keep_all(memory)
+                    return replace(second, info={**second.info, **{name: kept[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}})
+        except (BudgetError, Unsupported):
+            pass
+        if first is None:
+            raise failure
+        return first
+
+    def _keep_all(self, memory: Dict[str, Any]) -> Dict[str, Any]:
+        if self.measured is None:
+            self.measure()
+        return self.keep_all_info(**memory)
+
+    def _owner(self, solution: Solution) -> "KernelWork":
+        return self.second if self.second is not None and solution.joint.module is self.second.module else self
+
+    def judge(self, solution: Solution, **memory: Any) -> Solution:
+        owner = self._owner(solution)
+        return super().judge(solution, **memory) if owner is self else owner.judge(solution, **memory)
 
     def torchs_own(self, _joint_inputs: Any) -> Modules:
         return self.own
@@ -79,6 +138,14 @@ class KernelWork(Work):
         if key not in self.solved:
             self.solved[key] = self._joint(more, costs, workspaces)
         return self.solved[key]
+
+    def channels_last(self) -> bool:
+        """Inductor's choice for the whole graph: another layout has other algorithms and workspaces."""
+        from torch._inductor.graph import GraphLowering
+        try:
+            return bool(GraphLowering.decide_layout_opt(self.own[0], is_inference=False))
+        except Exception:  # internals of another version
+            return False
 
     def measure(self) -> None:
         super().measure()
@@ -95,8 +162,9 @@ class KernelWork(Work):
         return "given"
 
     def split(self, solution: Solution) -> Modules:
-        halves = self._halves(solution)
+        halves = self._owner(solution)._halves(solution)
         for half in halves:
+            half.meta["remat_solution"] = solution
             half.meta["remat_residents"] = {node.name for node in solution.joint.primals}
             half.meta["remat_products"] = sum(schema_name(node) in PRODUCTS for node in half.graph.nodes)
         return halves
@@ -142,50 +210,66 @@ def _add_token(forward: fx.GraphModule, backward: fx.GraphModule, num_fwd_output
 
 # ---- compiling ----
 
-def _partitioner(partition: Callable[..., Modules]) -> Any:
+def source_of(code: Any) -> str:
+    """The Python code that Inductor generated for a half, if it has any."""
+    return getattr(code, "source_code", None) or ""
+
+
+def _partitioner(partition: Callable[..., Modules], near: Callable[[], int]) -> Any:
     from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
     class Partitioner(CustomPartitionerFn):
-        """Not part of what Inductor's cache goes by: the two modules say everything."""
+        """Inductor's cache goes by the two modules, and by what may be merged in them."""
 
         def __call__(self, gm: fx.GraphModule, joint_inputs: Any, **more: Any) -> Modules:
             more.pop("compiler", None)
+            if not joint_inputs:  # the body of a subgraph: its caller is not planned
+                return own_partition(gm, joint_inputs, more["num_fwd_outputs"], more.get("static_lifetime_input_indices"))
             return partition(gm, joint_inputs, **more)
 
         def uuid(self) -> Any:
-            return "remat", core.version(), NEAR
+            return "remat", core.version(), near()
 
         def __reduce__(self) -> Any:
-            return str, ("remat",)
+            return str, (repr(self.uuid()),)
 
     return Partitioner()
 
 
 @contextlib.contextmanager
-def _settings() -> Iterator[None]:
-    with torch._functorch.config.patch(enable_autograd_cache=False):
+def _settings(both_halves: bool = False) -> Iterator[None]:
+    """`both_halves`: the backward pass is compiled with the forward pass, not when it first runs: plans are corrected by what both need."""
+    lazy = "force_non_lazy_backward_lowering"
+    with torch._functorch.config.patch({"enable_autograd_cache": False, **({lazy: True} if both_halves and hasattr(torch._functorch.config, lazy) else {})}):
         yield
 
 
 def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Callable[..., Modules], tracked: Callable[[Any, Dict[str, Any]], Any],
-                   seen: Callable[[Dict[str, Any], generated.Generated], None], patches: Dict[str, Any]) -> Callable[..., Any]:
+                   seen: Callable[[Dict[str, Any], generated.Generated], None], near: Callable[[], int], settings: Settings) -> Callable[..., Any]:
     """What torch.compile's own backend would make of a module, but for the partition. `tracked(run, meta)` wraps the code of a half, `seen(meta, read)` is told
-    what is in that code."""
+    what is in that code. Kernels that a plan has more than `near()` steps apart are not merged for what they read."""
     from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
     def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
-        meta = half.meta
+        meta = {key: half.meta.pop(key) for key in list(half.meta) if key.startswith("remat_")}  # Inductor's cache would make it part of its key
         arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
-        with _settings(), _choices() if "remat_token" in meta else contextlib.nullcontext():
+        with _settings(), _choices(near()) if "remat_token" in meta else contextlib.nullcontext(), _frees_at_once(near() == NEAR):
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:
             device = next((t.device.type for node in half.graph.nodes for _, t in tensors_of(node.meta.get("val")) if t.device.type != "cpu"), "cpu")
-            seen(meta, generated.read(getattr(code, "source_code", None) or "", arguments, device))
+            if source_of(code):
+                seen(meta, generated.read(source_of(code), arguments, device))
             code.current_callable = tracked(code.current_callable, meta)
         return code
 
-    with _settings():
-        return compile_fx(_twin(module), inputs, inner_compile=inner, config_patches={**patches, "custom_partitioner_fn": _partitioner(partition)})
+    with _settings(both_halves=settings.budget is not None):
+        return compile_fx(_twin(module), inputs, inner_compile=inner, config_patches={**settings.inductor, "custom_partitioner_fn": _partitioner(partition, near)})
+
+
+def _frees_at_once(strictly: bool) -> Any:
+    """Inductor holds a buffer that is dead for another one of its size to come, however late; strictly, it is freed, and the allocator finds the next one."""
+    from torch._inductor import config
+    return config.patch(allow_buffer_reuse=False) if strictly else contextlib.nullcontext()
 
 
 def _steps(node: Any) -> List[Tuple[int, str]]:
@@ -194,24 +278,27 @@ def _steps(node: Any) -> List[Tuple[int, str]]:
     return [origin.meta[STEP] for origin in origins if STEP in origin.meta]
 
 
-def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]]) -> bool:
+def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]], near: int) -> bool:
     """Whether a plan has two kernels far apart, or means one thing to run twice."""
     if not first or not second:
         return False
     gap = max(min(first)[0] - max(second)[0], min(second)[0] - max(first)[0])
-    return gap > NEAR or gap > 0 and not {name for _, name in first}.isdisjoint(name for _, name in second)
+    runs: Dict[str, Set[int]] = {}
+    for step, name in first:
+        if name:
+            runs.setdefault(name, set()).add(step)
+    return gap > near or any(name in runs and step not in runs[name] for step, name in second)
 
 
-def _choices() -> Any:
-    """Inductor's heuristics, but kernels that a plan has far apart are not merged because they read the same tensor: the one would pull forward what the other waits for."""
+def _choices(near: int) -> Any:
+    """Inductor's heuristics, but kernels that a plan has far apart are not merged because one reads what the other reads or makes: it would pull forward what the other
+    waits for. Nor are two runs of one thing, ever."""
     from torch._inductor.virtualized import V
     base = type(V.choices._get_handler()) if hasattr(V.choices, "_get_handler") else type(V.choices)
 
     class Choices(base):  # type: ignore[misc, valid-type]
         @staticmethod
-        def can_fuse_horizontal(scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
-            if _apart(_steps(node1), _steps(node2)):
-                return False
-            return base.can_fuse_horizontal(scheduler, node1, node2, shared_data_score)
+        def can_fuse(scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
+            return not _apart(_steps(node1), _steps(node2), near) and base.can_fuse(scheduler, node1, node2, shared_data_score)
 
     return V.set_choices_handler(Choices())

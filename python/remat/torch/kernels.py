@@ -64,23 +64,22 @@ class Fusion:
 def stitched(fw: fx.GraphModule, bw: fx.GraphModule, num_fwd_outputs: int) -> fx.GraphModule:
     """Both halves of torch's partition as one joint graph. What runs in both is there twice, the second time with tensors of its own."""
     graph, known = fx.Graph(), {}
+    owned: Set[int] = set()
     for node in fw.graph.nodes:
         if node.op != "output":
             known[node] = graph.node_copy(node, known.__getitem__)
             known[node].meta["partitioner_tag"] = "is_forward"
+            _refresh(known[node], owned)
     returned, = fw.graph.find_nodes(op="output")[0].args
     inputs = _arguments(returned[num_fwd_outputs:], bw)
-    again = {node.name for node in fw.graph.nodes if node.op == "call_function"}
     second: Dict[fx.Node, fx.Node] = {}
-    fresh: Set[int] = set()  # storages of what runs in both halves, as the forward pass made them
     for node in bw.graph.nodes:
         if node in inputs:
             second[node] = known[inputs[node]]
         elif node.op != "output":
             made = second[node] = graph.node_copy(node, second.__getitem__)
             made.meta["partitioner_tag"] = "is_backward"
-            if node.op == "call_function":
-                _refresh(made, node.name in again, fresh)
+            _refresh(made, owned)
     gradients, = bw.graph.find_nodes(op="output")[0].args
     results = [known[n] if isinstance(n, fx.Node) else n for n in returned[:num_fwd_outputs]] + [second[n] if isinstance(n, fx.Node) else n for n in gradients]
     described = [list(torch.utils._pytree.arg_tree_leaves(module.graph.find_nodes(op="output")[0].meta.get("desc", []))) for module in (fw, bw)]
@@ -100,17 +99,19 @@ def _arguments(saved: Sequence[Any], bw: fx.GraphModule) -> Dict[fx.Node, fx.Nod
     return dict(zip(placeholders, ordered))
 
 
-def _refresh(made: fx.Node, runs_twice: bool, fresh: Set[int]) -> None:
-    """Gives a node that runs in both halves, and views of such, a tensor of its own: by its storage it would be taken for the first one."""
+def _refresh(made: fx.Node, owned: Set[int]) -> None:
+    """Gives a node a tensor of its own where the one it has is another node's: what runs in both halves has the first one's, and torch's passes over a graph leave
+    behind tensors of nodes that they replaced. `owned`: the storages of all nodes before it."""
     values = tensors_of(made.meta.get("val"))
-    if not runs_twice and not any(storage_key(tensor) in fresh for _, tensor in values):
-        return
-    fresh.update(storage_key(tensor) for _, tensor in values if runs_twice)
-    args, kwargs = fx.map_arg((made.args, made.kwargs), lambda n: n.meta["val"])
+    keys = {storage_key(tensor) for _, tensor in values}
+    read = {storage_key(tensor) for n in made.all_input_nodes for _, tensor in tensors_of(n.meta.get("val"))}
+    view = isinstance(made.target, torch._ops.OpOverload) and any(result.alias_info for result in made.target._schema.returns)
     modes = [tensor.fake_mode for _, tensor in values if hasattr(tensor, "fake_mode")]
-    if modes:
+    if made.op == "call_function" and modes and (keys & owned - read or view and not keys & read):
+        args, kwargs = fx.map_arg((made.args, made.kwargs), lambda n: n.meta["val"])
         with modes[0]:
             made.meta["val"] = made.target(*args, **kwargs)
+    owned.update(storage_key(tensor) for _, tensor in tensors_of(made.meta.get("val")))
 
 
 def _tangents_behind_primals(graph: fx.Graph) -> None:
@@ -296,6 +297,17 @@ class KernelJoint(Joint):
 
 
 def _same_layout(a: torch.Tensor, b: torch.Tensor) -> bool:
-    def layout(t: torch.Tensor) -> Any:
-        return t.element_size(), [(hint(n), hint(s)) for n, s in zip(t.shape, t.stride()) if hint(n) != 1]
-    return layout(a) == layout(b) or (a.element_size() == b.element_size() and a.numel() == b.numel() and a.is_contiguous() and b.is_contiguous())
+    """Whether element i of one may lie where element i of the other lies."""
+
+    def layout(t: torch.Tensor) -> List[Tuple[int, int]]:
+        return [(hint(n), hint(step)) for n, step in zip(t.shape, t.stride()) if hint(n) != 1]
+
+    def dense(t: torch.Tensor) -> bool:
+        expected = 1
+        for n, step in reversed(layout(t)):
+            if step != expected:
+                return False
+            expected *= n
+        return True
+
+    return a.element_size() == b.element_size() and (layout(a) == layout(b) or dense(a) and dense(b) and hint(a.numel()) == hint(b.numel()))

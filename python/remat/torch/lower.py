@@ -51,14 +51,14 @@ def _location(node: fx.Node) -> Tuple[str, int]:
     return device.type, device.index or 0
 
 
-SHARED = 4  # steps within which a node that is computed where it is read is one node: a compiler would keep in memory what is read far apart
+SHARED = 4  # steps within which what runs again where it is read is one node: a compiler would keep in memory what is read far apart
 
 
 class _Side:
     """One module under construction: `env` maps a value of the remat graph to the node that holds its newest instance."""
 
-    def __init__(self, joint: Joint):
-        self.joint, self.graph = joint, fx.Graph()
+    def __init__(self, joint: Joint, is_backward: bool):
+        self.joint, self.graph, self.is_backward = joint, fx.Graph(), is_backward
         self.env: Dict[int, fx.Node] = {}
         self.scalars: Dict[fx.Node, fx.Node] = {}  # symbolic sizes that are known here
         self.unknown = list(joint.scalars)
@@ -104,9 +104,10 @@ class _Side:
         """Computes nodes on the spot: these, in order, and then `node` if it is one that is computed where it is read."""
         for member in before if node is None or self.joint.inlined(node) is None else (*before, node):
             read = (member, *(self.read(n) for n in member.all_input_nodes))
-            if read not in self._copies or self.step - self._copies[read][0] > SHARED:
+            again = self.is_backward and member.meta.get("partitioner_tag") == "is_forward"
+            if read not in self._copies or again and self.step - self._copies[read][0] > SHARED:
                 self._copies[read] = self.step, self.graph.node_copy(member, self.read)
-                self._copies[read][1].meta["remat_step"] = self.step, member.name
+                self._copies[read][1].meta["remat_step"] = self.step, ""
             self.inlined[member] = self._copies[read][1]
 
     def result(self, node: Any) -> Any:
@@ -188,7 +189,7 @@ def split(joint: Joint, schedule: Sequence[int], make_token: Tuple[Callable[...,
     if schedule.count(joint.boundary) != 1:
         raise Unsupported("a plan without its boundary")
     middle = schedule.index(joint.boundary)
-    forward, backward = _Side(joint), _Side(joint)
+    forward, backward = _Side(joint, False), _Side(joint, True)
     for node in joint.primals:
         forward.placeholder(node if is_scalar(node) else joint.originals.get(node, joint.values[node, 0]), node.name, node.meta)
     forward.compute_scalars()

@@ -56,10 +56,16 @@ def _arguments(node: fx.Node, device: torch.device) -> Tuple[Any, Dict[str, Any]
     return args, {key: device if key == "device" else value for key, value in kwargs.items()}
 
 
-def _measure(node: fx.Node, device: torch.device, repeat: int) -> Tuple[int, int]:
+def _restrided(value: Any) -> Any:
+    return value.contiguous(memory_format=torch.channels_last) if isinstance(value, torch.Tensor) and value.dim() == 4 else value
+
+
+def _measure(node: fx.Node, device: torch.device, repeat: int, channels_last: bool = False) -> Tuple[int, int]:
     """Median nanoseconds of an op, and the bytes that it allocates beyond its results while it runs (CUDA; 0 elsewhere)."""
     with torch.no_grad():
         args, kwargs = _arguments(node, device)
+        if channels_last and "convolution" in str(node.target):
+            args = pytree.tree_map(_restrided, args)
     cuda = device.type == "cuda"
     times, workspace = [], 0
     with torch.no_grad():
@@ -126,16 +132,17 @@ def _save(path: Optional[pathlib.Path], known: Dict[str, Tuple[int, int]]) -> No
         pass  # a cache that cannot be written is no cache
 
 
-def measured(joint: Joint, folder: Optional[pathlib.Path], repeat: int = 3) -> Tuple[Dict[fx.Node, Tuple[int, int]], int]:
-    """The same for one step, with a file of what was measured before; and how many ops could not be tried by themselves (their numbers matter, memory is short)."""
+def measured(joint: Joint, folder: Optional[pathlib.Path], repeat: int = 3, channels_last: bool = False) -> Tuple[Dict[fx.Node, Tuple[int, int]], int]:
+    """The same for one step, with a file of what was measured before; and how many ops could not be tried by themselves (their numbers matter, memory is short).
+    `channels_last`: convolutions are run in that layout, whatever the graph says."""
     path = _file(folder, joint.device)
     known, found, failed, fresh = _load(path), {}, 0, False
     with torch._subclasses.fake_tensor.unset_fake_temporarily(), reporting.progress("measuring ops"):
         for node in _nodes(joint):
-            key = _key(node, joint.device)
+            key = _key(node, joint.device) + (" channels_last" if channels_last else "")
             if key not in known:
                 try:
-                    known[key], fresh = _measure(node, joint.device, repeat), True
+                    known[key], fresh = _measure(node, joint.device, repeat, channels_last), True
                 except Exception:  # anything: a device assertion would end the process in any case
                     failed += 1
                     continue
@@ -191,4 +198,5 @@ def library_bytes(device: torch.device) -> int:
                 del x
             torch.cuda.synchronize(device)
             _library_bytes[str(device)] = max(0, torch.cuda.memory_allocated(device) - before)
+            torch._C._cuda_clearCublasWorkspaces()  # a model without matrix products would never have them
     return _library_bytes[str(device)]

@@ -5,7 +5,7 @@ import functools
 import hashlib
 import os
 import pathlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
@@ -103,10 +103,18 @@ class Solution:
     budget_bytes: Optional[int]
     reported: Optional[Dict[str, Any]] = None  # the report that was made of it
 
+    def __deepcopy__(self, _memo: Any) -> "Solution":
+        return self  # torch copies modules, with what their meta holds
+
     @functools.cached_property
     def code(self) -> Tuple[Any, ...]:
         """What runs, in order: solutions that differ in nothing else share a compiled function."""
         return tuple(entry for entry in (self.joint.ops[op] for op in self.schedule) if entry.kind not in ("before", "pass_on"))
+
+    @property
+    def again(self) -> int:
+        """How many ops run again."""
+        return len(self.schedule) - len(set(self.schedule))
 
     @property
     def extra_bytes(self) -> int:
@@ -126,7 +134,7 @@ class Solution:
                 "peak_bytes": verdict.peak_bytes, "keep_all_peak_bytes": info["keep_all_peak_bytes"], "need_bytes": info["need_bytes"],
                 "resident_bytes": info["resident_bytes"], "saved_bytes": plan.saved_bytes,
                 "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
-                "steps": len(self.schedule), "ops": info["ops"], "recomputed_ops": len(self.schedule) - len(set(self.schedule)),
+                "steps": len(self.schedule), "ops": info["ops"], "recomputed_ops": self.again,
                 "replayed_ops": len(self.joint.states_of or ()), "pinned_ops": info["pinned"], "strategy": plan.strategy, "cost_model": self.graph.cost_model,
                 "cached": self.cached, "digest": plan.digest, "step_peak_bytes": verdict.peak_bytes, "step_keep_all_bytes": info["keep_all_peak_bytes"], **more}
 
@@ -143,6 +151,7 @@ class Work:
     measured: Optional[Tuple[Optional[Dict[str, int]], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
     solved: Dict[str, Any] = field(default_factory=dict)  # what was found, by question
     device: torch.device = torch.device("cpu")
+    excess_bytes: int = 0  # that what was compiled needed more than planned: plans stay below their budget by as much
     ONE_SCALE: ClassVar[bool] = True  # times are measured for all ops or for none
 
     @classmethod
@@ -161,12 +170,16 @@ class Work:
         self.measured = None, {}
         if joint.device.type != "cuda" and self.settings.costs != "measure":
             return
-        found, failed = measuring.measured(joint, cache_folder(self.settings))
+        found, failed = measuring.measured(joint, cache_folder(self.settings), channels_last=self.channels_last())
         if failed:
             whose = "times" if self.ONE_SCALE else "their times"
             reporting.warn(f"remat: {failed} ops could not be tried by themselves: {whose} are the roofline's, and their workspaces are not counted")
         times = None if failed and self.ONE_SCALE or self.settings.costs == "roofline" else {node.name: time for node, (time, _) in found.items()}
         self.measured = times, {node.name: n for node, (_, n) in found.items()}
+
+    def channels_last(self) -> bool:
+        """Whether convolutions run in that layout, whatever the graph says."""
+        return False
 
     def keep_all_info(self, **memory: Any) -> Dict[str, Any]:
         """Numbers of the graph with everything kept: no state is copied, and of inputs that will be overwritten only those that the backward pass reads."""
@@ -186,7 +199,7 @@ class Work:
 
     def solve(self, budget: Budget, **memory: Any) -> Solution:
         """A plan within the budget; `memory` is what Joint must know besides: other graphs of the step, sizes, what the caller holds."""
-        key = repr((budget, sorted(memory.items())))
+        key = repr((budget, self.excess_bytes, sorted(memory.items())))
         if key not in self.solved:
             self.solved[key] = self._solve(budget, memory)
         return self.solved[key]
@@ -200,13 +213,14 @@ class Work:
         keep_all_peak_bytes = base["keep_all_peak_bytes"]
         if isinstance(budget, str) and budget != "min":
             budget = bytes_of(budget, keep_all_peak_bytes)
+        limit = max(0, budget - self.excess_bytes) if isinstance(budget, int) and budget < keep_all_peak_bytes else budget
         full = self.joint(**memory)
         bare = self.joint(states_of=set(), copies_of=self._needed_copies(), pin_readers=True, **memory)
         found: List[Solution] = []
         failure: Optional[BudgetError] = None
         for joint in [full] if len(full.ops) == len(bare.ops) else [bare] if budget is None else [full, bare]:
             try:
-                found.append(self._planned(joint, budget, memory, keep_all_peak_bytes))
+                found.append(replace(self._planned(joint, limit, memory, keep_all_peak_bytes), **({"budget_bytes": budget} if isinstance(budget, int) else {})))
             except BudgetError as error:
                 failure = failure or error
             if found and budget != "min":

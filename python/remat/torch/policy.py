@@ -13,7 +13,9 @@ the first gets the budget. The largest share that fits is found by bisection, an
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+import weakref
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
@@ -35,7 +37,7 @@ class Training:
     def __init__(self, settings: Settings):
         self.settings = settings
         self.budget_bytes: Optional[int] = None  # what a percentage came to
-        self.parameters: Any = WeakIdKeyDictionary()  # that its graphs read
+        self._parameters: Dict[int, Any] = {}  # that its graphs read: weak references, by id
         self.last: List[Run] = []  # the forward runs of the last step
         self.met = False  # there was a plan within the budget
         self.outside_bytes = 0  # .grad buffers that exist during the whole step (accumulation)
@@ -47,6 +49,16 @@ class Training:
     @property
     def budget(self) -> Budget:
         return self.budget_bytes if self.budget_bytes is not None else self.settings.budget
+
+    def reads(self, parameters: Iterable[Any]) -> None:
+        for leaf in parameters:
+            known = self._parameters.get(id(leaf))
+            if known is None or known() is not leaf:
+                self._parameters[id(leaf)] = weakref.ref(leaf)
+
+    def leaves(self) -> List[Any]:
+        """The parameters that its graphs read."""
+        return [leaf for leaf in (known() for known in self._parameters.values()) if leaf is not None]
 
     def outside(self, device: torch.device) -> int:
         """What is in memory besides, all the time."""
@@ -116,6 +128,16 @@ def first_solution(graph: Any, work: Any) -> Solution:
     return found
 
 
+def corrected(graph: Any, work: Any) -> Solution:
+    """For a graph whose first plan needs more than the budget once it is compiled: one with more room; if there is none, the one of least memory."""
+    try:
+        return first_solution(graph, work)
+    except BudgetError:
+        training = graph.training
+        least = work.solve("min", sizes=None, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
+        return replace(least, budget_bytes=graph.budget_bytes)
+
+
 def unforeseen(run: Run, occurrence: int) -> Solution:
     """A plan for sizes that are larger than any before, or for one more run of a graph in a step than there ever was."""
     graph, training = run.graph, run.graph.training
@@ -152,8 +174,9 @@ def _learn(runs: Sequence[Run], in_reverse: bool) -> None:
     """Graphs that were met together for the first time are planned together."""
     training = next((run.graph.training for run in runs if run.graph.parameters_read), runs[0].graph.training)
     for run in runs:
-        training.parameters.update(run.graph.training.parameters)
-        run.graph.training = training
+        if run.graph.training is not training:
+            training.reads(run.graph.training.leaves())
+            run.graph.training = training
     training.last = list(runs)
     first = runs[0]
     dropped_before = training.outside_bytes > 0 and first.before > 0 and not first.accumulates

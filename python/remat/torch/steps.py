@@ -7,7 +7,9 @@ each other, are told apart.
 """
 from __future__ import annotations
 
+import functools
 import threading
+import weakref
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -29,16 +31,12 @@ class Run:
 
     def __init__(self, graph: Any, arguments: Sequence[Any], sizes: Tuple[int, ...]):
         self.graph, self.sizes = graph, sizes
-        for leaf in arguments:
-            if isinstance(leaf, torch.nn.Parameter) and leaf.requires_grad:
-                graph.training.parameters[leaf] = True
-        self.leaves = list(graph.training.parameters)
+        is_parameter = [type(value) is torch.nn.Parameter or type(value) is not torch.Tensor and isinstance(value, torch.nn.Parameter) for value in arguments]
+        graph.training.reads(value for value, parameter in zip(arguments, is_parameter) if parameter and value.requires_grad)
+        self.leaves = graph.training.leaves()
         self.before = gradient_bytes(self.leaves)  # .grad buffers of the model that existed before it
-        self.inputs = storages(arguments, graph.device.type)
-        self.places: Dict[int, List[int]] = {}  # of storages among the arguments
-        for i, value in enumerate(arguments):
-            for key in storages([value], graph.device.type):
-                self.places.setdefault(key, []).append(i)
+        # This is done in every step, before the first kernel runs. So parameters, which are many and stay, are looked at only if somebody asks; the rest may be gone by then.
+        self._arguments = [weakref.ref(value) if parameter else storages([value], graph.device.type) for value, parameter in zip(arguments, is_parameter)]
         self.n_arguments = len(arguments)
         self.outputs: Dict[int, int] = {}
         self.token: Optional[StorageWeakRef] = None
@@ -46,6 +44,24 @@ class Run:
         self.accumulates = False  # the gradients from before were still there then
         self.finished = False
         self.passed_over = False  # a later run of the same graph was differentiated first
+
+    @functools.cached_property
+    def places(self) -> Dict[int, List[int]]:
+        """Of storages among the arguments."""
+        found: Dict[int, List[int]] = {}
+        for i, held in enumerate(self._held):
+            for key in held:
+                found.setdefault(key, []).append(i)
+        return found
+
+    @functools.cached_property
+    def inputs(self) -> Dict[int, int]:
+        """The storages of the arguments, with their bytes."""
+        return {key: n for held in self._held for key, n in held.items()}
+
+    @functools.cached_property
+    def _held(self) -> List[Dict[int, int]]:
+        return [known if isinstance(known, dict) else storages([known()], self.graph.device.type) for known in self._arguments]
 
     def left(self, results: Sequence[Any], token: torch.Tensor) -> None:
         """The forward pass is over."""
@@ -69,8 +85,9 @@ def gradient_bytes(leaves: Sequence[Any]) -> int:
     """Bytes of the .grad buffers that exist."""
     held = {}
     for leaf in leaves:
-        if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.grad is not None:
-            parts = (leaf.grad._indices(), leaf.grad._values()) if leaf.grad.layout is torch.sparse_coo else (leaf.grad,)
+        grad = leaf.grad
+        if grad is not None:
+            parts = (grad._indices(), grad._values()) if grad.layout is torch.sparse_coo else (grad,)
             held[id(leaf)] = sum(part.untyped_storage().nbytes() for part in parts)
     return sum(held.values())
 

@@ -1,0 +1,342 @@
+"""kernels="inductor": plans over what Inductor materialises. Whether lowered plans compute the right gradients is asked of many models with the two halves run node by node in place of
+compiled code; one model goes through Inductor itself, with its masks of dropout, and the code that came out is read."""
+import copy
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import remat  # noqa: E402
+import remat.torch  # noqa: E402
+from remat.torch import generated, inductor, kernels, reporting, steps  # noqa: E402
+from torch import nn  # noqa: E402
+from torch._inductor import compile_fx  # noqa: E402
+from torch._inductor.output_code import OutputCode  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    reporting._reports.clear()
+    reporting._warned.clear()
+    steps.forget()
+    yield
+    torch._dynamo.reset()
+
+
+class Nodes(torch.fx.Interpreter):
+    """Runs a half node by node; random numbers are a function of their seed, as in Inductor's code."""
+
+    def call_function(self, target, args, kwargs):
+        if target is torch.ops.prims.inductor_random.default:
+            size, seed, mode = args
+            generator = torch.Generator().manual_seed(int(seed) & 0x7fffffff)
+            return (torch.rand if mode == "rand" else torch.randn)(size, generator=generator)
+        return super().call_function(target, args, kwargs)
+
+
+class Code(OutputCode):
+    def __init__(self, half):
+        self._boxed_call, self.source_code = True, None
+        self.current_callable = lambda args: Nodes(half).run(*args, enable_io_processing=False)
+
+    def __call__(self, args):
+        return self.current_callable(list(args))
+
+
+@pytest.fixture
+def halves(monkeypatch):
+    """The halves that Inductor would have compiled, by whether they are backward ones."""
+    found = {}
+
+    def inner(half, _inputs, **more):
+        found.setdefault(bool(more.get("is_backward")), []).append(half)
+        return Code(half)
+
+    monkeypatch.setattr(compile_fx, "compile_fx_inner", inner)
+    return found
+
+
+def trained(model, x, compiled, n=1):
+    """Losses, gradients and buffers of n steps from the same random numbers."""
+    torch.manual_seed(3)
+    losses = []
+    for _ in range(n):
+        loss = compiled(x)
+        loss.backward()
+        losses.append(loss.detach().clone())
+    return losses + [p.grad for p in model.parameters()] + [b.clone() for b in model.buffers()]
+
+
+def ours(model, **options):
+    return torch.compile(model, backend="remat", dynamic=False, options={"kernels": "inductor", "cache": False, "time": 1, **options})
+
+
+class Net(nn.Module):
+    """Normalisation, dropout, a branch and a pointwise chain; the loss is a scalar."""
+
+    def __init__(self, depth=4, width=32):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.2), nn.Linear(4 * width, width)) for _ in range(depth))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x)
+        return x.square().mean()
+
+
+class Convolutions(nn.Module):
+    def __init__(self, depth=3, width=8):
+        super().__init__()
+        self.stem = nn.Conv2d(3, width, 3, padding=1)
+        self.layers = nn.ModuleList(nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()) for _ in range(depth))
+
+    def forward(self, x):
+        x = self.stem(x)
+        for layer in self.layers:
+            x = nn.functional.max_pool2d(torch.cat([x, layer(x)], 1)[:, ::2], 2) + 1
+        return x.square().mean()
+
+
+def net():
+    torch.manual_seed(0)
+    return Net(), torch.randn(64, 32)
+
+
+def convolutions():
+    torch.manual_seed(0)
+    return Convolutions(), torch.randn(4, 3, 32, 32)
+
+
+@pytest.mark.parametrize("make", [net, convolutions])
+def test_plans_give_the_gradients_of_torchs_partition(halves, make):
+    model, x = make()
+    twin = copy.deepcopy(model)
+    expected = trained(twin, x, ours(twin))
+    for budget in ("80%", "min"):
+        torch._dynamo.reset()
+        twin = copy.deepcopy(model)
+        found = trained(twin, x, ours(twin, budget=budget))
+        report = remat.torch.last_report()
+        assert report["planned"] and report["recomputed_ops"] > 0 and report["peak_bytes"] < report["keep_all_peak_bytes"]
+        assert budget == "min" or report["peak_bytes"] <= report["budget_bytes"]
+        for a, b in zip(expected, found):
+            torch.testing.assert_close(a, b)
+
+
+def test_without_a_budget_torchs_partition_node_for_node(halves, monkeypatch):
+    seen = []
+    own = inductor.own_partition
+    monkeypatch.setattr(inductor, "own_partition", lambda *args: seen.append(own(*args)) or seen[-1])
+    model, x = net()
+    trained(model, x, ours(model))
+    for half, torchs in zip((halves[False][0], halves[True][0]), seen[0]):
+        assert [(n.op, n.name, str(n.target)) for n in half.graph.nodes] == [(n.op, n.name, str(n.target)) for n in torchs.graph.nodes]
+
+
+def test_a_budget_that_torchs_partition_meets_adds_nothing_but_a_token(halves):
+    model, x = net()
+    trained(model, x, ours(model))
+    torch._dynamo.reset()
+    trained(model, x, ours(model, budget="100%"))
+    plain, tracked = [[str(n.target) for n in half.graph.nodes if n.op == "call_function"] for half in halves[False]]
+    assert [target for target in tracked if target != "aten.full.default"] == [target for target in plain if target != "aten.full.default"]
+    assert len(tracked) == len(plain) + 1
+    assert [n.name for n in halves[True][0].graph.nodes if n.op == "call_function"] == [n.name for n in halves[True][1].graph.nodes if n.op == "call_function"]
+    assert remat.torch.last_report()["recomputed_ops"] == 0
+
+
+def test_seeds_are_drawn_once(halves):
+    """Masks that run again come from the seed of the forward pass."""
+    model, x = net()
+    trained(model, x, ours(model, budget="min"))
+    backward = [str(n.target) for n in halves[True][-1].graph.nodes]
+    assert "prims.inductor_seeds.default" not in backward and "prims.inductor_seed.default" not in backward
+
+
+def test_steps_are_seen_and_gradients_that_exist_are_counted(halves):
+    model, x = net()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trained(model, x, ours(model, budget="70%"), n=3)
+    assert remat.torch.last_report()["existing_gradient_bytes"] == sum(p.numel() * p.element_size() for p in model.parameters())
+
+
+def test_what_cannot_be_planned_has_torchs_partition(halves, monkeypatch):
+    monkeypatch.setattr(inductor, "stitched", lambda *_: (_ for _ in ()).throw(remat.torch.Unsupported("a wall")))
+    model, x = net()
+    with pytest.warns(UserWarning, match="a wall"):
+        trained(model, x, ours(model, budget="60%"))
+    assert not remat.torch.last_report()["planned"]
+
+
+def test_options():
+    for options, match in (({"kernels": "fused"}, "kernels"), ({"kernels": "eager", "inductor": {"max_autotune": True}}, "inductor"),
+                           ({"kernels": "inductor", "inductor": {"triton.cudagraphs": True}}, "cudagraphs")):
+        with pytest.raises(remat.UsageError, match=match):
+            remat.torch.options.Settings.of(options)
+
+
+def test_mincut_without_a_budget_recomputes():
+    """With eager kernels too: values that are cheaper to compute again than to keep, and the same bits."""
+
+    class Chain(nn.Module):
+        def forward(self, x):
+            for _ in range(3):
+                x = torch.sigmoid(torch.sin(x) * x)
+            return x.sum()
+
+    x = torch.randn(64, 64, requires_grad=True)
+    torch.compile(Chain(), backend="aot_eager_default_partitioner", dynamic=False)(x).backward()
+    expected, x.grad = x.grad, None
+    torch._dynamo.reset()
+    torch.compile(Chain(), backend="remat", dynamic=False, options={"strategy": "mincut", "cache": False})(x).backward()
+    report = remat.torch.last_report()
+    assert report["recomputed_ops"] > 0 and report["strategy"] == "mincut"
+    assert torch.equal(x.grad, expected)
+
+
+# ---- what is materialised ----
+
+def joint_of(model, x):
+    found = []
+
+    def partition(module, inputs, *, num_fwd_outputs, static_lifetime_input_indices=None, **_more):
+        settings = remat.torch.options.Settings.of({"kernels": "inductor", "budget": "100%"})
+        work = inductor.KernelWork.of(module, inputs, num_fwd_outputs, static_lifetime_input_indices, settings)
+        found.append(work)
+        return work.own
+
+    def backend(module, inputs):
+        return inductor.compile_module(module, inputs, partition, lambda run, _meta: run, lambda *_: None, lambda: inductor.ANYWHERE, remat.torch.options.Settings.of({"kernels": "inductor"}))
+
+    torch.compile(model, backend=backend, dynamic=False)(x).backward()
+    return found[0].joint()
+
+
+def test_pointwise_chains_take_no_memory(halves):
+    """exp, sin and a product between two matrix products: one kernel, one tensor."""
+
+    class Chain(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(16, 16), nn.Linear(16, 16)
+
+        def forward(self, x):
+            y = self.a(x)
+            return self.b(torch.sin(torch.exp(y)) * y).sum()
+
+    joint = joint_of(Chain(), torch.randn(8, 16))
+    assert isinstance(joint, kernels.KernelJoint)
+    forward = [(row["op"], joint.ops[op].kind) for op, row in enumerate(joint.document["nodes"][:joint.boundary])]
+    assert [kind for _, kind in forward].count("node") == 2  # the products
+    assert "aten.exp.default" not in [op for op, _ in forward]
+    made = [row for row in joint.document["values"] if row["name"] == "mul"]
+    assert len(made) == 1 and made[0]["size"] == 8 * 16 * 4
+
+
+def test_keep_all_is_torchs_partition(halves):
+    """Every value that crosses the boundary is one that torch saves, or the storage that it lies in."""
+    model, x = net()
+    joint = joint_of(model, x)
+    assert joint.graph().verify(range(len(joint.ops)))
+    torchs = halves[False][0]
+    saved = {n.name for n in torchs.graph.find_nodes(op="output")[0].args[0][1:]}
+    made = {v for row in joint.document["nodes"][:joint.boundary] for v in row["out"]}
+    read = {v for row in joint.document["nodes"][joint.boundary + 1:] for v in row["in"]}
+    names = {joint.document["values"][v]["name"].split("[")[0] for v in made & read if joint.document["values"][v]["size"]}
+    tuples = {n.args[0].name for n in torchs.graph.nodes if n.target.__class__.__name__ == "builtin_function_or_method" and n.name in saved}
+    views = {i.name for n in torchs.graph.nodes if n.name in saved for i in n.all_input_nodes}
+    assert names <= saved | tuples | views
+
+
+# ---- the code ----
+
+CODE = """
+    def call(self, args):
+        primals_1, saved, tangents_1 = args
+        args.clear()
+        assert_size_stride(saved, (10, 10), (10, 1), 'input')
+        buf0 = empty_strided_cpu((10, 10), (10, 1), torch.float32)
+        extern_kernels.mm(saved, primals_1, out=buf0)
+        buf1 = buf0; del buf0  # reuse
+        buf2 = torch.ops.aten.convolution_backward.default(buf1, saved)
+        del saved
+        buf3 = buf2[0]
+        assert_size_stride(buf3, (20, 10), (10, 1), 'torch.ops.aten.convolution_backward.default')
+        buf4 = empty_strided_cpu((5, ), (1, ), torch.bfloat16)
+        del buf1
+        del buf4
+        buf5 = empty_strided_cpu((100, ), (1, ), torch.int8)
+        return (buf3, buf5, )
+"""
+
+
+def test_memory_is_read_from_generated_code():
+    arguments = {"primals_1": generated.Argument(400, 4, False), "saved": generated.Argument(400, 4, True), "tangents_1": generated.Argument(4, 4, True)}
+    found = generated.read(CODE, arguments, "cpu")
+    # tangent, saved, buf0 = buf1; then saved goes and buf3 (800) and buf4 (10) come
+    assert found.peak_bytes == max(4 + 400 + 400, 4 + 400 + 800 + 10)
+    assert found.products == 1
+    assert generated.read(CODE.replace("(20, 10)", "(s0, 10)"), arguments, "cpu").peak_bytes is None
+
+
+def test_through_inductor():
+    """The real thing: gradients, and so masks, are torch.compile's; what runs again is in the code that Inductor made."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Dropout(0.3)) for _ in range(3))), torch.randn(512, 64)
+
+    class Loss(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = copy.deepcopy(model)
+
+        def forward(self, x):
+            return self.model(x).square().mean()
+
+    twin = Loss()
+    expected = trained(twin, x, torch.compile(twin, dynamic=False))
+    torch._dynamo.reset()
+    twin = Loss()
+    found = trained(twin, x, ours(twin, budget="70%"))
+    for a, b in zip(expected, found):
+        torch.testing.assert_close(a, b)
+    report = remat.torch.last_report()
+    assert report["planned"] and report["recomputed_ops"] > 0
+    assert report["generated_peak_bytes"] <= 1.1 * report["budget_bytes"]
+    assert not [line for line in reporting._warned if "matrix products" in line]
+
+
+def test_plans_are_corrected_by_the_code(halves, monkeypatch):
+    """Code that needs more than its plan: compiled with fewer kernels merged; then the next plan stays as far below the budget."""
+    monkeypatch.setattr(inductor, "source_of", lambda _code: "code")
+    excess = 1 << 15
+
+    def read(_source, arguments, _device):
+        needs = kernel_peaks[-1] + (excess if len(kernel_peaks) <= 2 else 0)
+        return generated.Generated(needs, 10 ** 6)
+
+    kernel_peaks = []
+    split = inductor.KernelWork.split
+
+    def remembered(self, solution):
+        kernel_peaks.append(solution.verdict.peak_bytes - solution.info["resident_bytes"])
+        return split(self, solution)
+
+    monkeypatch.setattr(inductor.KernelWork, "split", remembered)
+    monkeypatch.setattr(generated, "read", read)
+    model, x = net()
+    twin = copy.deepcopy(model)
+    expected = trained(twin, x, ours(twin))
+    torch._dynamo.reset()
+    kernel_peaks.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = trained(model, x, ours(model, budget="80%"))
+    for a, b in zip(expected, found):
+        torch.testing.assert_close(a, b)
+    first, same, second = remat.torch.reports()[-3:]
+    assert first["peak_bytes"] == same["peak_bytes"]
+    assert first["budget_bytes"] == second["budget_bytes"] and first["generated_peak_bytes"] > first["budget_bytes"]
+    assert second["peak_bytes"] <= first["budget_bytes"] - (first["generated_peak_bytes"] - first["budget_bytes"])
