@@ -53,10 +53,9 @@ const char *report_scope(const remat_summary *m)
 
 const char *report_word(const remat_summary *m, int64_t any_order_cost)
 {
-    const bool is_chain = m->kind == REMAT_KIND_CHAIN;
-    if (m->outcome != REMAT_OPTIMAL || is_chain || m->cost == any_order_cost)
-        return report_outcome(m);
-    return "feasible";
+    if (m->within_budget && m->cost == any_order_cost) return "optimal";
+    if (m->outcome == REMAT_OPTIMAL && m->kind == REMAT_KIND_GRAPH) return "feasible";
+    return report_outcome(m);
 }
 
 const char *outcome_name(remat_outcome outcome)

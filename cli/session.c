@@ -340,7 +340,7 @@ static int read_chain(session *s, const char *source, const remat_input *input)
 {
     static const flag_id for_graphs[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
                                          FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL,
-                                         FLAG_OFFLOAD,       FLAG_ORDER_ONLY};
+                                         FLAG_OFFLOAD,       FLAG_ORDER_ONLY,    FLAG_ALIGN};
     for (size_t i = 0; i < LEN(for_graphs); i++)
         if (s->args->text[for_graphs[i]]) {
             char flag_name[40];
