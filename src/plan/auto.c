@@ -1,8 +1,8 @@
 /* auto.c: the best plan of several strategies, improved by a search.
  *
  * For a budget:
- *   1. keep-all. Where it fits, that is all. Where no plan can fit, mincut and rotor look for less
- *      memory.
+ *   1. keep-all. Where it fits, that is all. Where no plan can fit, mincut, rotor and a short
+ *      search look for the lowest peak.
  *   2. Roundings of the bound's linear program. They take milliseconds, and there is one whatever
  *      the limits are.
  *   3. mincut and rotor, each with a share of what is left.
@@ -23,7 +23,8 @@
 #include "plan/search/polish.h"
 
 enum { PARTS_WITH_OFFLOAD = 3 };
-static const double quick_share = 0.25; /* of what is left, for each quick strategy */
+static const double quick_share = 0.25;   /* of what is left, for each quick strategy */
+static const double hopeless_share = 0.1; /* for the lowest peak, where nothing fits */
 
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
 {
@@ -129,8 +130,9 @@ static remat_status recompute(const rm_problem *p, rm_incumbent *best)
     TRY(rm_keep_all.run(p, best));
     if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, need.bytes, best);
     if (is_cheapest(p, best)) return REMAT_OK;
-    const bool is_hopeless = p->budget_bytes < need.bytes; /* the lowest peak will be asked for */
-    return is_hopeless ? run_quick(p, best) : run_at(p, best);
+    if (p->budget_bytes >= need.bytes) return run_at(p, best);
+    TRY(run_quick(p, best)); /* nothing fits: the lowest peak will be asked for */
+    return run_below(p, &rm_auto, need.bytes, hopeless_share, best);
 }
 
 /* Runs a strategy with a part of the limits, as it would run by itself. */
