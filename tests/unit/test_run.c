@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 enum { BYTES = 64, N_OPS = 4, ALIGN = 64 };
 
 /* x -> a -> b -> c, and d of a and c. Each 64 bytes, but c has 60: it leaves 4 bytes to guard. */
@@ -188,20 +190,6 @@ static void poison_finds_the_step(void **state)
     }
 }
 
-typedef struct text {
-    char bytes[8192];
-    size_t n;
-} text;
-
-static int into_text(void *user, const void *bytes, size_t n)
-{
-    text *t = user;
-    if (t->n + n >= sizeof t->bytes) return 1;
-    memcpy(t->bytes + t->n, bytes, n);
-    t->n += n;
-    return 0;
-}
-
 static int refuse(void *user, const void *bytes, size_t n)
 {
     (void)user, (void)bytes, (void)n;
@@ -211,7 +199,7 @@ static int refuse(void *user, const void *bytes, size_t n)
 static void the_trace_has_every_step(void **state)
 {
     remat_ctx *ctx = *state;
-    static text t;
+    text t = {0};
     fixture f = new_fixture(ctx, "0 1 2 0 3");
     fault none = {NO_FAULT};
     const remat_hooks hooks = {sizeof hooks, &none, compute, NULL, NULL};
@@ -222,11 +210,11 @@ static void the_trace_has_every_step(void **state)
     OK(ctx, remat_run_steps(ctx, f.run, &hooks));
     t.n = 0;
     OK(ctx, remat_run_trace_write(ctx, f.run, f.graph, into_text, &t));
-    t.bytes[t.n] = '\0';
     int events = 0;
     for (const char *p = t.bytes; (p = strstr(p, "\"ph\":\"X\"")); p++) events++;
     assert_int_equal(events, 5);
     assert_non_null(strstr(t.bytes, "\"args\":{\"step\":4,\"index\":3}"));
+    free(t.bytes);
     FAILS(ctx, REMAT_E_IO, remat_run_trace_write(ctx, f.run, f.graph, refuse, NULL));
     free_fixture(&f);
 }
