@@ -77,7 +77,9 @@ class PlannedGraph:
         self.is_part = _is_part()
         self.work: Optional[Work] = None  # None: no joint graph, or one that torch partitions
         self.plans: List[_Plan] = []
+        self.parameters: Optional[steps.Parameters] = None  # among the arguments of the last run
         self._functions: Dict[Any, Callable[..., Any]] = {}
+        self._last: Tuple[Optional[Solution], Callable[..., Any]] = (None, module)  # what ran last: a solution's code is long, and it is mostly the same one
         self._wanted: Optional[Solution] = None
         self.budget_bytes: Optional[int] = None
         first = self._compile(example_inputs)
@@ -131,7 +133,7 @@ class PlannedGraph:
         self.work.near = near  # type: ignore[union-attr]
         self.plans = [self.plans[0]._replace(solution=solution)]
         reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
-        self._functions = {solution.code: self._compile_again(solution)}
+        self._functions, self._last = {solution.code: self._compile_again(solution)}, (None, self.module)
 
     def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                    **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
@@ -237,7 +239,10 @@ class PlannedGraph:
         with steps.lock:
             solution, run = self._enter(args)
         try:
-            function = self._functions.get(solution.code) or self._recompile(solution)
+            last = self._last
+            if last[0] is not solution:
+                last = self._last = solution, self._functions.get(solution.code) or self._recompile(solution)
+            function = last[1]
             _entered.run = run
             return function(*args)
         except BaseException:
