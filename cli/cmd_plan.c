@@ -184,6 +184,7 @@ int cmd_plan(session *s)
     TRY(session_read(s, a->operands[0], NULL, NULL));
     TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
     if (a->text[FLAG_MPS]) return write_mps(s, budget);
+    if (!s->out->json) TRY(session_keep_all(s)); /* now, so that Ctrl-C need not wait for it */
     session_catch(s);
     int status = report_make(s, strategy, &budget, 1, &r);
     session_release(s);
