@@ -26,6 +26,7 @@
  * offload, and nothing is proved of a plan that fetches.
  *
  * Cost: that of auto, prove.c and any_order.c, within the limits. */
+#include "plan/bound/all_orders.h"
 #include "plan/bound/any_order.h"
 #include "plan/planner.h"
 #include "sim/codes.h"
@@ -64,22 +65,12 @@ static bool is_proved(const exact *e)
     return fits(e) && (best->proved == best->cost || best->cost == e->p->graph->total_cost);
 }
 
-/* Is it the cheapest of all, or is it known that none fits? */
-static bool is_settled(const exact *e)
-{
-    const rm_incumbent *best = e->best;
-    if (best->infeasible) return true;
-    if (!fits(e)) return false;
-    return best->cost == e->p->graph->total_cost ||
-           (best->bound.scope && best->bound.cost == best->cost);
-}
-
 static bool has_fetches(const exact *e)
 {
     return rm_has_kind(e->best->steps.items, e->best->steps.n, REMAT_FETCH);
 }
 
-static bool is_over(const exact *e) { return rm_is_over(e->ctx) || is_settled(e); }
+static bool is_over(const exact *e) { return rm_is_over(e->ctx) || rm_is_settled(e->p, e->best); }
 
 /* A search that would take more memory than there may be ends; what was found before stays. */
 static remat_status forgive(exact *e, remat_status status)
@@ -87,6 +78,15 @@ static remat_status forgive(exact *e, remat_status status)
     if (status == REMAT_OK || !rm_is_too_much_memory(e->ctx, status)) return status;
     e->full = true;
     return REMAT_OK;
+}
+
+/* What auto has proved of all orders. */
+static void take_proof(exact *e, const rm_incumbent *found)
+{
+    rm_incumbent *best = e->best;
+    best->infeasible |= found->infeasible;
+    if (!found->bound.scope || (best->bound.scope && found->bound.cost <= best->bound.cost)) return;
+    best->bound = found->bound;
 }
 
 /* auto would go on from a plan that it is given. Its own search is to be as if it were alone, so it
@@ -105,7 +105,10 @@ static remat_status run_auto(exact *e, double share, int64_t most_work, int64_t 
     rm_limit_pop(ctx);
     rm_scratch_release(ctx, mark);
     TRY(forgive(e, status));
-    return found->any ? rm_offer(e->p, e->best, &found->steps) : REMAT_OK;
+    if (!found->any) return REMAT_OK;
+    TRY(rm_offer(e->p, e->best, &found->steps));
+    take_proof(e, found);
+    return REMAT_OK;
 }
 
 static remat_status offer_auto(exact *e, double share, int64_t most_work)
@@ -127,39 +130,17 @@ static rm_proof_goal goal_in(const exact *e, const uint32_t *order)
 
 /* ---- all orders ---- */
 
-/* Offers what was found. If it needs more memory than it seems, the best plan that does not is
- * searched for. */
-static remat_status offer_any_order(exact *e, int64_t cost)
-{
-    rm_proved proved;
-    TRY(rm_offer_codes(e->p, &e->nm, &e->codes, e->best));
-    if (fits(e) && e->best->cost == cost) return REMAT_OK;
-    rm_proof_goal goal = goal_in(e, NULL);
-    goal.one_instance = true;
-    TRY(rm_prove_any_order(e->ctx, &e->nm, &goal, &e->codes, &proved));
-    return e->codes.n ? rm_offer_codes(e->p, &e->nm, &e->codes, e->best) : REMAT_OK;
-}
-
 /* Again only where the plan got better meanwhile: that leaves fewer states to look at. */
 static remat_status prove_any_order(exact *e)
 {
-    rm_incumbent *best = e->best;
-    rm_proved proved;
-    const rm_proof_goal goal = goal_in(e, NULL);
-    if (!rm_any_order_applies(&e->nm) || e->ctx->options.offload || goal.below >= e->any_order_cost)
+    const int64_t below = fits(e) ? e->best->cost : RM_MAX_SUM;
+    if (!rm_any_order_applies(&e->nm) || e->ctx->options.offload || below >= e->any_order_cost)
         return REMAT_OK;
-    e->any_order_cost = goal.below;
+    e->any_order_cost = below;
     rm_limit_push(e->ctx, any_order_share, RM_NO_LIMIT);
-    remat_status status = rm_prove_any_order(e->ctx, &e->nm, &goal, &e->codes, &proved);
-    if (status == REMAT_OK && e->codes.n) status = offer_any_order(e, proved.cost);
+    const remat_status status = rm_search_all_orders(e->p, &e->nm, rm_exact.entry.name, e->best);
     rm_limit_pop(e->ctx);
-    if (status != REMAT_OK) return forgive(e, status);
-    best->infeasible = proved.bound == RM_MAX_SUM;
-    if (best->bound.scope && proved.bound < best->bound.cost) return REMAT_OK;
-    best->bound.cost = proved.bound;
-    best->bound.scope = "any-order";
-    best->bound.method = "search";
-    return REMAT_OK;
+    return forgive(e, status);
 }
 
 /* ---- one order ---- */
