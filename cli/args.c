@@ -35,7 +35,7 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY),
                      "the plan's bound must be proved too"},
     [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS,
-                       "how to plan; compare and maxbatch take a list: a,b,c"},
+                       "how to plan; compare, curve and maxbatch take a list: a,b,c"},
     [FLAG_SAVED] = {"saved", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE),
                     "show what is saved and its traffic; without --strategy: keep-all, "
                     "save-inputs, save-layers, mincut"},
