@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "heeds.h"
 #include "rows.h"
+#include "rows_svg.h"
 
 static void compare_table(session *s, const reports *r)
 {
@@ -97,8 +98,10 @@ int cmd_compare(session *s)
     int status = compare_all(s, &strategies, budget, &r);
     session_release(s);
     rows_share_bound(&r);
-    if (!status && rows_for_machines(s)) rows_print(s, &r);
-    else if (!status) compare_show(s, budget, saved, &r);
+    if (!status) status = compare_svg(s, &r);
+    const bool told = session_svg_is_output(s); /* the picture is the output */
+    if (!status && !told && rows_for_machines(s)) rows_print(s, &r);
+    else if (!status && !told) compare_show(s, budget, saved, &r);
     if (!status) status = rows_interrupted(s);
     if (!status) status = rows_status(s, &r);
     names_free(&strategies);

@@ -17,6 +17,7 @@
 #include "heeds.h"
 #include "plot.h"
 #include "rows.h"
+#include "rows_svg.h"
 
 enum { DEFAULT_POINTS = 12, MOST_POINTS = 1000 };
 static const double tiny_range = 0.05; /* of keep-all: said in a sentence */
@@ -309,9 +310,12 @@ static int print_curve(session *s, curve *c)
         p.from_bytes = c->budgets[0];
         p.to_bytes = c->budgets[c->n_budgets - 1];
     }
-    if (rows_for_machines(s)) rows_print(s, &c->all);
-    else if (p.n_lines > 0) show(s, c, &p);
-    int status = rows_interrupted(s);
+    int status = curve_svg(s, &p);
+    if (!status && !session_svg_is_output(s)) {
+        if (rows_for_machines(s)) rows_print(s, &c->all);
+        else if (p.n_lines > 0) show(s, c, &p);
+    }
+    if (!status) status = rows_interrupted(s);
     if (!status) status = status_of(s, &p);
     free(lines);
     return status;
