@@ -11,6 +11,7 @@
 #include "chart.h"
 #include "commands.h"
 #include "heeds.h"
+#include "plan_svg.h"
 #include "report.h"
 
 static remat_status write_plan(session *s, const void *plan, remat_format format, out *to)
@@ -138,7 +139,9 @@ static int finish(session *s, report *r)
         o = &other;
     }
     if (path) TRY(session_write(s, path, write_plan, r->plan, session_format(path, REMAT_JSON)));
+    TRY(plan_svg(s, r));
     r->path = path;
+    if (session_svg_is_output(s)) return report_status(s, r, o);
     if (o->json) {
         emitter j = {.out = o};
         r->with_schedule = true;
@@ -158,8 +161,9 @@ static int write_mps(session *s, int64_t budget)
     if ((strategy && strcmp(strategy, "checkmate") != 0) || s->chain)
         return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
                         "is for strategy checkmate and for graphs");
-    if (s->args->text[FLAG_OUTPUT])
-        return out_fail(s->out, REMAT_E_USAGE, "plan", "-o", "and --mps exclude each other");
+    if (s->args->text[FLAG_OUTPUT] || s->args->text[FLAG_SVG])
+        return out_fail(s->out, REMAT_E_USAGE, "plan", s->args->text[FLAG_SVG] ? "--svg" : "-o",
+                        "and --mps exclude each other");
     if (session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
         return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
                         "is not compressed: choose a name without .gz");
