@@ -52,6 +52,8 @@ bool session_prepares(const args *a); /* is there a graph flag? */
 int session_keep_all(session *s);
 /* The operands GRAPH [PLAN]: the plan, verified; keep-all without one. */
 int session_program(session *s, const remat_plan **plan);
+/* Is this plan, read from there, valid on the graph at hand? */
+int session_check_plan(session *s, const remat_plan *plan, const char *plan_source);
 /* NULL text: no budget. */
 int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes);
 const char *session_why_not(session *s); /* why a strategy does not apply, after REMAT_E_APPLIES */
