@@ -5,7 +5,7 @@ import functools
 import hashlib
 import os
 import pathlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
@@ -151,7 +151,6 @@ class Work:
     measured: Optional[Tuple[Optional[Dict[str, int]], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
     solved: Dict[str, Any] = field(default_factory=dict)  # what was found, by question
     device: torch.device = torch.device("cpu")
-    excess_bytes: int = 0  # that what was compiled needed more than planned: plans stay below their budget by as much
     ONE_SCALE: ClassVar[bool] = True  # times are measured for all ops or for none
 
     @classmethod
@@ -199,7 +198,7 @@ class Work:
 
     def solve(self, budget: Budget, **memory: Any) -> Solution:
         """A plan within the budget; `memory` is what Joint must know besides: other graphs of the step, sizes, what the caller holds."""
-        key = repr((budget, self.excess_bytes, sorted(memory.items())))
+        key = repr((budget, sorted(memory.items())))
         if key not in self.solved:
             self.solved[key] = self._solve(budget, memory)
         return self.solved[key]
@@ -213,14 +212,13 @@ class Work:
         keep_all_peak_bytes = base["keep_all_peak_bytes"]
         if isinstance(budget, str) and budget != "min":
             budget = bytes_of(budget, keep_all_peak_bytes)
-        limit = max(0, budget - self.excess_bytes) if isinstance(budget, int) and budget < keep_all_peak_bytes else budget
         full = self.joint(**memory)
         bare = self.joint(states_of=set(), copies_of=self._needed_copies(), pin_readers=True, **memory)
         found: List[Solution] = []
         failure: Optional[BudgetError] = None
         for joint in [full] if len(full.ops) == len(bare.ops) else [bare] if budget is None else [full, bare]:
             try:
-                found.append(replace(self._planned(joint, limit, memory, keep_all_peak_bytes), **({"budget_bytes": budget} if isinstance(budget, int) else {})))
+                found.append(self._planned(joint, budget, memory, keep_all_peak_bytes))
             except BudgetError as error:
                 failure = failure or error
             if found and budget != "min":
