@@ -7,7 +7,7 @@ const plans = data.plans.map((entry, i) => new Plan(graph, entry, data.reports[i
 const keepAll = plans[0];
 const unit = graph.unit;
 const state = {plan: plans[1] || keepAll, tensor: -1, sameScale: true};
-const ROWS = 100; /* of a table at a time */
+const FIRST_ROWS = 25, MORE_ROWS = 100; /* of the table of tensors */
 
 const section = (id) => document.getElementById(id);
 const title = (id, text) => make("h2", {id: `${id}-title`, text});
@@ -265,9 +265,9 @@ class TensorTable {
   constructor(plan) {
     this.rows = tensorRows(plan);
     this.sort = {key: "bytes", falling: true};
-    this.limit = ROWS;
-    this.search = make("input", {type: "search", placeholder: "name of a tensor or an op", "aria-label": "Filter by name", oninput: () => { this.limit = ROWS; this.fill(); }});
-    this.fates = make("select", {"aria-label": "Filter by fate", onchange: () => { this.limit = ROWS; this.fill(); }},
+    this.limit = FIRST_ROWS;
+    this.search = make("input", {type: "search", placeholder: "name of a tensor or an op", "aria-label": "Filter by name", oninput: () => { this.limit = FIRST_ROWS; this.fill(); }});
+    this.fates = make("select", {"aria-label": "Filter by fate", onchange: () => { this.limit = FIRST_ROWS; this.fill(); }},
       [["", "all tensors"], ["again", "made again"], ["moved", "offloaded"], ["kept", "kept"], ["resident", "resident"]].map(([value, text]) => make("option", {value, text})));
     this.status = make("span", {className: "soft small", role: "status"});
     this.box = make("div");
@@ -300,7 +300,7 @@ class TensorTable {
     const left = shown.length - body.length;
     replace(this.box, make("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": "Tensors"},
       make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, body))),
-    left > 0 ? make("button", {type: "button", className: "more", text: `Show ${count(Math.min(left, ROWS))} of ${count(left)} more`, onclick: () => { this.limit += ROWS; this.fill(); }}) : null);
+    left > 0 ? make("button", {type: "button", className: "more", text: `Show ${count(Math.min(left, MORE_ROWS))} of ${count(left)} more`, onclick: () => { this.limit += MORE_ROWS; this.fill(); }}) : null);
   }
 
   sortBy(key) {
