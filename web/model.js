@@ -130,6 +130,7 @@ class Plan {
 
   stepName(t) {
     const move = this.moves.get(t);
+    if (t >= this.n) return "nothing runs";
     return move ? `${move.verb} ${this.graph.tensorName(move.tensor)}` : this.graph.opName(this.op[t]);
   }
 

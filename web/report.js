@@ -211,7 +211,7 @@ const views = {}; /* what tests and other sections ask for */
 function againTable(caption, word, groups) {
   const hasCosts = graph.ops.cost !== null;
   const weight = (group) => (hasCosts ? group.cost : group.runs);
-  const most = Math.max(...groups.map(weight)) || 1;
+  const most = groups.reduce((largest, group) => Math.max(largest, weight(group)), 0) || 1;
   const row = (group) => {
     const meter = make("span", {className: "meter", "aria-hidden": "true"});
     meter.style.width = `${(weight(group) / most) * 100}%`;

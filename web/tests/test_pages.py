@@ -312,7 +312,7 @@ def test_fits_the_screen(report, open_page, width, scheme):
     assert dark == (scheme == "dark")
 
 
-@pytest.mark.parametrize("args", [["zoo:f1"], ["zoo:mlp", "--budget", "60%"], [ROOT / "docs" / "five-ops.json", "--budget", "20"], ["zoo:random-layered?n=60", "--budget", "70%"],
+@pytest.mark.parametrize("args", [["zoo:f1"], ["zoo:f1", "--curve"], ["zoo:mlp", "--budget", "60%"], [ROOT / "docs" / "five-ops.json", "--budget", "20"], ["zoo:random-layered?n=60", "--budget", "70%"],
                                   [GRAPHS / "vgg16.json.gz", "--budget", "30%"], [GRAPHS / "gpt2.json.gz", "--budget", "50%", "--fuse", "--work", "200000"],
                                   [GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000"]], ids=lambda args: str(args[0]).split("/")[-1])
 def test_other_graphs(report, open_page, args):
@@ -323,6 +323,22 @@ def test_other_graphs(report, open_page, args):
     for tensor in range(min(40, page.evaluate("graph.nTensors"))):
         page.evaluate("(tensor) => explain(tensor, false)", tensor)
     assert "NaN" not in text(page, "#why")
+
+
+@pytest.mark.parametrize("nodes", [[], [{"name": "a", "in": [], "out": [0], "cost": 0}]], ids=["no op", "nothing costs anything"])
+def test_almost_nothing(report, open_page, tmp_path, nodes):
+    graph = tmp_path / "graph.json"
+    graph.write_text(json.dumps({"format": "remat-graph", "version": 1, "name": "least", "values": [{"name": "w", "size": 0, **({} if nodes else {"kind": "param"})}], "nodes": nodes,
+                                 "outputs": [0]}))
+    page = open_page(report(graph, "--budget", "100%"))
+    canvas(page, 0).focus()
+    for key in ("ArrowRight", "+", "End", "Enter", "-", "0", "p"):
+        page.keyboard.press(key)
+    canvas(page, 0).click(position={"x": 200, "y": 100})
+    page.locator("#timeline details summary").first.click()
+    page.evaluate("explain(0, true)")
+    for word in ("NaN", "undefined", "Infinity", "[object", "WRONG"):
+        assert word not in text(page, "body")
 
 
 def test_hostile_names(report, open_page, tmp_path):
