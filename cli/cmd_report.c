@@ -32,11 +32,19 @@ static void add(reports *list, const report *r)
     list->items[list->n++] = *r;
 }
 
-/* Plans of one strategy. */
+static bool is_refused(const shown *all, const char *strategy)
+{
+    for (size_t i = 0; i < all->refused.n; i++)
+        if (strcmp(all->refused.items[i].summary.strategy, strategy) == 0) return true;
+    return false;
+}
+
+/* Plans of one strategy, unless it does not apply. */
 static int plan_one(session *s, const char *strategy, const int64_t *budgets, uint32_t n,
                     shown *all)
 {
     reports rows = {0};
+    if (is_refused(all, strategy)) return REMAT_OK;
     const int status = report_make(s, strategy, budgets, n, &rows);
     for (size_t i = 0; i < rows.n; i++)
         add(rows.items[i].plan ? &all->plans : &all->refused, &rows.items[i]);

@@ -70,6 +70,15 @@ function table(caption, columns, rows) {
     make("table", {}, make("caption", {text: caption}), make("thead", {}, make("tr", {}, heads)), make("tbody", {}, body)));
 }
 
+/* The same for many rows: the first of them, and a button. Rows are made when they are shown. */
+function longTable(caption, columns, items, toRow, first) {
+  const box = make("div");
+  const fill = (n) => replace(box, table(caption, columns, items.slice(0, n).map(toRow)),
+    items.length > n ? make("button", {type: "button", className: "more", text: `Show ${count(items.length - n)} more`, onclick: () => fill(items.length)}) : null);
+  fill(first);
+  return box;
+}
+
 /* A table behind a picture, made when it is opened. */
 function tableBehind(label, build) {
   const box = make("details", {}, make("summary", {text: label}));

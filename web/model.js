@@ -8,8 +8,8 @@
 const KINDS = ["resident", "saved", "gradient", "made-again", "transient", "workspace"];
 const KIND_WORDS = {resident: "resident", saved: "saved activations", gradient: "gradients", "made-again": "made again", transient: "transients", workspace: "workspace"};
 const KIND_NAMES = {
-  resident: "resident: parameters, buffers, inputs", saved: "saved activations: made before the backward pass, read in it", gradient: "gradients: all that the backward pass makes",
-  "made-again": "made again, or fetched", transient: "transients: gone before the backward pass", workspace: "workspace of the op",
+  resident: "resident: parameters, buffers, inputs", saved: "saved activations: made by the forward pass, read by the backward pass", gradient: "gradients: all that the backward pass makes",
+  "made-again": "made again, or fetched", transient: "transients: the forward pass alone reads them", workspace: "workspace of the op",
 };
 const RESIDENT = 0, SAVED = 1, GRADIENT = 2, MADE_AGAIN = 3, TRANSIENT = 4, WORKSPACE = 5;
 const FORWARD = 1, BACKWARD = 2;
@@ -103,12 +103,10 @@ class Plan {
     this.moves = new Map(); /* by step: {offload: tensor} or {fetch: tensor} */
     this.runs = new Uint32Array(this.graph.ops.name.length);
     this.firstRun = new Int32Array(this.graph.ops.name.length).fill(-1);
-    this.boundary = -1;
     schedule.forEach((step, t) => {
       if (typeof step === "number") {
         this.op[t] = step;
         if (this.runs[step]++ === 0) this.firstRun[step] = t;
-        if (this.boundary < 0 && this.graph.ops.phase[step] === BACKWARD) this.boundary = t;
       } else {
         const verb = "offload" in step ? "offload" : "fetch";
         this.moves.set(t, {verb, tensor: this.graph.ofValue.get(step[verb])});
@@ -116,8 +114,23 @@ class Plan {
     });
   }
 
+  /* Where the backward pass begins: before this step ops of the forward pass run for the first time, behind it those of the backward pass, but for as few as
+   * possible. -1: there is no such place. */
+  findBoundary() {
+    if (!this.graph.hasPhases) return -1;
+    let [wrong, least, at] = [0, 0, 0]; /* with the boundary before step 0, less a constant */
+    for (let t = 0; t < this.n; t++) {
+      const op = this.op[t];
+      if (op < 0 || this.firstRun[op] !== t) continue;
+      wrong += this.graph.ops.phase[op] === BACKWARD ? 1 : -1;
+      if (wrong < least) [least, at] = [wrong, t + 1];
+    }
+    return at;
+  }
+
   stepName(t) {
     const move = this.moves.get(t);
+    if (t >= this.n) return "nothing runs";
     return move ? `${move.verb} ${this.graph.tensorName(move.tensor)}` : this.graph.opName(this.op[t]);
   }
 
@@ -134,15 +147,30 @@ class Plan {
       this.end[i] = begin + spans.steps[i] - 1;
       this.spansOf[this.tensor[i]].push(i);
     }
-    for (let i = 0; i < n; i++) this.kind[i] = this.kindOf(i);
+    const readBackward = this.spansReadBackward();
+    for (let i = 0; i < n; i++) this.kind[i] = this.kindOf(i, readBackward);
+    this.boundary = this.findBoundary();
     this.sumUp();
   }
 
-  kindOf(i) {
+  /* By span: does an op of the backward pass read it? */
+  spansReadBackward() {
+    const {phase, reads} = this.graph.ops;
+    const isRead = new Uint8Array(this.tensor.length);
+    const newest = new Int32Array(this.graph.nTensors).fill(-1);
+    for (let t = 0, next = 0; t < this.n; t++) {
+      const op = this.op[t];
+      if (op >= 0 && phase[op] === BACKWARD) for (const tensor of reads[op]) if (newest[tensor] >= 0) isRead[newest[tensor]] = 1;
+      for (; next < this.tensor.length && this.begin[next] <= t; next++) newest[this.tensor[next]] = next;
+    }
+    return isRead;
+  }
+
+  kindOf(i, readBackward) {
     if (this.spansOf[this.tensor[i]][0] !== i) return MADE_AGAIN;
     const op = this.op[this.begin[i]];
     if (op >= 0 && this.graph.ops.phase[op] === BACKWARD) return GRADIENT;
-    return this.boundary >= 0 && this.begin[i] < this.boundary && this.end[i] >= this.boundary ? SAVED : TRANSIENT;
+    return readBackward[i] ? SAVED : TRANSIENT;
   }
 
   sumUp() {

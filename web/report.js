@@ -7,7 +7,7 @@ const plans = data.plans.map((entry, i) => new Plan(graph, entry, data.reports[i
 const keepAll = plans[0];
 const unit = graph.unit;
 const state = {plan: plans[1] || keepAll, tensor: -1, sameScale: true};
-const ROWS = 100; /* of a table at a time */
+const FIRST_ROWS = 25, MORE_ROWS = 100; /* of the table of tensors */
 
 const section = (id) => document.getElementById(id);
 const title = (id, text) => make("h2", {id: `${id}-title`, text});
@@ -176,21 +176,13 @@ function timelineCard(plan, heading, options) {
   return {view, card};
 }
 
-function liveTable(plan, t, all) {
+function showPinned(box, plan, t) {
   const live = plan.liveAt(t);
-  const shown = all ? live : live.slice(0, 25);
-  const rows = shown.map((x) => [x.tensor < 0 ? name(`workspace of ${plan.stepName(t)}`) : tensorButton(x.tensor), bytes(x.bytes), percent(plan.total[t] ? x.bytes / plan.total[t] : 0),
-    make("span", {className: "legend"}, make("li", {}, swatch(KINDS[x.kind]), kindWords(KINDS[x.kind]))),
-    x.kind === RESIDENT ? "always" : `${x.begin} to ${x.end}`, x.tensor < 0 ? "" : graph.shape(x.tensor)]);
-  const element = table(`${plan.label}, step ${t}, ${plan.stepName(t)}: ${plural(live.length, "tensor")}, ${bytes(plan.total[t])}, the largest first`,
-    [["tensor", false], ["bytes", true], ["of the memory", true], ["kind", false], ["steps", false], ["shape", false]], rows);
-  return {element, left: live.length - shown.length};
-}
-
-function showPinned(box, plan, t, all = false) {
-  const {element, left} = liveTable(plan, t, all);
-  replace(box, make("h3", {text: "In memory at the pinned step"}), element,
-    left > 0 ? make("button", {type: "button", className: "more", text: `Show ${count(left)} more`, onclick: () => showPinned(box, plan, t, true)}) : null);
+  const row = (x) => [x.tensor < 0 ? name(`workspace of ${plan.stepName(t)}`) : tensorButton(x.tensor), bytes(x.bytes), percent(plan.total[t] ? x.bytes / plan.total[t] : 0),
+    make("span", {className: "legend"}, swatch(KINDS[x.kind]), kindWords(KINDS[x.kind])), x.kind === RESIDENT ? "always" : `${x.begin} to ${x.end}`, x.tensor < 0 ? "" : graph.shape(x.tensor)];
+  replace(box, make("h3", {text: "In memory at the pinned step"}),
+    longTable(`${plan.label}, step ${t}, ${plan.stepName(t)}: ${plural(live.length, "tensor")}, ${bytes(plan.total[t])}, the largest first`,
+      [["tensor", false], ["bytes", true], ["of the memory", true], ["kind", false], ["steps", false], ["shape", false]], live, row, 15));
 }
 
 function fillTimeline() {
@@ -201,7 +193,7 @@ function fillTimeline() {
   const options = (which) => ({onPin: pin(which), scale: scale || which.peak, budget: plan.budget});
   const cards = [timelineCard(keepAll, "Before: keep-all", options(keepAll))];
   if (plan !== keepAll) cards.push(timelineCard(plan, `After: ${plan.label}`, options(plan)));
-  const same = make("label", {className: "small"}, make("input", {type: "checkbox", checked: state.sameScale, onchange: () => { state.sameScale = !state.sameScale; fillTimeline(); repaint(); }}), " same scale");
+  const same = make("label", {className: "small last"}, make("input", {type: "checkbox", checked: state.sameScale, onchange: () => { state.sameScale = !state.sameScale; fillTimeline(); repaint(); }}), " same scale");
   replace(section("timeline"), title("timeline", "Timeline"),
     make("p", {className: "lead", text: "Memory while each step runs, stacked by what it is for. Hover or use the arrow keys to read a step; click, or press Enter, to list what is in memory there."}),
     make("div", {className: "tools"}, legend(), plan !== keepAll ? same : null), cards.map(({card}) => card),
@@ -215,22 +207,25 @@ const views = {}; /* what tests and other sections ask for */
 
 /* ---- what runs again ---- */
 
-function fillAgain() {
-  const {plan} = state;
-  const groups = plan.again(graph.layerOf);
-  if (!groups.length) { replace(section("again")); return; }
+/* Groups of ops with a bar each. */
+function againTable(caption, word, groups) {
   const hasCosts = graph.ops.cost !== null;
-  const most = Math.max(...groups.map((group) => (hasCosts ? group.cost : group.runs))) || 1;
-  const rows = (list) => list.map((group) => {
-    const meter = make("span", {className: "meter"});
-    meter.style.width = `${Math.round(((hasCosts ? group.cost : group.runs) / most) * 140)}px`;
-    return [name(group.key), count(group.ops), count(group.runs), hasCosts ? cost(group.cost, unit) : "?", meter];
-  });
-  const columns = (word) => [[word, false], ["ops", true], ["re-runs", true], ["cost of re-runs", true], ["", false]];
-  const byTarget = plan.again((op) => graph.ops.target[op] || graph.opName(op));
+  const weight = (group) => (hasCosts ? group.cost : group.runs);
+  const most = groups.reduce((largest, group) => Math.max(largest, weight(group)), 0) || 1;
+  const row = (group) => {
+    const meter = make("span", {className: "meter", "aria-hidden": "true"});
+    meter.style.width = `${(weight(group) / most) * 100}%`;
+    return [name(group.key), count(group.ops), count(group.runs), hasCosts ? cost(group.cost, unit) : "?", make("span", {className: "gauge"}, meter)];
+  };
+  return longTable(caption, [[word, false], ["ops", true], ["re-runs", true], ["cost of re-runs", true], ["", false]], groups, row, 12);
+}
+
+function fillAgain() {
+  const groups = state.plan.again(graph.layerOf);
+  if (!groups.length) { replace(section("again")); return; }
+  const byTarget = state.plan.again((op) => graph.ops.target[op] || graph.opName(op));
   replace(section("again"), title("again", "What runs again"), make("p", {className: "lead", text: `By ${graph.layerWord}; and by what the ops do.`}),
-    make("div", {className: "pair"}, table("By layer, the dearest first", columns("layer"), rows(groups.slice(0, 40))),
-      table("By op, the dearest first", columns("op"), rows(byTarget.slice(0, 40)))));
+    make("div", {className: "pair"}, againTable("By layer, the dearest first", "layer", groups), againTable("By op, the dearest first", "op", byTarget)));
 }
 
 /* ---- tensors ---- */
@@ -239,10 +234,10 @@ const TENSOR_COLUMNS = [
   {key: "name", title: "tensor", of: (x) => x.name, cell: (x) => tensorButton(x.tensor)},
   {key: "bytes", title: "bytes", isNumber: true, of: (x) => x.bytes, cell: (x) => bytes(x.bytes)},
   {key: "fate", title: "in the plan", of: (x) => x.fate.again * 1e6 + x.fate.steps, cell: (x) => make("span", {className: `fate ${x.fate.fetched ? "moved" : x.fate.again ? "again" : ""}`, text: x.fate.word})},
-  {key: "saves", title: "away for", isNumber: true, of: (x) => x.bytes * x.fate.steps, cell: (x) => (x.fate.steps ? `${bytes(x.bytes)} × ${plural(x.fate.steps, "step")}` : "")},
+  {key: "saves", title: "away for", isNumber: true, of: (x) => x.bytes * x.fate.steps, cell: (x) => (x.fate.steps ? plural(x.fate.steps, "step") : "")},
   {key: "costs", title: "costs", isNumber: true, of: (x) => x.fate.cost || 0, cell: (x) => (x.fate.cost ? cost(x.fate.cost, unit) : "")},
   {key: "maker", title: "made by", of: (x) => x.maker, cell: (x) => name(x.maker)},
-  {key: "readers", title: "read by", of: (x) => x.readers.length, cell: (x) => make("span", {title: x.readers.slice(0, 20).map((op) => graph.opName(op)).join(", ")}, readersText(x.readers))},
+  {key: "readers", title: "read by", of: (x) => x.readers.length, cell: (x) => make("span", {className: "readers", title: x.readers.slice(0, 20).map((op) => graph.opName(op)).join(", ")}, readersText(x.readers))},
   {key: "before", title: "keep-all steps", isNumber: true, of: (x) => x.before[0], cell: (x) => range(x.before)},
   {key: "after", title: "plan steps", isNumber: true, of: (x) => x.after[0], cell: (x) => range(x.after)},
 ];
@@ -270,9 +265,9 @@ class TensorTable {
   constructor(plan) {
     this.rows = tensorRows(plan);
     this.sort = {key: "bytes", falling: true};
-    this.limit = ROWS;
-    this.search = make("input", {type: "search", placeholder: "name of a tensor or an op", "aria-label": "Filter by name", oninput: () => { this.limit = ROWS; this.fill(); }});
-    this.fates = make("select", {"aria-label": "Filter by fate", onchange: () => { this.limit = ROWS; this.fill(); }},
+    this.limit = FIRST_ROWS;
+    this.search = make("input", {type: "search", placeholder: "name of a tensor or an op", "aria-label": "Filter by name", oninput: () => { this.limit = FIRST_ROWS; this.fill(); }});
+    this.fates = make("select", {"aria-label": "Filter by fate", onchange: () => { this.limit = FIRST_ROWS; this.fill(); }},
       [["", "all tensors"], ["again", "made again"], ["moved", "offloaded"], ["kept", "kept"], ["resident", "resident"]].map(([value, text]) => make("option", {value, text})));
     this.status = make("span", {className: "soft small", role: "status"});
     this.box = make("div");
@@ -305,7 +300,7 @@ class TensorTable {
     const left = shown.length - body.length;
     replace(this.box, make("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": "Tensors"},
       make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, body))),
-    left > 0 ? make("button", {type: "button", className: "more", text: `Show ${count(Math.min(left, ROWS))} of ${count(left)} more`, onclick: () => { this.limit += ROWS; this.fill(); }}) : null);
+    left > 0 ? make("button", {type: "button", className: "more", text: `Show ${count(Math.min(left, MORE_ROWS))} of ${count(left)} more`, onclick: () => { this.limit += MORE_ROWS; this.fill(); }}) : null);
   }
 
   sortBy(key) {
@@ -321,7 +316,7 @@ function fillTensors() {
   const why = make("div", {id: "why", "aria-live": "polite"});
   views.tensors = new TensorTable(state.plan);
   replace(section("tensors"), title("tensors", "Tensors"),
-    make("p", {className: "lead", text: "Every storage of the step. “Away for” is what the plan saves: bytes, and for how many steps they are free between two uses. “Costs” is what running the op again costs; an op that makes several tensors is counted at each. Choose a tensor to see why."}),
+    make("p", {className: "lead", text: "Every storage of the step. “Away for” is what the plan saves: for how many steps its bytes are free between two uses; it sorts by bytes times steps. “Costs” is what running the op again costs; an op that makes several tensors is counted at each. Choose a tensor to see why."}),
     why, views.tensors.element);
   if (state.tensor >= 0) explain(state.tensor, false);
 }
@@ -413,66 +408,97 @@ function provedSteps(list) {
   return points.map(([budget, share]) => { best = Math.max(best, share); return [budget, best]; }).reverse();
 }
 
-function curvePicture(list, fitting) {
-  const [width, height, left, right, top, bottom] = [880, 340, 62, 20, 16, 44];
-  const low = Math.min(graph.need_bytes, ...fitting.map((plan) => plan.budget)) * 0.97;
+/* Where budgets and overheads lie in a picture of that width. Where some plans cost more than twice as much, the others decide the height; those stand at the
+ * upper edge, with their number. */
+function curveScale(fitting, width) {
+  const box = {width, height: 340, left: 64, right: 16, top: 24, bottom: 44};
+  const shares = fitting.map(overheadOf);
+  const usual = shares.filter((share) => share <= 1);
+  const low = Math.min(graph.need_bytes, ...fitting.map((plan) => plan.budget));
   const high = Math.max(keepAll.peak, ...fitting.map((plan) => plan.budget));
-  const tall = Math.max(0.01, ...fitting.map(overheadOf)) * 1.12;
-  const x = (budget) => left + ((budget - low) / (high - low || 1)) * (width - left - right);
-  const y = (share) => height - bottom - (Math.min(share, tall) / tall) * (height - top - bottom);
-  const svg = draw("svg", {viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Overhead against budget. The table below has the numbers"});
-  const steps = provedSteps(list);
-  let path = `M${x(low)} ${y(0)}L${x(low)} ${y(tall)}L${x(graph.need_bytes)} ${y(tall)}`;
-  steps.forEach(([budget, share], i) => { if (budget >= graph.need_bytes) path += `L${x(i ? Math.max(steps[i - 1][0], graph.need_bytes) : graph.need_bytes)} ${y(share)}L${x(budget)} ${y(share)}`; });
-  path += `L${x(steps.length ? steps[steps.length - 1][0] : graph.need_bytes)} ${y(0)}Z`;
-  const shade = draw("path", {d: path});
-  shade.style.fill = "var(--shade)";
-  svg.append(shade);
+  const margin = (high - low || 1) * 0.03;
+  const tall = Math.max(0.01, ...(usual.some((share) => share > 0) ? usual : shares)) * 1.15;
+  const across = (budget) => box.left + ((budget - low + margin) / (high - low + margin || 1)) * (width - box.left - box.right);
+  const up = (share) => box.height - box.bottom - (Math.min(share, tall) / tall) * (box.height - box.top - box.bottom);
+  return {...box, low: low - margin, high, tall, x: across, y: up};
+}
+
+/* The region that no plan can enter: below the bound, and left of what one op needs. */
+function curveRegion(scale, list) {
+  const {x, y, tall, low} = scale;
+  const steps = provedSteps(list).filter(([budget]) => budget >= graph.need_bytes);
+  let path = `M${x(low)} ${y(0)}V${y(tall)}H${x(graph.need_bytes)}`;
+  for (const [budget, share] of steps) path += `V${y(share)}H${x(budget)}`;
+  const region = draw("path", {d: `${path}V${y(0)}Z`});
+  region.style.fill = "var(--shade)";
+  return region;
+}
+
+function curveAxes(scale) {
+  const {x, y, tall, low, high, left, right, width, height, bottom} = scale;
+  const parts = [];
   for (let i = 0; i <= 4; i++) {
-    const at = draw("line", {x1: left, x2: width - right, y1: y((tall * i) / 4), y2: y((tall * i) / 4)});
-    at.style.stroke = "var(--line)";
-    svg.append(at, draw("text", {x: left - 8, y: y((tall * i) / 4) + 4, "text-anchor": "end", text: `+${percent((tall * i) / 4)}`}));
-    const budget = low + ((high - low) * i) / 4;
-    svg.append(draw("text", {x: x(budget), y: height - bottom + 18, "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle", text: bytes(Math.round(budget))}));
+    const at = (tall * i) / 4;
+    const line = draw("line", {x1: left, x2: width - right, y1: y(at), y2: y(at)});
+    line.style.stroke = "var(--line)";
+    parts.push(line, draw("text", {x: left - 8, y: y(at) + 4, "text-anchor": "end", text: `+${percent(at)}`}));
   }
-  svg.append(draw("text", {x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle", text: "budget"}),
-    draw("text", {x: x(graph.need_bytes) + 6, y: top + 8, text: "shaded: proved, no plan can be here"}));
-  return {svg, x, y};
+  const ticks = width < 600 ? 2 : 4;
+  for (let i = 0; i <= ticks; i++) {
+    const budget = low + ((high - low) * i) / ticks;
+    parts.push(draw("text", {x: x(budget), y: height - bottom + 18, "text-anchor": i === 0 ? "start" : i === ticks ? "end" : "middle", text: bytes(Math.round(budget))}));
+  }
+  parts.push(draw("text", {x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle", text: "budget"}), draw("text", {x: left, y: 12, text: "overhead"}));
+  return parts;
+}
+
+const CURVE_COLOURS = ["--saved", "--made-again", "--gradient", "--transient", "--workspace"];
+
+/* A strategy: its points, and the line that falls from one to the next. */
+function curveLine(scale, line, k) {
+  const {x, y, tall, top} = scale;
+  const colour = `var(${CURVE_COLOURS[k % CURVE_COLOURS.length]})`;
+  const trace = draw("path", {d: line.map((plan, i) => `${i ? `H${x(plan.budget)}V` : `M${x(plan.budget)} `}${y(overheadOf(plan))}`).join(""), fill: "none", "stroke-width": 1.5});
+  trace.style.stroke = colour;
+  const marks = line.flatMap((plan) => {
+    const share = overheadOf(plan);
+    const label = `${plan.label}: ${percent(share)} overhead, peak ${bytes(plan.peak)}`;
+    const mark = SHAPES[k % SHAPES.length](x(plan.budget), y(share));
+    furnish(mark, {class: `point${plan === state.plan ? " chosen" : ""}`, tabindex: 0, role: "button", "aria-label": `Show ${label}`, onclick: () => choose(plan),
+      onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(plan); } }}, [draw("title", {text: label})]);
+    mark.style.fill = colour;
+    return share > tall ? [mark, draw("text", {x: x(plan.budget) + 10, y: top + 18, text: `↑ ${percent(share)}`})] : [mark];
+  });
+  return [trace, ...marks];
+}
+
+function curveRows(list) {
+  const row = (plan) => [make("button", {type: "button", className: "link", text: plan.report.strategy, onclick: () => choose(plan)}), bytes(plan.budget), bytes(plan.peak),
+    plan.isWithin ? `+${percent(overheadOf(plan))}` : "–", plan.isWithin ? plan.report.outcome : plan.report.outcome === "infeasible" ? "proved: nothing fits" : "not found",
+    plan.report.any_order_bound_cost === null ? "" : cost(plan.report.any_order_bound_cost, unit, 1), gapWords(plan.report)];
+  return table("The points", [["strategy", false], ["budget", true], ["peak", true], ["overhead", true], ["outcome", false], ["no plan below", true], ["how good", false]], list.map(row));
 }
 
 function fillCurve() {
-  const points = plans.filter((plan) => plan.role === "curve");
-  if (!points.length) { replace(section("curve")); return; }
-  const list = plans.filter((plan) => plan !== keepAll && plan.budget !== null);
+  if (!plans.some((plan) => plan.role === "curve")) { replace(section("curve")); return; }
+  const list = plans.filter((plan) => plan !== keepAll && plan.budget !== null).sort((a, b) => a.budget - b.budget);
   const fitting = list.filter((plan) => plan.isWithin);
   const names = [...new Set(list.map((plan) => plan.report.strategy))];
-  const colours = ["--saved", "--made-again", "--gradient", "--transient", "--workspace"];
-  const {svg, x, y} = curvePicture(list, fitting);
-  names.forEach((strategy, k) => {
-    const line = fitting.filter((plan) => plan.report.strategy === strategy).sort((a, b) => a.budget - b.budget);
-    const colour = `var(${colours[k % colours.length]})`;
-    const trace = draw("path", {d: line.map((plan, i) => `${i ? `H${x(plan.budget)}V` : `M${x(plan.budget)} `}${y(overheadOf(plan))}`).join(""), fill: "none", "stroke-width": 1.5});
-    trace.style.stroke = colour;
-    svg.append(trace);
-    for (const plan of line) {
-      const label = `${plan.label}: ${percent(overheadOf(plan))} overhead, peak ${bytes(plan.peak)}`;
-      const mark = SHAPES[k % SHAPES.length](x(plan.budget), y(overheadOf(plan)));
-      furnish(mark, {class: `point${plan === state.plan ? " chosen" : ""}`, tabindex: 0, role: "button", "aria-label": `Show ${label}`, onclick: () => choose(plan),
-        onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(plan); } }}, [draw("title", {text: label})]);
-      mark.style.fill = colour;
-      svg.append(mark);
-    }
-  });
   const key = make("ul", {className: "legend"}, names.map((strategy, k) => {
     const mark = SHAPES[k % SHAPES.length](8, 8);
-    mark.style.fill = `var(${colours[k % colours.length]})`;
+    mark.style.fill = `var(${CURVE_COLOURS[k % CURVE_COLOURS.length]})`;
     return make("li", {}, draw("svg", {width: 16, height: 16, "aria-hidden": "true"}, mark), strategy);
-  }));
-  const rows = list.sort((a, b) => a.budget - b.budget).map((plan) => [make("button", {type: "button", className: "link", text: plan.report.strategy, onclick: () => choose(plan)}), bytes(plan.budget), bytes(plan.peak),
-    plan.isWithin ? `+${percent(overheadOf(plan))}` : "–", plan.isWithin ? plan.report.outcome : plan.report.outcome === "infeasible" ? "proved: nothing fits" : "not found",
-    plan.report.any_order_bound_cost === null ? "" : cost(plan.report.any_order_bound_cost, unit), gapWords(plan.report)]);
+  }), make("li", {}, make("span", {className: "swatch shaded"}), "proved: no plan can be here"));
+  const box = make("div");
+  const paint = () => {
+    const scale = curveScale(fitting, Math.max(300, box.clientWidth));
+    const picture = draw("svg", {width: scale.width, height: scale.height, role: "group", "aria-label": "Overhead against budget. The table below has the numbers"},
+      curveRegion(scale, list), curveAxes(scale), names.flatMap((strategy, k) => curveLine(scale, fitting.filter((plan) => plan.report.strategy === strategy), k)));
+    replace(box, picture);
+  };
+  repaints.push(paint);
   replace(section("curve"), title("curve", "Curve"), make("p", {className: "lead", text: "What each budget costs. A point is a plan; choose one to see its timeline. No plan can lie in the shaded region: below the bound, or in less memory than one op needs."}),
-    make("div", {className: "card"}, key, svg), table("The points", [["strategy", false], ["budget", true], ["peak", true], ["overhead", true], ["outcome", false], ["no plan below", true], ["how good", false]], rows));
+    make("div", {className: "card"}, key, box), make("div", {className: "more"}), curveRows(list));
 }
 
 /* ---- compare ---- */
@@ -496,15 +522,15 @@ function fillCompare() {
     const [p, q] = [a.fate(tensor), b.fate(tensor)];
     if (p.word !== q.word) differing.push({tensor, p, q, weight: graph.tensors.bytes[tensor]});
   }
-  differing.sort((u, v) => v.weight - u.weight);
-  const shown = differing.slice(0, ROWS).map(({tensor, p, q, weight}) => [tensorButton(tensor), bytes(weight), p.word, make("span", {className: "differs", text: q.word}),
-    p.cost === null ? "?" : cost(p.cost, unit), q.cost === null ? "?" : cost(q.cost, unit)]);
+  differing.sort((u, v) => v.weight - u.weight || u.tensor - v.tensor);
+  const row = ({tensor, p, q, weight}) => [tensorButton(tensor), bytes(weight), p.word, make("span", {className: "differs", text: q.word}),
+    p.cost === null ? "?" : cost(p.cost, unit), q.cost === null ? "?" : cost(q.cost, unit)];
   replace(section("compare"), title("compare", "Compare"), make("p", {className: "lead", text: `Two plans side by side. They treat ${plural(differing.length, "tensor")} of ${count(graph.tensors.made)} in different ways.`}),
     make("div", {className: "tools"}, choices), make("div", {className: "pair"}, cards.map(({card}) => card)), pinned,
     table("Numbers", [["", false], ["A", true], ["B", true], ["B against A", true]], numbers),
     make("div", {className: "more"}),
-    shown.length ? table(`Tensors that differ, the largest first${differing.length > ROWS ? `, ${ROWS} of ${count(differing.length)}` : ""}`,
-      [["tensor", false], ["bytes", true], ["in A", false], ["in B", false], ["costs in A", true], ["costs in B", true]], shown) : null);
+    differing.length ? longTable("Tensors that differ, the largest first",
+      [["tensor", false], ["bytes", true], ["in A", false], ["in B", false], ["costs in A", true], ["costs in B", true]], differing, row, 20) : null);
 }
 
 /* ---- addresses ---- */

@@ -380,7 +380,8 @@ class Timeline extends StepView {
     if (this.budget !== null && this.budget <= this.scale * 1.001) {
       const y = Math.round(this.y(this.budget)) + 0.5;
       this.rule(this.left, y, right, y, palette.bad, [6, 4]);
-      this.label(`budget ${bytes(this.budget)}`, this.left + 6, y - 5, "left", palette.bad);
+      const onLeft = this.x(plan.peakStep) > this.left + this.inner / 2; /* not where the peak has its label */
+      this.label(`budget ${bytes(this.budget)}`, onLeft ? this.left + 6 : right - 6, y - 5, onLeft ? "left" : "right", palette.bad);
     }
     if (plan.peakStep >= this.from && plan.peakStep < this.to) {
       const x = this.x(plan.peakStep + 0.5);
