@@ -244,33 +244,32 @@ def memory_of_snapshot(snapshot: Mapping[str, Any], device: int = 0) -> List[Sam
     return samples
 
 
-def measured(samples: Union[Mapping[str, Any], Iterable[Sample]], graph: Optional[Graph] = None, plan: Optional[Plan] = None, ax: Any = None, *,
+def measured(samples: Union[Mapping[str, Any], Iterable[Sample]], predicted: Sequence[int] = (), budget: Optional[int] = None, ax: Any = None, *,
              device: int = 0) -> Any:
-    """Measured memory over what a plan predicts. `samples` are pairs (time or step, bytes), or a snapshot of torch (`memory_of_snapshot`). Clocks and
-    steps do not compare, so both lines go from the beginning to the end of the step.
+    """Measured memory over what was predicted. `samples` are pairs (time or step, bytes), or a snapshot of torch (`memory_of_snapshot`), whose events are
+    taken in order, since its clock is that of the host; `predicted` is the memory of every step (`Graph.memory`). Both lines go from the beginning to
+    the end of the step.
 
     >>> import remat
     >>> graph = remat.load("zoo:resnet18")
     >>> plan = graph.plan("70%", "rotor")
-    >>> axes = measured(list(enumerate(graph.memory(plan))), graph, plan)
+    >>> axes = measured(list(enumerate(graph.memory(plan))), graph.memory(plan), plan.budget_bytes)
     >>> [text.get_text().split(",")[0] for text in axes.get_legend().get_texts()]
     ['predicted', 'measured', 'budget']
     """
-    pairs = memory_of_snapshot(samples, device) if isinstance(samples, Mapping) else [(x, y) for x, y in samples]
+    events = enumerate(y for _, y in memory_of_snapshot(samples, device)) if isinstance(samples, Mapping) else samples
+    pairs = [(float(x), int(y)) for x, y in events]
     if not pairs:
         raise UsageError("there is no sample to draw")
-    if (graph is None) != (plan is None):
-        raise UsageError("a prediction takes both the graph and the plan")
     ax = _axes(ax)
-    if graph is not None and plan is not None:
-        memory = graph.memory(plan)
-        edges = [i / max(1, len(memory)) for i in range(len(memory) + 1)]
-        _stairs(ax, memory, edges, fill=True, color="#9ccff0", label=f"predicted, peak {size_text(max(memory, default=0))}")
+    if predicted:
+        edges = [i / len(predicted) for i in range(len(predicted) + 1)]
+        _stairs(ax, predicted, edges, fill=True, color="#9ccff0", label=f"predicted, peak {size_text(max(predicted))}")
     first, span = pairs[0][0], (pairs[-1][0] - pairs[0][0]) or 1
     ax.plot([(x - first) / span for x, _ in pairs], [y for _, y in pairs], color=COLOURS[0], linewidth=1.2, drawstyle="steps-post",
             label=f"measured, peak {size_text(max(y for _, y in pairs))}")
-    if plan is not None and plan.budget_bytes is not None:
-        ax.axhline(plan.budget_bytes, color=COLOURS[1], linestyle="--", linewidth=1.4, label=f"budget, {size_text(plan.budget_bytes)}")
+    if budget is not None:
+        ax.axhline(budget, color=COLOURS[1], linestyle="--", linewidth=1.4, label=f"budget, {size_text(budget)}")
     ax.set(xlabel="part of the step", xlim=(0, 1), ylim=(0, None))
     _size_axis(ax.yaxis)
     _percent_axis(ax.xaxis)

@@ -115,17 +115,15 @@ def test_a_snapshot_of_torch_is_played(resnet):
     with pytest.raises(remat.UsageError, match="_record_memory_history"):
         remat.plot.memory_of_snapshot(snapshot_of(events, 70), device=1)
     plan = resnet.plan("70%", "rotor")
-    axes = remat.plot.measured(snapshot_of(events, 70), resnet, plan)
+    axes = remat.plot.measured(snapshot_of(events, 70), resnet.memory(plan), plan.budget_bytes)
     (line,) = [line for line in axes.lines if line.get_label().startswith("measured")]
     assert list(line.get_ydata()) == [204, 140, 170, 70] and list(line.get_xdata()) == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert stairs(axes, "predicted")[0] == resnet.memory(plan)
 
 
-def test_measured_without_a_prediction(resnet):
+def test_measured_without_a_prediction():
     axes = remat.plot.measured([(10, 5), (20, 7), (40, 1)])
     assert list(axes.lines[0].get_xdata()) == pytest.approx([0, 1 / 3, 1]) and not axes.patches
-    with pytest.raises(remat.UsageError, match="both"):
-        remat.plot.measured([(0, 1)], graph=resnet)
     with pytest.raises(remat.UsageError, match="no sample"):
         remat.plot.measured([])
 
@@ -147,7 +145,7 @@ class Tags(html.parser.HTMLParser):
 def test_no_name_becomes_markup_or_a_formula(name):
     graph = named(name)
     plan = graph.plan_of(range(3), "100%", strategy=name or "x")
-    for axes in (remat.plot.timeline(graph, plan), remat.plot.curve([plan]), remat.plot.compare([plan]), remat.plot.measured([(0, 1)], graph, plan)):
+    for axes in (remat.plot.timeline(graph, plan), remat.plot.curve([plan]), remat.plot.compare([plan]), remat.plot.measured([(0, 1)], graph.memory(plan))):
         axes.figure.canvas.draw()
     told = Tags()
     told.feed(plan._repr_html_())
