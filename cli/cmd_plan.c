@@ -113,13 +113,12 @@ static int show(session *s, out *o, const report *r)
     static const char *const cut[] = {"", ", work limit reached", ", time limit reached",
                                       ", interrupted"};
     const remat_summary *m = &r->summary;
-    const bool ended = m->outcome == REMAT_OPTIMAL; /* more work would have found nothing */
     char after[160];
     const int n = snprintf(after, sizeof after, "%s%s", m->budget_bytes >= 0 ? "  budget " : "",
                            m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "");
     if (r->seconds >= 0)
         snprintf(after + n, sizeof after - (size_t)n, "  planned in %.2f s%s", r->seconds,
-                 (size_t)m->stopped < 4 && !ended ? cut[m->stopped] : "");
+                 (size_t)m->stopped < 4 ? cut[m->stopped] : "");
     out_title(o, m->graph, after);
     out_print(o, "\n");
     report_table(o, r);

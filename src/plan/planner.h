@@ -100,6 +100,9 @@ struct rm_planner {
     /* Where the option offload is on it runs so many strategies, each with the whole limit of work.
      * 0: one. */
     uint32_t parts_with_offload;
+    /* It lets this strategy run with the whole limit of work that the caller asks for, and has as
+     * much for itself. So it is never worse by that limit. NULL: none. */
+    const rm_planner *within;
     /* Does it begin from the plan that is there? The others are run by themselves, and what they
      * find is compared with it. */
     bool continues;

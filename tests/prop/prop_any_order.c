@@ -240,7 +240,7 @@ static void compare_plans(bed *b, random_source *r)
     CHECK(s->outcome != REMAT_INFEASIBLE || !any, "not infeasible: optimum %" PRId64, b->least);
     CHECK(any || !all || !b->exact || s->outcome == REMAT_INFEASIBLE, "outcome %d, but none fits",
           (int)s->outcome);
-    CHECK(!all || !o->within_budget || (s->within_budget && s->cost <= o->cost),
+    CHECK(!o->within_budget || (s->within_budget && s->cost <= o->cost),
           "exact %" PRId64 ", auto %" PRId64, s->cost, o->cost);
     CHECK(o->outcome != REMAT_INFEASIBLE || !any, "auto: not infeasible: %" PRId64, b->least);
     if (s->within_budget) check_bound(b, plan, all);
