@@ -6,7 +6,7 @@ lock: timing several at once gave errors of 2x. Peaks are torch.cuda.max_memory_
 call that is cut short loses nothing; `--known FILE.json` adds results of an earlier call, which are not run again.
 
 Usage: PYTHONPATH=python python bench/inductor_gpu.py [--models gpt,vit,resnet50,unet,gpt1b] [--variants NAME,...] [--at PEER,...] [--jobs 8] [--seconds 520] [--out DIR]
-Variants: compile, aggressive, budget:0.7, sac, sac2, ckpt:50, remat:60%, remat:min, remat:4000 (MiB)."""
+Variants: compile, aggressive, budget:0.7, sac, sac2, ckpt:50, remat:60%, remat:min, remat:4000 (MiB); gpt/remat:4000: of that model only."""
 import argparse
 import fcntl
 import json
@@ -272,7 +272,7 @@ def one(name, variant, small, ready, batch):
         torch.cuda.empty_cache()
     open(f"{ready}/{name}.{variant.replace(':', '.')}", "w").close()
     waited = time.monotonic()
-    while len(os.listdir(ready)) < batch and time.monotonic() - waited < 240:
+    while len(os.listdir(ready)) < batch and time.monotonic() - waited < 360:
         time.sleep(0.2)
     with open(ready + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -394,7 +394,8 @@ def main():
     results = [r for path in options.known for r in json.loads(pathlib.Path(path).read_text()) if "failed" not in r]
     errors = []
     done = {(r["model"], r["variant"]) for r in results}
-    jobs = [(name, variant) for name in options.models.split(",") for variant in options.variants.split(",") if variant and (name, variant) not in done]
+    asked = [(name, *variant.rpartition("/")[::2]) for name in options.models.split(",") for variant in options.variants.split(",") if variant]
+    jobs = [(name, variant) for name, only, variant in asked if only in ("", name) and (name, variant) not in done]
 
     def work(jobs):
         for start in range(0, len(jobs), options.jobs):

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import remat  # noqa: E402
 import remat.torch  # noqa: E402
-from remat.torch import fitting, generated, inductor, kernels, reporting, steps  # noqa: E402
+from remat.torch import fitting, generated, inductor, kernels, planning, reporting, steps, structures  # noqa: E402
 from torch import nn  # noqa: E402
 from torch._inductor import compile_fx  # noqa: E402
 from torch._inductor.output_code import OutputCode  # noqa: E402
@@ -200,6 +200,10 @@ def test_mincut_without_a_budget_recomputes():
 # ---- what is materialised ----
 
 def joint_of(model, x):
+    return joint_work(model, x).joint()
+
+
+def joint_work(model, x):
     found = []
 
     def partition(module, inputs, *, num_fwd_outputs, static_lifetime_input_indices=None, **_more):
@@ -212,7 +216,7 @@ def joint_of(model, x):
         return inductor.compile_module(module, inputs, partition, lambda run, _meta: run, lambda *_: None, lambda: fitting.ANYWHERE, remat.torch.options.Settings.of({"kernels": "inductor"}))
 
     torch.compile(model, backend=backend, dynamic=False)(x).backward()
-    return found[0].joint()
+    return found[0]
 
 
 def test_pointwise_chains_take_no_memory(halves):
@@ -249,6 +253,36 @@ def test_keep_all_is_torchs_partition(halves):
     tuples = {n.args[0].name for n in torchs.graph.nodes if n.target.__class__.__name__ == "builtin_function_or_method" and n.name in saved}
     views = {i.name for n in torchs.graph.nodes if n.name in saved for i in n.all_input_nodes}
     assert names <= saved | tuples | views
+
+
+def test_waists_are_where_blocks_begin(halves):
+    """Net: x before each layer, and nothing inside a layer, where x waits to be added; but for the first, whose x is an argument and in memory anyway."""
+    model, x = net()
+    work = joint_work(model, x)
+    graph = work.spare[0].graph
+    found = structures.waists(structures._forward(graph, work.num_fwd_outputs))
+    assert [node.target for node in found] == [torch.ops.aten.addmm.default] + [torch.ops.aten.add.Tensor] * 3  # behind three of four layers: the fourth is not followed by a product
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_every_start_gives_the_gradients_of_torchs_partition(halves, monkeypatch, which):
+    model, x = net()
+    twin = copy.deepcopy(model)
+    expected = trained(twin, x, ours(twin))
+    torch._dynamo.reset()
+    used = []
+
+    def start(work, _budget, **memory):
+        starts = work.others()
+        used.append(starts[min(which, len(starts) - 1)])
+        return planning.Work.solve(used[-1], None, **memory)
+
+    monkeypatch.setattr(inductor.KernelWork, "solve", start)
+    found = trained(model, x, ours(model, budget="80%"))
+    for a, b in zip(expected, found):
+        torch.testing.assert_close(a, b)
+    saved = [node.name for node in halves[False][-1].graph.find_nodes(op="output")[0].args[0]]
+    assert set(map(str, used[0].own[0].graph.find_nodes(op="output")[0].args[0])) <= {*saved}
 
 
 # ---- the code ----
@@ -357,7 +391,7 @@ def test_the_fastest_code_that_fits_wins_and_else_the_smallest():
     found, look = fit(1000, lambda room, near: 1002, fastest=lambda room, near: 5)
     assert look.needs_bytes == 1002
     found, look = fit(1000, lambda room, near: 1500 + room)
-    assert look.needs_bytes == min(other.needs_bytes for other in found.looks) and len(found.looks) == fitting.LOOKS
+    assert look.needs_bytes == min(other.needs_bytes for other in found.looks) and 1 < len(found.looks) <= fitting.LOOKS
 
 
 def test_nothing_can_be_read():

@@ -137,7 +137,7 @@ def fitted(graph: Any, work: Any, first: Solution) -> Solution:
 
     def plan(room: int) -> List[Solution]:
         try:
-            found = work.candidates(room, **memory)
+            found = work.candidates(room, nearly=True, **memory)
         except BudgetError:
             found = [work.solve("min", **memory)]
         return [replace(solution, budget_bytes=limit) for solution in found]
