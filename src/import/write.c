@@ -222,6 +222,22 @@ static void write_certificate(rm_out *out, const rm_certificate *x)
     rm_out_text(out, "]}");
 }
 
+static void write_placement(rm_out *out, const rm_plan_placement *x)
+{
+    rm_out_format(
+        out, ",\n\"placement\":{\"align\":%" PRId64 ",\"arena_bytes\":%" PRId64 ",\n\"storages\":[",
+        x->align, x->arena_bytes);
+    for (size_t i = 0; i < x->n_storages; i++)
+        rm_out_format(
+            out, "%s{\"value\":%" PRIu32 ",\"instance\":%" PRIu32 ",\"offset\":%" PRId64 "}",
+            i ? ",\n" : "", x->offsets[i].index, x->offsets[i].instance, x->offsets[i].offset);
+    rm_out_text(out, "],\n\"workspaces\":[");
+    for (size_t i = x->n_storages; i < x->n_storages + x->n_workspaces; i++)
+        rm_out_format(out, "%s{\"step\":%" PRIu32 ",\"offset\":%" PRId64 "}",
+                      i > x->n_storages ? ",\n" : "", x->offsets[i].index, x->offsets[i].offset);
+    rm_out_text(out, "]}");
+}
+
 void rm_write_plan(rm_out *out, const remat_plan *plan)
 {
     const remat_summary *s = &plan->summary;
@@ -272,5 +288,6 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
     const bool within = plan->claimed_within < 0 ? s->within_budget : plan->claimed_within > 0;
     if (plan->claimed_within >= 0 || s->peak_bytes != REMAT_ABSENT || s->budget_bytes < 0)
         rm_out_format(out, ",\"within_budget\":%s", within ? "true" : "false");
+    if (plan->placement.align) write_placement(out, &plan->placement);
     rm_out_text(out, "}\n");
 }
