@@ -1,5 +1,6 @@
 """Two processes (gloo): DDP around a compiled model, a compiled DDP in buckets, FSDP2 block by block. Parameters after four steps are those of keep-all to the bit, graphs are
 planned, and both processes run the same plans."""
+import gc
 import os
 import socket
 
@@ -73,6 +74,8 @@ def work(rank, port, queue):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     dist.init_process_group("gloo", rank=rank, world_size=2)
     torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # as conftest's `frozen`, in this process
     for make in (ddp_of_compiled, compiled_ddp, fsdp_blocks):
         before = len(remat.torch.reports())
         kept, found = trained(make, KEEP_ALL, {}, rank), trained(make, "remat", OPTIONS, rank)
