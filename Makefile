@@ -16,7 +16,7 @@ PYTHON = $(CURDIR)/.venv/bin/python
 HIGHS = $(or $(REMAT_HIGHS),$(shell ls $(CURDIR)/.venv/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so 2>/dev/null | head -1))
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check bench bench-mincut bench-torch reproduce reproduce-long python-library build-tests fuzz fuzz-threads install uninstall format layers clean have-build have-check have-fuzz
+.PHONY: all demo check check-web bench bench-mincut bench-torch reproduce reproduce-long python-library build-tests fuzz fuzz-threads install uninstall format layers clean have-build have-check have-fuzz have-web
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -31,6 +31,15 @@ demo: all .venv/solver
 
 check: build-tests
 	@CTEST_OUTPUT_ON_FAILURE=1 CTEST_PARALLEL_LEVEL=$(JOBS) $(CMAKE) --build $(BUILD) --target test
+
+# Pages of `remat report` in a real browser: about 200 MB to fetch, so not a part of `make check`. REMAT_BROWSER: another Chromium than the system's.
+check-web: all .venv-web/ready
+	@REMAT=$(abspath $(BUILD)/remat) PYTHONDONTWRITEBYTECODE=1 .venv-web/bin/python -m pytest -q -rs -p no:cacheprovider web/tests
+
+.venv-web/ready: web/tests/requirements.txt | have-web
+	python3 -m venv .venv-web
+	.venv-web/bin/python -m pip install --quiet --disable-pip-version-check -r web/tests/requirements.txt
+	@touch $@
 
 bench: build-tests
 	@bench/run $(BUILD)
@@ -109,7 +118,7 @@ clean:
 	rm -rf build
 
 # Prerequisites rather than recipe lines: make expands a whole recipe, $(CMAKE) too, before it runs the first line.
-have-build have-check have-fuzz:
+have-build have-check have-fuzz have-web:
 	@scripts/bootstrap $(@:have-%=%)
 
 # The Python that runs the tests; nothing is fetched again until the list of requirements changes.

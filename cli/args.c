@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define ON(name) (1u << CMD_##name)
-#define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE) | ON(MAXBATCH))
+#define PLANS (ON(PLAN) | ON(COMPARE) | ON(CURVE) | ON(REPORT) | ON(MAXBATCH))
 /* Commands that read a file. */
 #define FILES (PLANS | ON(BOUND) | ON(INFO) | ON(VERIFY) | ON(FUSE) | ON(LOWER) | ON(IMPORT))
 #define GRAPHS (FILES | ON(GEN))
@@ -26,7 +26,7 @@
 
 const flag flags[FLAG_COUNT] = {
     [FLAG_BUDGET] = {"budget", 0, TEXT, "B", NULL, COMPLETE_BUDGET,
-                     ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(MAXBATCH) | ON(IMPORT),
+                     ON(PLAN) | ON(BOUND) | ON(COMPARE) | ON(REPORT) | ON(MAXBATCH) | ON(IMPORT),
                      "most bytes at any step, resident included: 12GiB (or 12G), 900MB, 50% (of "
                      "keep-all), min, "
                      "1e9"},
@@ -35,7 +35,7 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY),
                      "the plan's bound must be proved too"},
     [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS,
-                       "how to plan; compare and maxbatch take a list: a,b,c"},
+                       "how to plan; compare, curve, report and maxbatch take a list: a,b"},
     [FLAG_SAVED] = {"saved", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE),
                     "show what is saved and its traffic; without --strategy: keep-all, "
                     "save-inputs, save-layers, mincut"},
@@ -59,11 +59,13 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_PLAIN] =
         {"checkmate-plain", 0, SWITCH, NULL, "checkmate_plain", COMPLETE_NONE, PLANS | ON(IMPORT),
          "checkmate: the program as it was published, not presolved, and without a start"},
-    [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE),
-                     "how many budgets, 2 to 1000 (default 12)"},
-    [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
+    [FLAG_CURVE] = {"curve", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(REPORT),
+                    "plans at several budgets, too: what each budget costs"},
+    [FLAG_POINTS] = {"points", 0, INTEGER, "N", NULL, COMPLETE_NONE, ON(CURVE) | ON(REPORT),
+                     "how many budgets, 2 to 1000 (default 12; report: 8)"},
+    [FLAG_FROM] = {"from", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE) | ON(REPORT),
                    "first budget, as in plan: 30% (of keep-all), 8GiB, min (default: min)"},
-    [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE),
+    [FLAG_TO] = {"to", 0, TEXT, "P", NULL, COMPLETE_BUDGET, ON(CURVE) | ON(REPORT),
                  "last budget, as in plan: 80% (of keep-all), 8GiB (default: 100%)"},
     [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE,
                    PLANS | ON(FUSE) | ON(LOWER) | ON(PLACE),
@@ -90,18 +92,21 @@ const flag flags[FLAG_COUNT] = {
         {"format", 0, TEXT, "F", NULL, COMPLETE_PROGRAM, ON(LOWER),
          "plan: statements (default); graph: a graph with a node for every step; c: a C function; "
          "csv: spans and offsets"},
-    [FLAG_PLACE] = {"place", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(LOWER),
+    [FLAG_PLACE] = {"place", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(LOWER) | ON(REPORT),
                     "give every storage and workspace an offset in one arena"},
     [FLAG_ALIGN] = {"align", 0, INTEGER, "N", NULL, COMPLETE_NONE,
                     (PLANS & ~ON(MAXBATCH)) | ON(BOUND) | ON(INFO) | ON(LOWER),
                     "round sizes up to multiples of N bytes, a power of two, so that a placement "
                     "can be aligned (default 1; lower: that of the plan)"},
-    [FLAG_SVG] = {"svg", 0, TEXT, "FILE", NULL, COMPLETE_FILE, ON(LOWER),
-                  "draw the placement: time across, addresses up; what is made again is hatched"},
+    [FLAG_SVG] = {"svg", 0, TEXT, "FILE", NULL, COMPLETE_FILE,
+                  ON(PLAN) | ON(COMPARE) | ON(CURVE) | ON(LOWER),
+                  "draw a picture, too: memory before and after (plan), overheads and what is "
+                  "proved (compare, curve), the placement (lower); - is standard output"},
     [FLAG_CAPACITY] = {"capacity", 0, TEXT, "N", NULL, COMPLETE_NONE, ON(PLACE),
                        "bytes that must be enough: 1048576, 1MiB (default: as few as possible)"},
     [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE,
-                     ON(PLAN) | ON(FUSE) | ON(LOWER) | ON(PLACE) | ON(GEN) | ON(IMPORT),
+                     ON(PLAN) | ON(REPORT) | ON(FUSE) | ON(LOWER) | ON(PLACE) | ON(GEN) |
+                         ON(IMPORT),
                      "write the result to FILE, gzip if it ends in .gz; - is standard output"},
     [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS & ~ON(LOWER),
                          "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat "
@@ -395,7 +400,7 @@ int args_command(out *o, const char *word, command_id *id)
 int args_parse(args *a, out *o, int argc, char **argv)
 {
     bool flags_end = false;
-    *a = (args){.command = CMD_COUNT};
+    *a = (args){.command = CMD_COUNT, .words = argv, .n_words = argc};
     /* First of all, so that the first mistake is reported as JSON too. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0) o->json = true;

@@ -19,6 +19,7 @@ typedef enum command_id {
     CMD_VERIFY,
     CMD_COMPARE,
     CMD_CURVE,
+    CMD_REPORT,
     CMD_MAXBATCH,
     CMD_FUSE,
     CMD_LOWER,
@@ -54,6 +55,7 @@ typedef enum flag_id {
     FLAG_MPS_SOLUTION,
     FLAG_MIP_GAP,
     FLAG_PLAIN,
+    FLAG_CURVE,
     FLAG_POINTS,
     FLAG_FROM,
     FLAG_TO,
@@ -117,8 +119,10 @@ typedef struct args {
         int64_t value;
     } options[32]; /* the library's options that were set */
     int n_options;
-    const char *operands[2];
+    const char *operands[3];
     int n_operands;
+    char *const *words; /* the whole line; words[0] is the program */
+    int n_words;
 } args;
 
 /* argv[0] is the program. REMAT_OK, or an exit code with the one line already printed to `o`. */

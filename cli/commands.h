@@ -11,6 +11,7 @@ int cmd_bound(session *s);
 int cmd_verify(session *s);
 int cmd_compare(session *s);
 int cmd_curve(session *s);
+int cmd_report(session *s);
 int cmd_maxbatch(session *s);
 int cmd_fuse(session *s);
 int cmd_lower(session *s);

@@ -37,6 +37,7 @@ const command commands[CMD_COUNT] = {
                   "Ctrl-C ends planning with the best plan so far, and exit code 130.",
                   "plan zoo:resnet50 --budget 50%\n"
                   "plan model.json.gz --budget 8GiB -o plan.json.gz\n"
+                  "plan model.json.gz --budget 8GiB --svg memory.svg\n"
                   "plan model.json.gz --budget min --strategy chen-sqrt --json\n"
                   "plan chain.json --budget 9000 --strategy rotor-float --slots 0",
                   1, 1, cmd_plan},
@@ -76,14 +77,28 @@ const command commands[CMD_COUNT] = {
          "compare model.json.gz --budget 8GiB --strategy periodic,chen-sqrt --csv",
          1, 1, cmd_compare},
     [CMD_CURVE] = {"curve", "GRAPH", "what each budget costs, as a table and a plot",
-                   "Plans at budgets from the least that the strategy finds up to keep-all. A "
+                   "Plans at budgets from the least that the strategies find up to keep-all. A "
                    "cheaper plan of a smaller budget is "
-                   "carried forward, so the curve never rises. The default strategy is that of "
-                   "plan with a budget.",
+                   "carried forward, so the curve never rises. Where no plan can be is shaded, by "
+                   "the best bound for any order. The default strategy is that of plan with a "
+                   "budget.",
                    "curve zoo:resnet50\n"
+                   "curve zoo:resnet50 --strategy auto,rotor,mincut --svg curve.svg\n"
                    "curve model.json.gz --from 30% --to 80% --points 6\n"
                    "curve model.json.gz --csv > curve.csv",
                    1, 1, cmd_curve},
+    [CMD_REPORT] =
+        {"report", "GRAPH [PLAN [PLAN]]", "a plan as a page to look at, in one file",
+         "Writes an HTML file that stands alone: memory over the steps before and after, every "
+         "tensor with its fate and why, and what was asked for besides. It shows a plan of a "
+         "file, two of them side by side, or plans made here with --budget. --curve adds plans at "
+         "other budgets, --place addresses. Nothing is loaded from a network. A plan that misses "
+         "the budget is shown too; the exit code is that of plan.",
+         "report zoo:resnet50 --budget 50% -o report.html\n"
+         "report model.json.gz plan.json -o report.html\n"
+         "report model.json.gz mine.json yours.json -o report.html\n"
+         "report model.json.gz --budget 8GiB --strategy auto,rotor --curve -o report.html",
+         1, 3, cmd_report},
     [CMD_MAXBATCH] = {"maxbatch", "GRAPH",
                       "the largest batch that fits a budget, for each strategy",
                       "Builds the graph at batch after batch, an embedded model anew, a file by "

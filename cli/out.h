@@ -105,7 +105,8 @@ typedef struct emitter {
 } emitter;
 
 void emit_open(emitter *j, const char *key, char bracket);
-void emit_close(emitter *j, char bracket); /* ends the line when it closes the outermost */
+void emit_close(emitter *j, char bracket);  /* ends the line when it closes the outermost */
+void emit_key(emitter *j, const char *key); /* the caller prints the value */
 void emit_text(emitter *j, const char *key, const char *text); /* NULL: null */
 void emit_int(emitter *j, const char *key, int64_t x);
 void emit_int_or_null(emitter *j, const char *key, int64_t x); /* negative: null */

@@ -30,7 +30,7 @@ static void put_string(out *o, const char *text)
     out_print(o, "\"");
 }
 
-static void put_key(emitter *j, const char *key)
+void emit_key(emitter *j, const char *key)
 {
     if (j->used[j->depth]) out_print(j->out, !key && j->depth == 1 ? ",\n" : ",");
     j->used[j->depth] = true;
@@ -41,7 +41,7 @@ static void put_key(emitter *j, const char *key)
 
 void emit_open(emitter *j, const char *key, char bracket)
 {
-    put_key(j, key);
+    emit_key(j, key);
     out_print(j->out, "%c", bracket);
     j->depth++;
     assert(j->depth < (int)LEN(j->used));
@@ -58,14 +58,14 @@ void emit_close(emitter *j, char bracket)
 
 void emit_text(emitter *j, const char *key, const char *text)
 {
-    put_key(j, key);
+    emit_key(j, key);
     if (text) put_string(j->out, text);
     else out_print(j->out, "null");
 }
 
 void emit_int(emitter *j, const char *key, int64_t x)
 {
-    put_key(j, key);
+    emit_key(j, key);
     out_print(j->out, "%" PRId64, x);
 }
 
@@ -86,18 +86,18 @@ void emit_real(emitter *j, const char *key, double x)
         snprintf(text, sizeof text, "%.*g", digits, x);
         if (strtod(text, NULL) == x) break;
     }
-    put_key(j, key);
+    emit_key(j, key);
     out_print(j->out, "%s", text);
 }
 
 void emit_bool(emitter *j, const char *key, bool x)
 {
-    put_key(j, key);
+    emit_key(j, key);
     out_print(j->out, x ? "true" : "false");
 }
 
 void emit_null(emitter *j, const char *key)
 {
-    put_key(j, key);
+    emit_key(j, key);
     out_print(j->out, "null");
 }

@@ -166,6 +166,7 @@ int session_open(session *s, const args *a, out *o)
     if (a->text[FLAG_ORDER_ONLY] && a->text[FLAG_OFFLOAD])
         return out_fail(o, REMAT_E_USAGE, command_name(s), "--order-only",
                         "and --offload exclude each other");
+    TRY(session_check_svg(s));
     for (int i = 0; i < a->n_options; i++)
         CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
     for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {
@@ -562,15 +563,22 @@ int session_program(session *s, const remat_plan **plan)
         *plan = s->keep_all;
         return REMAT_OK;
     }
-    if (strcmp(a->operands[0], "-") == 0 && strcmp(a->operands[1], "-") == 0)
+    int n_streams = 0;
+    for (int i = 0; i < a->n_operands; i++) n_streams += strcmp(a->operands[i], "-") == 0;
+    if (n_streams > 1)
         return out_fail(s->out, REMAT_E_USAGE, command_name(s), "",
                         "only one of GRAPH and PLAN can be standard input");
-    remat_verdict v = REMAT_VERDICT_INIT;
     TRY(session_read_plan(s, a->operands[1], plan));
     TRY(read_no_chain(s, *plan, a->operands[1]));
-    CHECK(s, remat_plan_verify(s->ctx, s->graph, *plan, &v));
+    return session_check_plan(s, *plan, a->operands[1]);
+}
+
+int session_check_plan(session *s, const remat_plan *plan, const char *plan_source)
+{
+    remat_verdict v = REMAT_VERDICT_INIT;
+    CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
     if (v.valid) return REMAT_OK;
-    return out_fail(s->out, REMAT_E_PLAN, a->operands[1], "", "%s", v.reason);
+    return out_fail(s->out, REMAT_E_PLAN, plan_source, "", "%s", v.reason);
 }
 
 static double seconds_since(int64_t begin_ns)
