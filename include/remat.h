@@ -355,6 +355,7 @@ typedef enum remat_ban {
     REMAT_BAN_OTHER = 4,     /* not known to be fusible */
     REMAT_BAN_REDUCTION = 5, /* output much smaller than input (option reduction_factor) */
     REMAT_BAN_READ = 6,      /* an op of the backward pass that cannot be fused with it reads it */
+    REMAT_BAN_LONG = 7,      /* the last of so many ops in a row that repeating them is not free */
 } remat_ban;
 typedef struct remat_recompute_rule {
     remat_class op_class; /* in effect */
