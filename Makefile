@@ -91,7 +91,7 @@ build-tests: .venv/ready
 fuzz: have-fuzz
 	@CC=clang $(CMAKE) -S . -B build/fuzz -DREMAT_FUZZ=ON -DREMAT_SANITIZE=address$(comma)undefined >/dev/null
 	@$(CMAKE) --build build/fuzz -j $(JOBS) --target fuzz_input fuzz_plan
-	@scripts/fuzz build/fuzz $(FUZZ_SECONDS) graph chain plan networkx dot dimacs spans strategies
+	@scripts/fuzz -j $(JOBS) build/fuzz $(FUZZ_SECONDS) graph chain plan networkx dot dimacs spans strategies
 
 # Every strategy with several threads, under the sanitizer of data races, which does not get along with libFuzzer's counters.
 fuzz-threads: have-check

@@ -6,7 +6,7 @@ lock: timing several at once gave errors of 2x. Peaks are torch.cuda.max_memory_
 call that is cut short loses nothing; `--known FILE.json` adds results of an earlier call, which are not run again.
 
 Usage: PYTHONPATH=python python bench/inductor_gpu.py [--models gpt,vit,resnet50,unet,gpt1b] [--variants NAME,...] [--at PEER,...] [--jobs 8] [--seconds 520] [--out DIR]
-Variants: compile, aggressive, budget:0.7, sac, sac2, ckpt:50, remat:60%, remat:min, remat:4000 (MiB)."""
+Variants: compile, aggressive, budget:0.7, sac, sac2, ckpt:50, remat:60%, remat:min, remat:4000 (MiB); gpt/remat:4000: of that model only."""
 import argparse
 import fcntl
 import json
@@ -180,21 +180,43 @@ def measure_alone(lock):
 
 
 def keep_code(folder, name, variant):
-    """What Inductor generated for a plan, to be read by people: FOLDER/MODEL.VARIANT.N.py.gz."""
+    """What Inductor generated, to be read by people: FOLDER/MODEL.VARIANT.N.py.gz, of every variant the function that runs the kernels."""
     import gzip
 
-    import remat.torch.generated as generated
-    read, n = generated.read, [0]
+    from torch._inductor.graph import GraphLowering
+    n = [0]
 
-    def kept(source, arguments, device):
-        found = read(source, arguments, device)
+    def kept(source):
         n[0] += 1
-        listed = "".join(f"# {argument} {known.n_bytes} {known.owned}\n" for argument, known in arguments.items())
         path = pathlib.Path(folder) / f"{name}.{variant.replace(':', '.').replace('%', '')}.{n[0]}.py.gz"
-        path.write_bytes(gzip.compress(f"# {found}\n{listed}{source[source.rfind('def call('):]}".encode()))
+        path.write_bytes(gzip.compress(source[source.rfind("def call("):].encode()))
+
+    GraphLowering.save_output_code = staticmethod(kept)
+
+
+def kernels(step):
+    """Microseconds and runs of each kernel in one step, by name, the longest first."""
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CUDA]) as found:
+        step()
+        torch.cuda.synchronize()
+    rows = [(round(getattr(row, "device_time_total", 0) or getattr(row, "cuda_time_total", 0)), row.count, row.key[:120]) for row in found.key_averages()]
+    return sorted((row for row in rows if row[0]), reverse=True)
+
+
+LOOKS = []  # what was read of code before a plan was chosen: predicted and needed MiB, milliseconds by the code, ops run again, steps within which kernels are merged
+
+
+def keep_looks():
+    from remat.torch import fitting
+    run = fitting.Fit.run
+
+    def kept(fit, first):
+        found = run(fit, first)
+        LOOKS.extend([round(look.solution.verdict.peak_bytes / MIB), round(look.needs_bytes / MIB), round(look.ns / 1e6, 2), look.solution.again, min(look.near, 999), look is found] for look in fit.looks)
         return found
 
-    generated.read = kept
+    fitting.Fit.run = kept
 
 
 def compiled(model, name, variant, small, lock):
@@ -211,8 +233,7 @@ def compiled(model, name, variant, small, lock):
     elif kind == "remat":
         import remat.torch
         measure_alone(lock)
-        if os.environ.get("REMAT_CODE"):
-            keep_code(os.environ["REMAT_CODE"], name, variant)
+        keep_looks()
         budget = int(value) * MIB if value.isdigit() else value
         return torch.compile(model, backend="remat", dynamic=False, options={"kernels": "inductor", "budget": budget, "time": 2 if small else 8})
     elif kind != "compile":
@@ -229,6 +250,8 @@ def one(name, variant, small, ready, batch):
     model, x = build(name, device, small)
     model.train()
     parameters = list(model.parameters())
+    if os.environ.get("REMAT_CODE"):
+        keep_code(os.environ["REMAT_CODE"], name, variant)
     function = compiled(model, name, variant, small, ready + ".lock")
 
     def step():
@@ -249,18 +272,23 @@ def one(name, variant, small, ready, batch):
         torch.cuda.empty_cache()
     open(f"{ready}/{name}.{variant.replace(':', '.')}", "w").close()
     waited = time.monotonic()
-    while len(os.listdir(ready)) < batch and time.monotonic() - waited < 240:
+    while len(os.listdir(ready)) < batch and time.monotonic() - waited < 360:
         time.sleep(0.2)
     with open(ready + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         times, peak = timed(step, cuda)
+        profiled = kernels(step) if cuda and os.environ.get("REMAT_CODE") else None
     found = {"model": name, "variant": variant, "ms": round(times[len(times) // 2], 2), "least_ms": round(times[0], 2), "peak_mib": round(peak / MIB), "compile_s": round(seconds, 1)}
     if variant.startswith("remat"):
         import remat.torch
         last = remat.torch.last_report()
         found.update(predicted_mib=round((last["step_peak_bytes"] or 0) / MIB), keep_all_mib=round((last["step_keep_all_bytes"] or 0) / MIB), budget_mib=round((last["budget_bytes"] or 0) / MIB),
                      overhead=round(last["overhead"], 4), again=last["recomputed_ops"], ops=last["ops"], planned=last["planned"], reason=last["reason"],
-                     generated_mib=round((last.get("generated_peak_bytes") or 0) / MIB))
+                     generated_mib=round((last.get("generated_peak_bytes") or 0) / MIB), looks=LOOKS)
+    if profiled:
+        found["kernel_ms"] = round(sum(row[0] for row in profiled) / 1e3, 2)
+        path = pathlib.Path(os.environ["REMAT_CODE"]) / f"{name}.{variant.replace(':', '.').replace('%', '')}.kernels.json"
+        path.write_text(json.dumps(profiled, indent=0))
     print(json.dumps(found), flush=True)
 
 
@@ -352,7 +380,7 @@ def main():
     parser.add_argument("--known", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=520)
-    parser.add_argument("--code", action="store_true", help="keep what was generated for plans under OUT/code")
+    parser.add_argument("--code", action="store_true", help="keep what was generated under OUT/code, with the times of kernels")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT", "build/inductor-gpu")))
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
@@ -366,7 +394,8 @@ def main():
     results = [r for path in options.known for r in json.loads(pathlib.Path(path).read_text()) if "failed" not in r]
     errors = []
     done = {(r["model"], r["variant"]) for r in results}
-    jobs = [(name, variant) for name in options.models.split(",") for variant in options.variants.split(",") if variant and (name, variant) not in done]
+    asked = [(name, *variant.rpartition("/")[::2]) for name in options.models.split(",") for variant in options.variants.split(",") if variant]
+    jobs = [(name, variant) for name, only, variant in asked if only in ("", name) and (name, variant) not in done]
 
     def work(jobs):
         for start in range(0, len(jobs), options.jobs):

@@ -2,7 +2,7 @@
 gradient checkpointing (torch.utils.checkpoint around every block, or the model's own switch), at several budgets and at the peak of gradient checkpointing.
 GPT-2 b16 t1024 (bf16 autocast), ResNet-50 b256, U-Net b32 256x256, ViT-B/16 b128 (timm), BERT b32 t512 and GPT-2 of transformers (bf16 autocast; two graphs
 where Dynamo breaks it).
-Usage: PYTHONPATH=python python bench/torch_gpu.py [gpt2|resnet50|unet|vit|bert|hf-gpt2 ...] [--small] [--costs measure|roofline] [--out FILE.md]"""
+Usage: PYTHONPATH=python python bench/torch_gpu.py [gpt2|resnet50|unet|vit|bert|hf-gpt2 ...] [--small] [--costs measure|roofline] [--out FILE.md] [--seconds S]"""
 import argparse
 import gc
 import os
@@ -143,12 +143,24 @@ class Transformers(nn.Module):
             return self.model(input_ids=tokens, labels=tokens).loss
 
 
+def without_masks(model):
+    """Attention without padding needs no mask. In eager code transformers finds that out by itself; while torch.compile traces (torch before 2.14) it makes a mask of
+    zeros and ones, and attention with a mask is slower and takes more memory. So no mask is made in either."""
+    import transformers
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+    transformers.AttentionInterface.register("sdpa_unmasked", sdpa_attention_forward)
+    transformers.AttentionMaskInterface.register("sdpa_unmasked", lambda *_args, **_more: None)
+    model.set_attn_implementation("sdpa_unmasked")
+    return model
+
+
 def transformers_model(kind, device, small, batch, length, **config):
     import transformers
     sizes = {"GPT2": dict(n_layer=2, n_embd=64, n_head=2), "Bert": dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=2, intermediate_size=128)}[kind] if small else {}
     made = getattr(transformers, f"{kind}Config")(**sizes, **config)
     made.use_cache = False
     model = getattr(transformers, {"GPT2": "GPT2LMHeadModel", "Bert": "BertForMaskedLM"}[kind])(made).train()
+    model = without_masks(model) if hasattr(transformers, "AttentionMaskInterface") else model
     batch, length = (2, 32) if small else (batch, length)
     return Transformers(model).to(device), (torch.randint(0, 30000, (batch, length), device=device),)
 
@@ -206,6 +218,84 @@ def same(a, b):
     return [key for key in a if not remat.torch.checking.same_bits(a[key], b.get(key))]
 
 
+class Table:
+    """Rows of results: printed and written to a file as they come. Rows that the file has already are not measured again, and none is begun after `seconds`."""
+
+    def __init__(self, path, title, seconds):
+        self.path, self.ends, self.left_out = path, time.monotonic() + seconds, set()
+        lines = open(path).read().splitlines() if path and os.path.exists(path) else []
+        self.known = {tuple(cell.strip() for cell in line.split("|")[1:3]) for line in lines if line.startswith("|")}
+        if not lines:
+            self._write(f"# {title}\n\n| model | variant | budget MiB | predicted MiB | measured MiB | error | ms / step | gradients and buffers |\n|---|---|---|---|---|---|---|---|")
+
+    def _write(self, text):
+        print(text, flush=True)
+        if self.path:
+            with open(self.path, "a") as file:
+                file.write(text + "\n")
+
+    def wants(self, model, variant):
+        if (model, variant) in self.known:
+            return False
+        if time.monotonic() > self.ends:
+            self.left_out.add((model, variant))
+        return time.monotonic() <= self.ends
+
+    def row(self, *cells):
+        self._write("| " + " | ".join(map(str, cells)) + " |")
+
+
+def mib(n_bytes):
+    return f"{n_bytes / (1 << 20):.0f}"
+
+
+def baselines(table, model, device, small, repeat):
+    """Plain eager and gradient checkpointing; returns the peak of the latter, which is measured where it is not known but asked for."""
+    make, peak = MODELS[model], 0
+    for variant, per_block in (("plain eager", False), ("eager, gradient checkpointing", True)):
+        if table.wants(model, variant):
+            _, ms, peak = run(device, make, small, lambda m: m, repeat, per_block=per_block)
+            table.row(model, variant, "", "", mib(peak), "", f"{ms:.1f}", "")
+        elif per_block and table.wants(model, "remat checkpointing"):
+            _, _, peak = run(device, make, small, lambda m: m, 1, per_block=True)
+    return peak
+
+
+def planned(table, model, label, budget, device, options, kept, cache):
+    """One row: a training within a budget."""
+    try:
+        found, ms, peak = run(device, MODELS[model], options.small, lambda m: torch.compile(m, backend="remat", dynamic=False, options={
+            "budget": budget, "costs": options.costs, "cache": cache}), options.repeat)
+    except Exception as error:
+        table.row(model, label, "", "", "", "", "", f"{type(error).__name__}: {str(getattr(error, 'inner_exception', error))[:200]}")
+        return
+    report = remat.torch.last_report()
+    if not report["planned"]:
+        table.row(model, label, "", "", mib(peak), "", f"{ms:.1f}", "not planned: " + report["reason"])
+        return
+    different, predicted = same(kept, found), report["step_peak_bytes"]
+    note = f", {report['graphs']} graphs" if report["graphs"] > 1 else ""
+    table.row(model, label, mib(report["budget_bytes"] or predicted), mib(predicted), mib(peak), f"{100 * (predicted / peak - 1):+.1f} %" if peak else "", f"{ms:.1f}",
+              ("bit-identical" if not different else f"{len(different)} of {len(kept)} differ: {different[:2]}") + note)
+
+
+def measure(table, model, device, options, cache):
+    per_block = baselines(table, model, device, options.small, options.repeat)
+    keep_all = lambda m: torch.compile(m, backend="aot_eager_default_partitioner", dynamic=False)  # noqa: E731
+    budgets = [budget for budget in options.budgets.split(",") if budget != "checkpointing" or per_block]  # on a CPU nothing is measured
+    wanted = [budget for budget in budgets if table.wants(model, f"remat {budget}")]
+    reference = table.wants(model, "AOTAutograd keep-all")
+    if not reference and not wanted:
+        return
+    kept, ms, peak = run(device, MODELS[model], options.small, keep_all, options.repeat)
+    if reference:
+        again, _, _ = run(device, MODELS[model], options.small, keep_all, 1)
+        table.row(model, "AOTAutograd keep-all", "", "", mib(peak), "", f"{ms:.1f}", "reference; again: " + ("same bits" if not same(kept, again) else f"{len(same(kept, again))} differ"))
+    for budget in wanted:
+        if table.wants(model, f"remat {budget}"):
+            planned(table, model, f"remat {budget}", per_block if budget == "checkpointing" else budget, device, options, kept, cache)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("models", nargs="*", default=list(MODELS))
@@ -213,53 +303,19 @@ def main():
     parser.add_argument("--costs", choices=["measure", "roofline"])
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--budgets", default="100%,80%,60%,40%,checkpointing,min", help="`checkpointing`: the peak of gradient checkpointing")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no row after that; run again with the same --out for the rest")
     parser.add_argument("--out")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.use_deterministic_algorithms(True)  # with warn_only=True flash attention is not
     torch.backends.cudnn.benchmark = False
     name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
-    lines = [f"# Eager kernels on {name}, torch {torch.__version__}, deterministic algorithms", "",
-             "| model | variant | budget MiB | predicted MiB | measured MiB | error | ms / step | gradients and buffers |", "|---|---|---|---|---|---|---|---|"]
-
-    def row(*cells):
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-        print(lines[-1], flush=True)
-
-    cache = tempfile.mkdtemp()  # times of ops, measured once a model; plans
-    for model in options.models:
-        make = MODELS[model]
-        mib = 1 << 20
-        _, ms, peak = run(device, make, options.small, lambda m: m, options.repeat)
-        row(model, "plain eager", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "")
-        _, ms, per_block = run(device, make, options.small, lambda m: m, options.repeat, per_block=True)
-        row(model, "eager, gradient checkpointing", "", "", f"{per_block / mib:.0f}", "", f"{ms:.1f}", "")
-        keep_all = lambda m: torch.compile(m, backend="aot_eager_default_partitioner", dynamic=False)  # noqa: E731
-        kept, _, _ = run(device, make, options.small, keep_all, options.repeat)
-        again, ms, peak = run(device, make, options.small, keep_all, options.repeat)
-        row(model, "AOTAutograd keep-all", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "reference; again: " + ("same bits" if not same(kept, again) else f"{len(same(kept, again))} differ"))
-        for budget in options.budgets.split(","):
-            if budget == "checkpointing":
-                if not per_block:  # on a CPU nothing is measured
-                    continue
-                budget = per_block
-            try:
-                found, ms, peak = run(device, make, options.small, lambda m: torch.compile(m, backend="remat", dynamic=False, options={
-                    "budget": budget, "costs": options.costs, "cache": cache}), options.repeat)
-            except Exception as error:
-                row(model, f"remat {budget}", "", "", "", "", "", f"{type(error).__name__}: {str(getattr(error, 'inner_exception', error))[:200]}")
-                continue
-            report = remat.torch.last_report()
-            if not report["planned"]:
-                row(model, f"remat {budget}", "", "", f"{peak / mib:.0f}", "", f"{ms:.1f}", "not planned: " + report["reason"])
-                continue
-            different = same(kept, found)
-            predicted = report["step_peak_bytes"]
-            row(model, f"remat {budget}" + (f" ({report['graphs']} graphs)" if report["graphs"] > 1 else ""), f"{(report['budget_bytes'] or predicted) / mib:.0f}", f"{predicted / mib:.0f}", f"{peak / mib:.0f}", f"{100 * (predicted / peak - 1):+.1f} %" if peak else "",
-                f"{ms:.1f}", "bit-identical" if not different else f"{len(different)} of {len(kept)} differ: {different[:2]}")
-    if options.out:
-        with open(options.out, "w") as file:
-            file.write("\n".join(lines) + "\n")
+    table = Table(options.out, f"Eager kernels on {name}, torch {torch.__version__}, deterministic algorithms", options.seconds)
+    with tempfile.TemporaryDirectory() as fresh:
+        cache = os.environ.get("REMAT_CACHE_DIR", fresh)  # times of ops, measured once a model; plans
+        for model in options.models:
+            measure(table, model, device, options, cache)
+    print(f"{len(table.left_out)} rows are left" if table.left_out else "all rows are there")
     return 0
 
 

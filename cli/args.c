@@ -35,7 +35,7 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_PROVED] = {"bound", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(VERIFY),
                      "the plan's bound must be proved too"},
     [FLAG_STRATEGY] = {"strategy", 0, TEXT, "S", NULL, COMPLETE_STRATEGY, PLANS,
-                       "how to plan; compare, report and maxbatch take a list: a,b,c"},
+                       "how to plan; compare, curve, report and maxbatch take a list: a,b"},
     [FLAG_SAVED] = {"saved", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE),
                     "show what is saved and its traffic; without --strategy: keep-all, "
                     "save-inputs, save-layers, mincut"},
@@ -98,8 +98,10 @@ const flag flags[FLAG_COUNT] = {
                     (PLANS & ~ON(MAXBATCH)) | ON(BOUND) | ON(INFO) | ON(LOWER),
                     "round sizes up to multiples of N bytes, a power of two, so that a placement "
                     "can be aligned (default 1; lower: that of the plan)"},
-    [FLAG_SVG] = {"svg", 0, TEXT, "FILE", NULL, COMPLETE_FILE, ON(LOWER),
-                  "draw the placement: time across, addresses up; what is made again is hatched"},
+    [FLAG_SVG] = {"svg", 0, TEXT, "FILE", NULL, COMPLETE_FILE,
+                  ON(PLAN) | ON(COMPARE) | ON(CURVE) | ON(LOWER),
+                  "draw a picture, too: memory before and after (plan), overheads and what is "
+                  "proved (compare, curve), the placement (lower); - is standard output"},
     [FLAG_CAPACITY] = {"capacity", 0, TEXT, "N", NULL, COMPLETE_NONE, ON(PLACE),
                        "bytes that must be enough: 1048576, 1MiB (default: as few as possible)"},
     [FLAG_OUTPUT] = {"output", 'o', TEXT, "FILE", NULL, COMPLETE_FILE,

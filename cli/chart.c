@@ -51,9 +51,9 @@ static const char *block(const out *o, int level, bool shaded)
     return o->utf8 ? fine[level] : coarse[level];
 }
 
-/* The label of row r, and the axis. `line`: the row of the limit. */
-static void draw_axis(out *o, const chart *c, int r, int line)
+void chart_axis(out *o, const chart *c, int r)
 {
+    const int line = limit_row(c);
     const int top_row = c->rows - 1, middle_row = c->rows / 2 - 1;
     const char *tick = o->utf8 ? "│" : "|";
     amount text = {""};
@@ -92,6 +92,13 @@ static void draw_row(out *o, const int *height, int columns, int r, int line, in
     out_print(o, "%s\n", now == PLAIN ? "" : out_style(o, PLAIN));
 }
 
+void chart_floor(out *o, const chart *c)
+{
+    out_print(o, "%*s %s", AXIS, c->show(o, 0).text, o->utf8 ? "└" : "+");
+    for (int x = 0; x < chart_columns(o); x++) out_print(o, "%s", o->utf8 ? "─" : "-");
+    out_print(o, "\n");
+}
+
 void chart_draw(out *o, const chart *c)
 {
     const int columns = chart_columns(o), line = limit_row(c), base = eighths(c, c->base) / 8;
@@ -102,12 +109,10 @@ void chart_draw(out *o, const chart *c)
     out_print(o, "\n");
     for (int x = 0; x < columns; x++) height[x] = eighths(c, column_value(c, x, columns));
     for (int r = c->rows - 1; r >= 0; r--) {
-        draw_axis(o, c, r, line);
+        chart_axis(o, c, r);
         draw_row(o, height, columns, r, line, base);
     }
-    out_print(o, "%*s %s", AXIS, c->show(o, 0).text, o->utf8 ? "└" : "+");
-    for (int x = 0; x < columns; x++) out_print(o, "%s", o->utf8 ? "─" : "-");
-    out_print(o, "\n");
+    chart_floor(o, c);
     free(height);
 }
 

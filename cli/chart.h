@@ -19,6 +19,8 @@ typedef struct chart {
 
 int chart_columns(const out *o); /* how many columns of samples a chart has */
 void chart_draw(out *o, const chart *c);
+void chart_axis(out *o, const chart *c, int r); /* the label of row r, and the axis */
+void chart_floor(out *o, const chart *c);       /* the line below */
 /* A line below the chart: a mark under the column of `sample` with text beside it. */
 void chart_mark(out *o, const chart *c, size_t sample, const char *text);
 

@@ -6,7 +6,8 @@
 #include "commands.h"
 #include "report.h"
 
-static const char *const rule_names[] = {"single readers", "fan-out", "regions", "side outputs"};
+static const char *const rule_names[] = {"single readers", "fan-out", "regions", "side outputs",
+                                         "holders"};
 
 static double overhead_of(const remat_bound *b)
 {

@@ -243,9 +243,9 @@ static int choose_writer(session *s, session_writer **chosen)
 
 static int write_all(session *s, session_writer *write, const lowered *x)
 {
-    const char *path = s->args->text[FLAG_OUTPUT], *svg = s->args->text[FLAG_SVG];
-    if (svg) TRY(session_write(s, svg, write_svg, x, REMAT_JSON));
-    if (svg && strcmp(svg, "-") == 0 && !path) return REMAT_OK; /* the picture is the output */
+    const char *path = s->args->text[FLAG_OUTPUT];
+    TRY(session_write_svg(s, write_svg, x));
+    if (session_svg_is_output(s) && !path) return REMAT_OK; /* the picture is the output */
     return session_write(s, path, write, x, session_format(path ? path : "", REMAT_JSON));
 }
 

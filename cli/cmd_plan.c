@@ -11,6 +11,7 @@
 #include "chart.h"
 #include "commands.h"
 #include "heeds.h"
+#include "plan_svg.h"
 #include "report.h"
 
 static remat_status write_plan(session *s, const void *plan, remat_format format, out *to)
@@ -112,13 +113,12 @@ static int show(session *s, out *o, const report *r)
     static const char *const cut[] = {"", ", work limit reached", ", time limit reached",
                                       ", interrupted"};
     const remat_summary *m = &r->summary;
-    const bool ended = m->outcome == REMAT_OPTIMAL; /* more work would have found nothing */
     char after[160];
     const int n = snprintf(after, sizeof after, "%s%s", m->budget_bytes >= 0 ? "  budget " : "",
                            m->budget_bytes >= 0 ? out_exact(o, m->budget_bytes).text : "");
     if (r->seconds >= 0)
         snprintf(after + n, sizeof after - (size_t)n, "  planned in %.2f s%s", r->seconds,
-                 (size_t)m->stopped < 4 && !ended ? cut[m->stopped] : "");
+                 (size_t)m->stopped < 4 ? cut[m->stopped] : "");
     out_title(o, m->graph, after);
     out_print(o, "\n");
     report_table(o, r);
@@ -138,7 +138,9 @@ static int finish(session *s, report *r)
         o = &other;
     }
     if (path) TRY(session_write(s, path, write_plan, r->plan, session_format(path, REMAT_JSON)));
+    TRY(plan_svg(s, r));
     r->path = path;
+    if (session_svg_is_output(s)) return report_status(s, r, o);
     if (o->json) {
         emitter j = {.out = o};
         r->with_schedule = true;
@@ -158,8 +160,9 @@ static int write_mps(session *s, int64_t budget)
     if ((strategy && strcmp(strategy, "checkmate") != 0) || s->chain)
         return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
                         "is for strategy checkmate and for graphs");
-    if (s->args->text[FLAG_OUTPUT])
-        return out_fail(s->out, REMAT_E_USAGE, "plan", "-o", "and --mps exclude each other");
+    if (s->args->text[FLAG_OUTPUT] || s->args->text[FLAG_SVG])
+        return out_fail(s->out, REMAT_E_USAGE, "plan", s->args->text[FLAG_SVG] ? "--svg" : "-o",
+                        "and --mps exclude each other");
     if (session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
         return out_fail(s->out, REMAT_E_USAGE, "plan", "--mps",
                         "is not compressed: choose a name without .gz");
@@ -184,6 +187,7 @@ int cmd_plan(session *s)
     TRY(session_read(s, a->operands[0], NULL, NULL));
     TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
     if (a->text[FLAG_MPS]) return write_mps(s, budget);
+    if (!s->out->json) TRY(session_keep_all(s)); /* now, so that Ctrl-C need not wait for it */
     session_catch(s);
     int status = report_make(s, strategy, &budget, 1, &r);
     session_release(s);

@@ -67,3 +67,28 @@ int session_write(session *s, const char *path, session_writer *write, const voi
     if (to.error) return out_fail(s->out, REMAT_E_IO, path, "", "%s", out_errno(to.error).text);
     return status == REMAT_OK ? REMAT_OK : session_fail(s, status);
 }
+
+bool session_svg_is_output(const session *s)
+{
+    const char *path = s->args->text[FLAG_SVG];
+    return path && strcmp(path, "-") == 0;
+}
+
+int session_check_svg(session *s)
+{
+    const char *path = s->args->text[FLAG_SVG], *name = commands[s->args->command].name,
+               *other = s->args->text[FLAG_OUTPUT];
+    if (path && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
+        return out_fail(s->out, REMAT_E_USAGE, name, "--svg",
+                        "is not compressed: choose a name without .gz");
+    if (session_svg_is_output(s) && other && strcmp(other, "-") == 0)
+        return out_fail(s->out, REMAT_E_USAGE, name, "--svg",
+                        "and -o cannot both be standard output");
+    return REMAT_OK;
+}
+
+int session_write_svg(session *s, session_writer *write, const void *object)
+{
+    const char *path = s->args->text[FLAG_SVG];
+    return path ? session_write(s, path, write, object, REMAT_JSON) : REMAT_OK;
+}

@@ -1,19 +1,19 @@
 /* lower_svg.c: a placement as an SVG: time across, addresses up, a rectangle for every storage
  * instance and every workspace. What an op makes again is hatched; its name is the rectangle's
- * title, which browsers show under the pointer.
- *
- * The file stands alone: no script, no font, no link. Names are data of a file, so all that XML
- * could obey is escaped. Cost: linear in what is written. */
+ * title, which browsers show under the pointer. svg.c writes it. Cost: linear in what is written.
+ */
 #include "lower_svg.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { WIDTH = 1200, HEIGHT = 600, LEFT = 110, TOP = 40, BELOW = 40, LONGEST_NAME = 80 };
+#include "svg.h"
+
+enum { WIDTH = 1200, HEIGHT = 600, LEFT = 110, TOP = 40, BELOW = 40, LONGEST_NAME = 60 };
 
 typedef struct canvas {
     session *s;
-    out *o;
+    svg v;
     double per_step, per_byte; /* points */
     uint8_t *is_again;         /* by register: an instance of its value was made before */
     uint32_t *owner;           /* by register: the value */
@@ -21,62 +21,39 @@ typedef struct canvas {
     uint32_t n_regs;
 } canvas;
 
-static void put_name(out *o, const char *name)
-{
-    for (int i = 0; name[i] && i < LONGEST_NAME; i++) {
-        const char c = name[i];
-        if (c == '<' || c == '>' || c == '&' || c == '"' || c < ' ' || c > '~') out_print(o, "_");
-        else out_print(o, "%c", c);
-    }
-}
-
-static void put_head(const canvas *c, const picture *x, size_t n_steps)
+static void draw_head(canvas *c, const picture *x, size_t n_steps)
 {
     const remat_packing *p = remat_placement_packing(x->placement);
-    out_print(c->o,
-              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-              "font-family=\"sans-serif\" font-size=\"12\">\n"
-              "<defs><pattern id=\"again\" width=\"6\" height=\"6\" "
-              "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-              "<rect width=\"6\" height=\"6\" fill=\"#fdd9a0\"/>"
-              "<rect width=\"2\" height=\"6\" fill=\"#d97706\"/></pattern></defs>\n"
-              "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-              LEFT + WIDTH + 20, TOP + HEIGHT + BELOW);
-    out_print(c->o, "<text x=\"%d\" y=\"24\" font-weight=\"bold\">", LEFT);
-    put_name(c->o, remat_graph_name(c->s->original));
-    out_print(c->o, "</text>\n<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT - 6,
-              TOP + 10, out_size(c->o, p->height_bytes).text);
-    out_print(c->o, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">0 B</text>\n", LEFT - 6,
-              TOP + HEIGHT);
-    out_print(c->o,
-              "<text x=\"%d\" y=\"%d\">%zu steps; arena %" PRId64 " bytes, %" PRId64
-              " of them wasted; hatched: made again; grey: workspace</text>\n",
-              LEFT, TOP + HEIGHT + 24, n_steps, p->height_bytes, p->height_bytes - p->load_bytes);
+    svg_text(&c->v, LEFT, 24, START, "h", "%s", remat_graph_name(c->s->original));
+    svg_text(&c->v, LEFT - 6, TOP + 10, END, "q", "%s", out_size(c->v.out, p->height_bytes).text);
+    svg_text(&c->v, LEFT - 6, TOP + HEIGHT, END, "q", "0");
+    svg_text(&c->v, LEFT, TOP + HEIGHT + 24, START, "",
+             "%zu steps; arena %" PRId64 " bytes, %" PRId64
+             " of them wasted; hatched: made again; yellow: workspace",
+             n_steps, p->height_bytes, p->height_bytes - p->load_bytes);
 }
 
-static void put_rectangle(const canvas *c, const remat_span *span, int64_t offset, const char *fill,
-                          const char *name)
+static void draw_span(canvas *c, const remat_span *span, int64_t offset, const char *paint,
+                      const char *name)
 {
     const double top = (double)(offset + span->bytes) * c->per_byte;
-    out_print(c->o,
-              "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" "
-              "stroke=\"#334155\" stroke-width=\"0.3\"><title>",
-              LEFT + (double)span->begin * c->per_step, TOP + HEIGHT - top,
-              (double)(span->end - span->begin) * c->per_step, (double)span->bytes * c->per_byte,
-              fill);
-    put_name(c->o, name);
-    out_print(c->o, ": %" PRId64 " bytes at %" PRId64 ", steps %" PRId64 " to %" PRId64,
-              span->bytes, offset, span->begin, span->end - 1);
-    out_print(c->o, "</title></rect>\n");
+    label note;
+    snprintf(note.text, sizeof note.text,
+             "%.140s: %" PRId64 " bytes at %" PRId64 ", steps %" PRId64 " to %" PRId64,
+             out_clean(c->v.out, name, LONGEST_NAME).text, span->bytes, offset, span->begin,
+             span->end - 1);
+    svg_rect(&c->v, LEFT + (double)span->begin * c->per_step, TOP + HEIGHT - top,
+             (double)(span->end - span->begin) * c->per_step, (double)span->bytes * c->per_byte,
+             paint, note.text);
 }
 
-static const char *fill_of(const canvas *c, uint32_t reg)
+static const char *paint_of(const canvas *c, uint32_t reg)
 {
-    if (c->is_again[reg]) return "url(#again)";
+    if (c->is_again[reg]) return "again box";
     const int64_t op = remat_graph_value_get(c->s->original, c->owner[reg], REMAT_VALUE_PRODUCER);
     const int64_t phase = op < 0 ? REMAT_PHASE_NONE
                                  : remat_graph_op_get(c->s->original, (uint32_t)op, REMAT_OP_PHASE);
-    return phase == REMAT_BACKWARD ? "#a7f3d0" : "#bfdbfe";
+    return phase == REMAT_BACKWARD ? "backward box" : "forward box";
 }
 
 /* Which registers repeat a value, and which op runs at each step. */
@@ -100,7 +77,7 @@ static void look_through(canvas *c, const remat_statement *statement, size_t n, 
     free(is_made);
 }
 
-static void put_spans(const canvas *c, const picture *x)
+static void draw_spans(canvas *c, const picture *x)
 {
     size_t n;
     const remat_span *spans = remat_placement_spans(x->placement, &n);
@@ -109,12 +86,12 @@ static void put_spans(const canvas *c, const picture *x)
         if (spans[i].bytes == 0) continue;
         if (i < c->n_regs) {
             const uint32_t reg = (uint32_t)i;
-            put_rectangle(c, &spans[i], remat_placement_register(x->placement, reg),
-                          fill_of(c, reg), session_value(c->s, c->owner[reg], &buffer));
+            draw_span(c, &spans[i], remat_placement_register(x->placement, reg), paint_of(c, reg),
+                      session_value(c->s, c->owner[reg], &buffer));
         } else {
             const size_t step = (size_t)spans[i].begin;
-            put_rectangle(c, &spans[i], remat_placement_workspace(x->placement, step), "#cbd5e1",
-                          session_op(c->s, c->op[step], &buffer));
+            draw_span(c, &spans[i], remat_placement_workspace(x->placement, step), "work box",
+                      session_op(c->s, c->op[step], &buffer));
         }
     }
 }
@@ -126,13 +103,14 @@ remat_status lower_svg(session *s, const picture *x, out *to)
     const remat_packing *p = remat_placement_packing(x->placement);
     remat_plan_steps(x->plan, &n_steps);
     canvas c = {.s = s,
-                .o = to,
                 .per_step = n_steps ? (double)WIDTH / (double)n_steps : 0,
                 .per_byte = p->height_bytes ? (double)HEIGHT / (double)p->height_bytes : 0};
     look_through(&c, statement, n, n_steps);
-    put_head(&c, x, n_steps);
-    put_spans(&c, x);
-    out_print(to, "</svg>\n");
+    svg_open(&c.v, to, LEFT + WIDTH + 20, TOP + HEIGHT + BELOW, remat_graph_name(s->original),
+             "Offsets in one arena: time across, addresses up, a rectangle for every storage");
+    draw_head(&c, x, n_steps);
+    draw_spans(&c, x);
+    svg_close(&c.v);
     free(c.is_again);
     free(c.owner);
     free(c.op);

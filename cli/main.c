@@ -37,6 +37,7 @@ const command commands[CMD_COUNT] = {
                   "Ctrl-C ends planning with the best plan so far, and exit code 130.",
                   "plan zoo:resnet50 --budget 50%\n"
                   "plan model.json.gz --budget 8GiB -o plan.json.gz\n"
+                  "plan model.json.gz --budget 8GiB --svg memory.svg\n"
                   "plan model.json.gz --budget min --strategy chen-sqrt --json\n"
                   "plan chain.json --budget 9000 --strategy rotor-float --slots 0",
                   1, 1, cmd_plan},
@@ -76,11 +77,13 @@ const command commands[CMD_COUNT] = {
          "compare model.json.gz --budget 8GiB --strategy periodic,chen-sqrt --csv",
          1, 1, cmd_compare},
     [CMD_CURVE] = {"curve", "GRAPH", "what each budget costs, as a table and a plot",
-                   "Plans at budgets from the least that the strategy finds up to keep-all. A "
+                   "Plans at budgets from the least that the strategies find up to keep-all. A "
                    "cheaper plan of a smaller budget is "
-                   "carried forward, so the curve never rises. The default strategy is that of "
-                   "plan with a budget.",
+                   "carried forward, so the curve never rises. Where no plan can be is shaded, by "
+                   "the best bound for any order. The default strategy is that of plan with a "
+                   "budget.",
                    "curve zoo:resnet50\n"
+                   "curve zoo:resnet50 --strategy auto,rotor,mincut --svg curve.svg\n"
                    "curve model.json.gz --from 30% --to 80% --points 6\n"
                    "curve model.json.gz --csv > curve.csv",
                    1, 1, cmd_curve},

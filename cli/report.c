@@ -51,9 +51,9 @@ const char *report_scope(const remat_summary *m)
     return m->within_budget && m->bound_cost >= 0 ? scopes[scope_of(m)].heading : "-";
 }
 
-const char *report_word(const remat_summary *m, int64_t any_order_cost)
+const char *report_word(const remat_summary *m)
 {
-    if (m->within_budget && m->cost == any_order_cost) return "optimal";
+    if (m->within_budget && m->cost == m->any_order_cost) return "optimal";
     if (m->outcome == REMAT_OPTIMAL && m->kind == REMAT_KIND_GRAPH) return "feasible";
     return report_outcome(m);
 }
@@ -291,7 +291,7 @@ static void outcome_row(table *t, const remat_summary *m)
 {
     table_cell(t, PLAIN, "outcome");
     table_cell(t, PLAIN, "%s", "");
-    table_cell(t, PLAIN, "%s", report_word(m, m->any_order_cost));
+    table_cell(t, PLAIN, "%s", report_word(m));
     gap_cell(t, m);
 }
 

@@ -41,7 +41,7 @@ bool report_gap(const remat_summary *m, double *gap); /* false: no bound */
 amount report_gap_text(const remat_summary *m, int64_t bound_cost);
 const char *report_outcome(const remat_summary *m); /* as files and --json spell it */
 /* For people: "optimal" only where no plan in any order is cheaper. */
-const char *report_word(const remat_summary *m, int64_t any_order_cost);
+const char *report_word(const remat_summary *m);
 const char *report_scope(const remat_summary *m); /* "any order", "its order", ...; "-": none */
 const char *outcome_name(remat_outcome outcome);  /* "optimal" */
 const char *stopped_name(remat_stopped stopped);  /* "work" */

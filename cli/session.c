@@ -166,6 +166,7 @@ int session_open(session *s, const args *a, out *o)
     if (a->text[FLAG_ORDER_ONLY] && a->text[FLAG_OFFLOAD])
         return out_fail(o, REMAT_E_USAGE, command_name(s), "--order-only",
                         "and --offload exclude each other");
+    TRY(session_check_svg(s));
     for (int i = 0; i < a->n_options; i++)
         CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
     for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {

@@ -97,6 +97,10 @@ remat_status session_plans(session *s, const char *strategy, const int64_t *budg
 typedef remat_status session_writer(session *s, const void *object, remat_format format, out *to);
 int session_write(session *s, const char *path, session_writer *write, const void *object,
                   remat_format format);
+/* The same for the picture that --svg asks for, if it does. */
+int session_write_svg(session *s, session_writer *write, const void *object);
+int session_check_svg(session *s);            /* a usage error where it cannot be written so */
+bool session_svg_is_output(const session *s); /* --svg -: nothing else goes to standard output */
 remat_format session_format(const char *path, remat_format plain); /* gzip where it ends in .gz */
 
 /* Prints the error of a library call that failed, and returns its exit code. */

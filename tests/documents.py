@@ -8,7 +8,9 @@ Usage: documents.py PROGRAM [--update]
 2. `remat ...` between back quotes, and `.Dl $ remat ...` in the man page: run as it stands if all its operands are there (models, or files of the
    repository), but for `maxbatch`, which takes minutes; else its command must exist, and its flags must be flags of that command.
 3. `make TARGET`: there is such a target. `bench/...` and the like: there is such a file. They are not run.
-4. docs/format.md: a graph and a chain are read and written again, and nothing of the example is lost or changed. A plan is verified against the graph of the
+4. `--svg docs/images/NAME.svg` in a command that is run: the picture of that name is what the command draws, to the byte (`--update` writes it anew). Every
+   picture there is drawn by a command of a document.
+5. docs/format.md: a graph and a chain are read and written again, and nothing of the example is lost or changed. A plan is verified against the graph of the
    same page, with the digest of that graph in place of `sha256:...`.
 
 Excepted are numbers that depend on time: those in `planned in 0.82 s` and `bounded in 0.82 s`, below the heading `seconds` of a table, and behind `"seconds":`.
@@ -28,6 +30,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 MAN_PAGE = ROOT / "docs" / "remat.1"
 COMMAND = re.compile(r"\$ (?P<words>.*?)(?:\s+#\s.*)?$")
 SPAN = re.compile(r"`((?:remat |make |bench/|scripts/|tests/)[^`]*)`")
+PICTURE = re.compile(r"(?<=--svg )docs/images/([a-z0-9-]+\.svg)\b")
 PLACEHOLDER = re.compile(r"^[A-Z_]+$|^\[|^\.\.\.$|^<")
 
 
@@ -75,6 +78,7 @@ class Place:
 class Checker:
     def __init__(self, program, update):
         self.program, self.update, self.faults, self.n_run, self.n_words = program, update, [], 0, 0
+        self.drawn = set()  # pictures
         targets = (ROOT / "Makefile").read_text()
         self.targets = {name for names in re.findall(r"^([a-z][a-z -]*):", targets, re.M) for name in names.split()}
         self.flags = {}
@@ -121,6 +125,23 @@ class Checker:
         source = operands[0]
         return source.startswith(("zoo:", "chain:")) or (ROOT / source).is_file()
 
+    def run(self, place, where, command):
+        """Runs a command, and compares the picture that it draws."""
+        self.n_run += 1
+        picture = PICTURE.search(command)
+        if not picture:
+            return place.run(command)
+        name, fresh = picture[1], place.folder / "fresh.svg"
+        printed, code = place.run(PICTURE.sub(fresh.name, command))
+        kept = ROOT / "docs" / "images" / name
+        self.drawn.add(name)
+        if code == 0 and not (kept.is_file() and kept.read_bytes() == fresh.read_bytes()):
+            self.fault(where, f"{command!r} draws another picture than docs/images/{name}")
+            if self.update:
+                kept.parent.mkdir(exist_ok=True)
+                kept.write_bytes(fresh.read_bytes())
+        return printed, code
+
     def check_span(self, place, where, text):
         try:
             words = shlex.split(text)
@@ -133,8 +154,7 @@ class Checker:
             if not re.search(r"[*{]", words[0]) and not (ROOT / words[0].split(":")[0].rstrip("/")).exists():
                 self.fault(where, f"there is no {words[0]}")
         elif self.is_whole(words):
-            self.n_run += 1
-            printed, code = place.run(text)
+            printed, code = self.run(place, where, text)
             if code:
                 self.fault(where, f"{text!r} is exit code {code}: {printed.strip()[-300:]}")
         else:
@@ -150,8 +170,7 @@ class Checker:
             if words[0] not in ("pip", "cc", "cmake", "python", "export"):
                 self.fault(where, f"{words[0]!r} is no program that documents may name")
             return shown
-        self.n_run += 1
-        printed, code = place.run(command)
+        printed, code = self.run(place, where, command)
         if not any(line.strip() for line in shown):
             if code:
                 self.fault(where, f"{command!r} is exit code {code}: {printed.strip()[-300:]}")
@@ -203,6 +222,11 @@ class Checker:
             for number, line in enumerate(MAN_PAGE.read_text().splitlines(), 1):
                 if line.startswith(".Dl $ remat "):
                     self.check_span(place, f"docs/remat.1:{number}", line[len(".Dl $ "):].split(" | ")[0])
+
+    def check_pictures(self):
+        for path in sorted((ROOT / "docs" / "images").glob("*")):
+            if path.name not in self.drawn:
+                self.fault(f"docs/images/{path.name}", "no command of a document draws it")
 
     # ---- the examples of docs/format.md ----
 
@@ -257,6 +281,7 @@ def main():
     for path in DOCUMENTS:
         checker.check_document(path)
     checker.check_man_page()
+    checker.check_pictures()
     checker.check_examples()
     for fault in checker.faults:
         print(fault)

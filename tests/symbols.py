@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the names that the libraries show. Usage: symbols.py SHARED STATIC [MAX_STRIPPED_BYTES]
+"""Checks the names that the libraries show. Usage: symbols.py SHARED STATIC MAX_STRIPPED_BYTES
 The shared library exports remat_* only, and every function of the header, whose stable part stays short; names shared between files of the static library
 start with remat_ or rm_; the library calls nothing that is not safe among threads, that prints or that exits; stripped, it stays
-small (sanitizer builds leave that limit out)."""
+small."""
 import pathlib
 import re
 import subprocess
@@ -40,16 +40,14 @@ def main():
     internal = names("nm", "-g", "--defined-only", static)
     faults += [f"shared between files without a prefix: {name}" for name in sorted(internal)
                if not re.match(r"(remat_|rm_|_*odr_asan|__odr_asan|_*asan_|DW\.ref\.)", name)]
-    size = 0
-    if len(sys.argv) > 3:
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(["strip", "--strip-unneeded", "-o", f"{folder}/lib.so", shared], check=True)
-            size = pathlib.Path(folder, "lib.so").stat().st_size
-        if size >= int(sys.argv[3]):
-            faults.append(f"the stripped library has {size} bytes, {sys.argv[3]} or more")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["strip", "--strip-unneeded", "-o", f"{folder}/lib.so", shared], check=True)
+        size = pathlib.Path(folder, "lib.so").stat().st_size
+    if size >= int(sys.argv[3]):
+        faults.append(f"the stripped library has {size} bytes, {sys.argv[3]} or more")
     for fault in faults:
         print(fault)
-    print(f"symbols: {len(exported)} exported, {len(internal)} in the static library, {size or 'size not checked'} bytes stripped, {len(faults)} faults")
+    print(f"symbols: {len(exported)} exported, {len(internal)} in the static library, {size} bytes stripped, {len(faults)} faults")
     return 1 if faults or not exported else 0
 
 

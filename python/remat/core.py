@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import abc
 import ctypes
+import html
 import operator
 import os
 import weakref
@@ -134,6 +135,29 @@ class Plan(_File):
         peak = "not known" if self.peak_bytes is None else size_text(self.peak_bytes)
         more = "" if self.overhead is None else f", overhead {100 * self.overhead:.2f} %"
         return f"<remat.Plan {self.strategy} of {self.graph!r}: {limit}, peak {peak}{more}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks. Names come from files: they are escaped."""
+        def plain(x: str) -> str:
+            return html.escape("".join(c if c.isprintable() else "?" for c in x))
+
+        def shown(value: Any, text: Callable[[Any], str]) -> str:
+            return "not known" if value is None else text(value)
+
+        def percent(x: float) -> str:
+            return f"{100 * x:.2f} %"
+
+        unit = "" if self.cost_unit == "given" else plain(self.cost_unit)
+        share = self.peak_bytes / self.keep_all_peak_bytes if self.peak_bytes is not None and self.keep_all_peak_bytes else None
+        bound = shown(self.gap, lambda gap: f"gap {percent(gap)} ({plain(self.bound_scope)})")
+        rows = [("budget", "", "none" if self.budget_bytes is None else size_text(self.budget_bytes), "fits" if self.within_budget else "does not fit"),
+                ("peak", shown(self.keep_all_peak_bytes, size_text), shown(self.peak_bytes, size_text), shown(share, percent) + " of keep-all"),
+                ("cost", shown(self.keep_all_cost, str), shown(self.cost, str), f"{unit} {shown(self.overhead, lambda x: '+' + percent(x))}".strip()),
+                ("steps", str(self.ops) if self.kind == "graph" and self.ops else "", str(len(self.steps)), f"{self.recomputed_ops} run more than once"),
+                ("outcome", "", plain(self.outcome), bound)]
+        lines = "".join("<tr><th>%s</th><td>%s</td><td>%s</td><td>%s</td></tr>" % row for row in rows)
+        return (f"<table><caption>{plain(self.graph)}</caption><tr><th></th><th>keep-all</th><th>{plain(self.strategy)}</th><th></th></tr>"
+                f"{lines}</table>")
 
     @property
     def summary(self) -> Dict[str, Any]:

@@ -184,6 +184,13 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_in
     return bound_any_order(ctx, g, question, s, certificates);
 }
 
+/* If no plan at all is cheaper, no limit kept the planner from a better one. */
+static remat_stopped why_stopped(const remat_summary *s)
+{
+    const bool is_best = s->within_budget && s->cost == s->any_order_cost;
+    return is_best && s->stopped != REMAT_SIGNAL ? REMAT_DONE : s->stopped;
+}
+
 /* What is known before statistics, verifier and bound. */
 static remat_status summarize(const rm_problem *p, const rm_planner *planner,
                               rm_transfers transfers, const rm_incumbent *best, remat_summary *out)
@@ -244,6 +251,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     TRY(strengthen(ctx, g, best, transfers.allowed, &s, &certificates));
     take_claim(best, &s, &certificates);
     s.outcome = judge(&s, best);
+    s.stopped = why_stopped(&s);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificates, out));
     (*out)->graph_ops = g->n_original_ops;
     (*out)->graph_values = g->n_original_values;
@@ -322,6 +330,13 @@ static remat_status run_from(const rm_problem *p, const rm_planner *planner, rm_
     return status;
 }
 
+/* How many parts of the planner each have the whole limit of work? */
+static uint32_t parts_of(const remat_ctx *ctx, const rm_planner *planner)
+{
+    if (planner->within && ctx->options.work) return 1 + parts_of(ctx, planner->within);
+    return ctx->options.offload && planner->parts_with_offload ? planner->parts_with_offload : 1;
+}
+
 static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_plan *start,
                          const char *strategy, int64_t budget_bytes, remat_plan **out)
 {
@@ -337,8 +352,7 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     const rm_problem p = {ctx, graph, budget_bytes};
     rm_incumbent best = {.any = false};
     rm_limits_begin(ctx, default_work(planner, graph));
-    if (ctx->options.offload && planner->parts_with_offload)
-        rm_limits_widen(ctx, planner->parts_with_offload);
+    rm_limits_widen(ctx, parts_of(ctx, planner));
     ctx->bound_cost = graph->total_cost; /* until something better is known */
     remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;
     if (status == REMAT_OK) status = run_from(&p, planner, &best);

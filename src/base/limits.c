@@ -173,6 +173,13 @@ void rm_limit_pop(remat_ctx *ctx)
     if (ctx->limits.stopped != REMAT_DONE) ctx->limits.stopped = why_over(ctx);
 }
 
+void rm_limits_ensure(remat_ctx *ctx, int64_t operations)
+{
+    const int64_t end = end_of(ctx->limits.work, operations);
+    for (uint32_t i = 0; i < ctx->limits.depth; i++)
+        if (ctx->limits.stack[i].work_end < end) ctx->limits.stack[i].work_end = end;
+}
+
 bool rm_spend(remat_ctx *ctx, int64_t operations)
 {
     assert(operations >= 0);

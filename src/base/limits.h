@@ -55,6 +55,8 @@ void rm_limits_extend(remat_ctx *ctx, int64_t least_ns);
 void rm_limit_push(remat_ctx *ctx, double share, int64_t most_work);
 void rm_limit_push_time(remat_ctx *ctx, int64_t spared_ns); /* all but so much of the time */
 void rm_limit_pop(remat_ctx *ctx);
+/* At least so many operations are left: what ran before may have taken more than its share. */
+void rm_limits_ensure(remat_ctx *ctx, int64_t operations);
 
 /* True: the innermost limit is over, so stop and keep what there is. The reason is noted. */
 bool rm_spend(remat_ctx *ctx, int64_t operations);

@@ -15,4 +15,7 @@ static inline bool rm_is_fusible_class(remat_class c)
     return c == REMAT_CLASS_FUSIBLE || c == REMAT_CLASS_VIEW || c == REMAT_CLASS_RANDOM;
 }
 
+/* The packets that are known by name, in order; then NULL. */
+const char *rm_known_packet(size_t index);
+
 #endif

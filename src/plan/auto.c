@@ -6,7 +6,9 @@
  *   2. Roundings of the bound's linear program. They take milliseconds, and there is one whatever
  *      the limits are.
  *   3. mincut and rotor, each with a share of what is left.
- *   4. A search from the best of them takes the rest (plan/search/anneal.c).
+ *   4. On small graphs, a search through all plans in all orders (plan/bound/any_order.c). Where it
+ *      comes to an end, nothing is left to do.
+ *   5. A search from the best of them takes the rest (plan/search/anneal.c).
  * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
  * then auto itself at lower and lower budgets.
  * With the option offload: fastsa, which may move values to the host; all of the above, which moves
@@ -16,14 +18,20 @@
  *
  * Invariant: the incumbent only ever gets better, so each part may end early. The cost is that of
  * the limits. */
+#include "plan/bound/all_orders.h"
+#include "plan/bound/any_order.h"
 #include "plan/bound/rounding.h"
 #include "plan/planner.h"
 #include "plan/search/anneal.h"
 #include "plan/search/fastsa.h"
 #include "plan/search/polish.h"
 
-enum { PARTS_WITH_OFFLOAD = 3 };
-static const double quick_share = 0.25;   /* of what is left, for each quick strategy */
+enum {
+    PARTS_WITH_OFFLOAD = 3,
+    ALL_ORDERS_WORK = RM_SECOND /* at most, for all orders: states take memory */
+};
+static const double quick_share = 0.25; /* of what is left, for each quick strategy */
+static const double all_orders_share = 0.25;
 static const double hopeless_share = 0.1; /* for the lowest peak, where nothing fits */
 
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
@@ -74,6 +82,17 @@ static remat_status search(const rm_problem *p, const rm_normal *nm, rm_incumben
     return status;
 }
 
+/* On a small graph: the cheapest plan of all, if the share is enough for that. */
+static remat_status search_all_orders(const rm_problem *p, const rm_normal *nm, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    if (!rm_any_order_applies(nm) || rm_is_over(ctx)) return REMAT_OK;
+    rm_limit_push(ctx, all_orders_share, ALL_ORDERS_WORK);
+    const remat_status status = rm_search_all_orders(p, nm, rm_auto.entry.name, best);
+    rm_limit_pop(ctx);
+    return rm_is_too_much_memory(ctx, status) ? REMAT_OK : status;
+}
+
 static remat_status run_at(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -84,7 +103,12 @@ static remat_status run_at(const rm_problem *p, rm_incumbent *best)
     TRY(offer_rounded(p, &nm, RM_BOUND_RULES, best));
     rm_report(ctx, rm_auto.entry.name, -1, best->cost, best->peak_bytes);
     TRY(run_quick(p, best));
-    return rm_is_over(ctx) ? REMAT_OK : search(p, &nm, best);
+    TRY(search_all_orders(p, &nm, best));
+    if (rm_is_over(ctx) || (rm_is_settled(p, best) && !best->infeasible)) return REMAT_OK;
+    rm_limit_push(ctx, best->infeasible ? hopeless_share : 1, RM_NO_LIMIT);
+    const remat_status status = search(p, &nm, best);
+    rm_limit_pop(ctx);
+    return status;
 }
 
 /* Runs a planner for another budget with a share of what is left. Offers what it finds to p. */

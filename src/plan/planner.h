@@ -16,6 +16,11 @@ typedef struct rm_problem {
     int64_t budget_bytes; /* or REMAT_BUDGET_NONE, REMAT_BUDGET_MIN */
 } rm_problem;
 
+typedef struct rm_proved_bound { /* nothing of the scope costs less; scope NULL: there is none */
+    int64_t cost;
+    const char *scope, *method;
+} rm_proved_bound;
+
 /* The best schedule so far. One is better than another by these rules, the first that decides:
  *   - It is within the budget, and the other is not.
  *   - Within the budget it is cheaper; over it, its peak is lower.
@@ -31,12 +36,8 @@ typedef struct rm_incumbent {
     remat_stopped stopped; /* why the planner ended: for whoever runs it */
     /* Of the last candidate. INT64_MAX: there was none, or its cost or memory passes 2^62. */
     int64_t offered_peak_bytes;
-    /* What the planner has proved, if scope is not NULL: nothing of that scope costs less. */
-    struct {
-        int64_t cost;
-        const char *scope, *method;
-    } bound;
-    bool infeasible; /* a search has proved that no schedule fits, in any order */
+    rm_proved_bound bound; /* what the planner has proved */
+    bool infeasible;       /* a search has proved that no schedule fits, in any order */
 } rm_incumbent;
 
 /* Is such a schedule better than the best so far? */
@@ -47,6 +48,8 @@ remat_status rm_offer(const rm_problem *p, rm_incumbent *best, const rm_schedule
 remat_status rm_offer_codes(const rm_problem *p, const rm_normal *nm, const rm_codes *codes,
                             rm_incumbent *best);
 bool rm_fits(const rm_problem *p, int64_t peak_bytes);
+/* For a budget: is it known that no plan in any order costs less, or that none fits? */
+bool rm_is_settled(const rm_problem *p, const rm_incumbent *best);
 /* Makes `to` a copy of `from`. */
 remat_status rm_schedule_copy(remat_ctx *ctx, rm_schedule *to, const rm_schedule *from);
 
@@ -97,6 +100,9 @@ struct rm_planner {
     /* Where the option offload is on it runs so many strategies, each with the whole limit of work.
      * 0: one. */
     uint32_t parts_with_offload;
+    /* It lets this strategy run with the whole limit of work that the caller asks for, and has as
+     * much for itself. So it is never worse by that limit. NULL: none. */
+    const rm_planner *within;
     /* Does it begin from the plan that is there? The others are run by themselves, and what they
      * find is compared with it. */
     bool continues;

@@ -67,6 +67,15 @@ bool rm_fits(const rm_problem *p, int64_t peak_bytes)
     return p->budget_bytes < 0 || peak_bytes <= p->budget_bytes;
 }
 
+bool rm_is_settled(const rm_problem *p, const rm_incumbent *best)
+{
+    if (best->infeasible) return true;
+    if (!best->any || !rm_fits(p, best->peak_bytes)) return false;
+    return best->cost == p->graph->total_cost ||
+           (best->bound.scope && strcmp(best->bound.scope, "any-order") == 0 &&
+            best->bound.cost == best->cost);
+}
+
 bool rm_is_better(const rm_problem *p, int64_t peak_bytes, int64_t cost, const rm_incumbent *best)
 {
     if (!best->any) return true;

@@ -96,6 +96,8 @@ uint32_t rm_seq_last_made(const rm_seq *q, uint32_t slot);
 /* Is an instance in memory at the slot, which does not touch it? to: the next read of it, or
  * n_slots for the end. */
 bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *to);
+/* The slot of the last event of the storage before `slot`. There is one. */
+uint32_t rm_seq_event_before(const rm_seq *q, uint32_t store, uint32_t slot);
 /* Is the read at the slot the last of its instance? from: the slot of the event before it. */
 bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from);
 /* The slot that made the newest instance before `slot`, if nobody reads that instance; else

@@ -80,6 +80,11 @@ bool rm_seq_spans(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *to)
     return true;
 }
 
+uint32_t rm_seq_event_before(const rm_seq *q, uint32_t store, uint32_t slot)
+{
+    return rm_event_slot_before(q, store, rm_event_find(q, store, slot));
+}
+
 bool rm_seq_is_last_read(const rm_seq *q, uint32_t store, uint32_t slot, uint32_t *from)
 {
     const uint32_t i = rm_event_find(q, store, slot);

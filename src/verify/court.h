@@ -35,7 +35,8 @@ typedef struct rm_court {
     uint32_t *last_touch;
     uint8_t *is_output; /* by root value */
     RM_VEC(rm_court_gap) gaps;
-    rm_court_list stand_ins;     /* by root value: what can stand in for it */
+    /* By root value: what can stand in for it, in the order in which the graph makes them. */
+    rm_court_list stand_ins;
     uint32_t *charge_begin;      /* by gap: of its part of charges */
     RM_VEC(uint32_t) charges;    /* by gap: the ops that run again if it is lost */
     uint32_t *start_begin;       /* by op: of its part of by_start and by_end */
@@ -45,8 +46,14 @@ typedef struct rm_court {
 } rm_court;
 
 /* Positions, gaps and room: of the order of the question's steps, or of the path that the
- * certificate has prices for. Where that is no path, the verdict says so. */
+ * certificate has prices for. Where that is no path, the verdict says so. Outputs and stand-ins
+ * must be known. */
 remat_status rm_court_find_gaps(rm_court *c);
+
+/* Stand-ins may take that many times what the graph and its gaps do. */
+enum { RM_COURT_WORK = 64 };
+/* False: they took more, and the verdict says so. */
+bool rm_court_has_time(const rm_court *c);
 
 /* Is the storage made by an op, so that it can leave memory? */
 static inline bool rm_court_is_movable(const remat_graph *g, uint32_t root)

@@ -5,13 +5,14 @@
  *   positions that touch a storage and have none between them that does.
  * - In any order, they are the ops that the certificate has prices for. These must be a path: each
  *   depends on the one before. Whatever else runs has a window on the path: it surely runs after
- *   some of the positions, and surely by one of them.
+ *   some of the positions, and surely by one of them. A storage may be wanted because of what can
+ *   be made from it and kept instead, its holders.
  *
  * The room at a position is what the budget leaves beside the values that its op touches, its
  * workspace, and what pinned ops made and is wanted later.
  *
  * Nothing is taken from the planners. Cost: O(edges), on a path times the logarithm of the most
- * readers that a storage has. */
+ * readers that a storage has, and the inputs and readers of holders, once for each heir. */
 #include "verify/court.h"
 
 #include <assert.h>
@@ -59,11 +60,7 @@ static remat_status allocate(rm_court *c)
     TRY(RM_SCRATCH(c->ctx, c->room, g->n_ops));
     TRY(RM_SCRATCH(c->ctx, c->held, (size_t)g->n_ops + 1));
     TRY(RM_SCRATCH(c->ctx, c->last_touch, g->n_values));
-    TRY(RM_SCRATCH(c->ctx, c->is_output, g->n_values));
     for (uint32_t op = 0; op < g->n_ops; op++) c->position[op] = REMAT_NONE;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (rm_court_is_movable(g, g->root[g->outputs[i]]))
-            c->is_output[g->root[g->outputs[i]]] = 1;
     return REMAT_OK;
 }
 
@@ -125,6 +122,13 @@ typedef struct reader {
     uint32_t root;
     window at;
 } reader;
+
+/* All readers, by storage. There is room for one more reader of each storage. */
+typedef struct audience {
+    reader *items;
+    size_t n;
+    size_t *begin; /* by root value */
+} audience;
 
 static bool is_position(window w) { return w.after > w.by; }
 
@@ -202,22 +206,93 @@ static int compare_readers(const void *left, const void *right)
 }
 
 /* Who reads which storage. The end of the step reads the outputs. */
-static remat_status list_readers(rm_court *c, const window *w, reader **out, size_t *n)
+static remat_status list_readers(rm_court *c, const window *w, audience *out)
 {
     const remat_graph *g = c->g;
-    TRY(RM_SCRATCH(c->ctx, *out, (size_t)g->n_in + g->n_outputs));
-    *n = 0;
+    TRY(RM_SCRATCH(c->ctx, out->items, (size_t)g->n_in + g->n_outputs + g->n_values));
     for (uint32_t op = 0; op < g->n_ops; op++) {
         if (is_free_view(g, op)) continue;
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
             if (rm_court_is_movable(g, g->root[g->in[k]]))
-                (*out)[(*n)++] = (reader){g->root[g->in[k]], w[op]};
+                out->items[out->n++] = (reader){g->root[g->in[k]], w[op]};
     }
     for (uint32_t v = 0; v < g->n_values; v++)
-        if (c->is_output[v]) (*out)[(*n)++] = (reader){v, {c->n, c->n}};
-    if (*n) qsort(*out, *n, sizeof **out, compare_readers);
+        if (c->is_output[v]) out->items[out->n++] = (reader){v, {c->n, c->n}};
     return REMAT_OK;
 }
+
+static remat_status sort_readers(rm_court *c, audience *x)
+{
+    TRY(RM_SCRATCH(c->ctx, x->begin, (size_t)c->g->n_values + 1));
+    if (x->n) qsort(x->items, x->n, sizeof *x->items, compare_readers);
+    for (size_t i = 0; i < x->n; i++) x->begin[x->items[i].root + 1]++;
+    for (uint32_t v = 0; v < c->g->n_values; v++) x->begin[v + 1] += x->begin[v];
+    return REMAT_OK;
+}
+
+/* ---- holders ---- */
+
+bool rm_court_has_time(const rm_court *c)
+{
+    if (c->work <= RM_COURT_WORK * ((uint64_t)c->g->n_in + c->g->n_ops + c->gaps.n)) return true;
+    return rm_blame(c->verdict, REMAT_NONE, "the certificate's heirs are too many to check");
+}
+
+/* Marks the stand-ins of a storage that are made from it, directly or from one another: mark[root]
+ * = stamp. Answers by which position the first of them surely is made: up to there each can be kept
+ * instead of the storage, and counts for nothing else. */
+static uint32_t mark_holders(rm_court *c, const window *w, uint32_t heir, uint32_t *mark)
+{
+    const remat_graph *g = c->g;
+    const uint32_t stamp = heir + 1;
+    uint32_t limit = c->n;
+    mark[heir] = stamp;
+    for (uint32_t i = c->stand_ins.begin[heir]; i < c->stand_ins.begin[heir + 1]; i++) {
+        const uint32_t holder = c->stand_ins.items[i], op = g->producer[holder];
+        c->work += 1 + g->in_begin[op + 1] - g->in_begin[op];
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            if (mark[g->root[g->in[k]]] == stamp) mark[holder] = stamp;
+        if (mark[holder] == stamp) lower_to(&limit, w[op].by);
+    }
+    return limit;
+}
+
+/* The reader of a holder that wants it longest, up to the limit; of equals, who must run first. It
+ * counts as a reader of the heir. {0, 0}: there is none. */
+static window find_held_reader(rm_court *c, const audience *x, uint32_t heir, uint32_t limit,
+                               const uint32_t *mark)
+{
+    window best = {0, 0};
+    for (uint32_t i = c->stand_ins.begin[heir]; i < c->stand_ins.begin[heir + 1]; i++) {
+        const uint32_t holder = c->stand_ins.items[i];
+        if (mark[holder] != heir + 1) continue;
+        c->work += x->begin[holder + 1] - x->begin[holder];
+        for (size_t k = x->begin[holder]; k < x->begin[holder + 1]; k++) {
+            window at = {wanted_to(x->items[k].at), x->items[k].at.by};
+            lower_to(&at.after, limit);
+            if (at.after > best.after || (at.after == best.after && at.by < best.by)) best = at;
+        }
+    }
+    return best;
+}
+
+/* Where something made from a storage can be kept instead of it, and is read later, that is as if
+ * it were read itself. */
+static remat_status add_held_readers(rm_court *c, const window *w, audience *x)
+{
+    uint32_t *mark; /* by root value: 1 + the last heir for which it is a holder */
+    TRY(RM_SCRATCH(c->ctx, mark, c->g->n_values));
+    TRY(sort_readers(c, x));
+    for (uint32_t heir = 0; heir < c->g->n_values && rm_court_has_time(c); heir++) {
+        if (c->stand_ins.begin[heir] == c->stand_ins.begin[heir + 1]) continue;
+        const uint32_t limit = mark_holders(c, w, heir, mark);
+        const window at = find_held_reader(c, x, heir, limit, mark);
+        if (at.after > 0) x->items[x->n++] = (reader){heir, at};
+    }
+    return REMAT_OK;
+}
+
+/* ---- gaps on a path ---- */
 
 /* Behind which position does a storage surely exist? If the op there does not touch it, it must be
  * there, or be made again, at that position already. */
@@ -289,8 +364,7 @@ static remat_status touch_path(rm_court *c)
 static remat_status walk_path(rm_court *c)
 {
     window *w;
-    reader *readers;
-    size_t n;
+    audience x = {.n = 0};
     TRY(RM_SCRATCH(c->ctx, w, c->g->n_ops));
     TRY(RM_SCRATCH(c->ctx, c->charged, c->g->n_ops));
     for (uint32_t op = 0; op < c->g->n_ops; op++) c->charged[op] = op;
@@ -298,11 +372,13 @@ static remat_status walk_path(rm_court *c)
     if (!find_after(c, w)) return REMAT_OK;
     find_by(c, w);
     TRY(touch_path(c));
-    TRY(list_readers(c, w, &readers, &n));
-    for (size_t begin = 0, end = 0; begin < n; begin = end) {
-        while (end < n && readers[end].root == readers[begin].root) end++;
-        TRY(cut_life(c, w, readers + begin, end - begin));
-    }
+    TRY(list_readers(c, w, &x));
+    TRY(add_held_readers(c, w, &x));
+    if (!c->verdict->valid) return REMAT_OK;
+    TRY(sort_readers(c, &x));
+    for (uint32_t v = 0; v < c->g->n_values; v++)
+        if (x.begin[v] < x.begin[v + 1])
+            TRY(cut_life(c, w, x.items + x.begin[v], x.begin[v + 1] - x.begin[v]));
     return REMAT_OK;
 }
 

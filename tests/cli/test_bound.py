@@ -25,7 +25,7 @@ def test_fields_and_known_bounds(remat):
     assert list(bound) == BOUND_FIELDS
     assert (bound["bound_scope"], bound["bound_method"], bound["keep_all_cost"]) == ("any-order", "flow", 406)  # a chain of blocks: one path has it all
     assert bound["bound_cost"] >= 406 + 27  # 6.7 % in the prototype
-    assert bound["rules"] and set(bound["rules"]) <= {"single readers", "fan-out", "regions", "side outputs"}
+    assert bound["rules"] and set(bound["rules"]) <= {"single readers", "fan-out", "regions", "side outputs", "holders"}
     base = remat.json("bound", graph, "--budget", "50%", *flags, "--bound-rules", "0")
     assert 406 < base["bound_cost"] <= bound["bound_cost"] and base["rules"] == []
     loose = remat.json("bound", graph, "--budget", "100%", *flags)

@@ -67,11 +67,15 @@ def test_limits_that_are_named_are_those_that_help(remat):
 
 
 def test_optimal_needs_no_limit(remat):
-    """Where the plan is optimal, no limit kept it from being better."""
+    """Where no plan in any order is cheaper, no limit kept it from being better; where only its order is proved, one may have."""
     base = ("plan", "zoo:random-layered?n=200&seed=2", "--budget", "70%")
     made = remat.json(*base)
-    assert (made["outcome"], made["stopped"]) == ("optimal", "work")
+    assert (made["outcome"], made["bound_scope"], made["stopped"]) == ("optimal", "any-order", "done")
     assert "limit" not in remat.ok(*base).splitlines()[0]
+    own = ("plan", RESNET, "--dce", "--fold-identity", "--no-alias", "--cost-model", "node", "--budget", "70%", "--strategy", "exact", "--work", "1000000")
+    made = remat.json(*own)
+    assert (made["outcome"], made["bound_scope"], made["stopped"]) == ("optimal", "fixed-order", "work")
+    assert "work limit reached" in " ".join(remat.ok(*own).splitlines()[:3])
 
 
 def test_an_interrupted_plan_is_130(remat):

@@ -28,6 +28,7 @@ enum {
     TINY_OPS = 20,   /* with more, the work is less */
     MOST_WORK = 2000,
     FUSION_WORK = 100000, /* a round or two */
+    MOST_ENTRIES = 20000, /* of a mixed integer program, about: millions take a minute to write */
     NAIVE_STEPS = 150,
     NAIVE_VALUES = 400
 };
@@ -428,6 +429,21 @@ static void check_need_values(trial *t)
 
 static void check_chain(trial *t, const remat_chain *chain);
 
+/* Its mixed integer program, where that is small: each op may run at each turn, and so reads. */
+static void check_program(trial *t)
+{
+    const uint32_t n_ops = remat_graph_n_ops(t->graph);
+    uint64_t n_read = 0;
+    for (uint32_t op = 0; op < n_ops; op++) {
+        uint32_t n;
+        remat_graph_op_in(t->graph, op, &n);
+        n_read += n;
+    }
+    if (n_ops * n_read > MOST_ENTRIES) return;
+    succeeds(t, remat_milp_write(t->ctx, t->graph, t->budget, ignore_bytes, NULL),
+             NOT_APPLYING | (t->budget < t->info.resident_bytes ? MISUSED : 0));
+}
+
 /* All that is asked of a graph besides plans. */
 static void check_questions(trial *t)
 {
@@ -445,8 +461,7 @@ static void check_questions(trial *t)
         t->budget >= 0 &&
         succeeds(t, remat_bound_find(t->ctx, t->graph, t->budget, &t->bound), NOTHING_ELSE);
     if (t->info.ops <= SMALL_OPS) {
-        succeeds(t, remat_milp_write(t->ctx, t->graph, t->budget, ignore_bytes, NULL),
-                 NOT_APPLYING | (t->budget < t->info.resident_bytes ? MISUSED : 0));
+        check_program(t);
         if (succeeds(t, remat_chain_of_graph(t->ctx, t->graph, &chain), NOT_APPLYING))
             check_chain(t, chain);
     }

@@ -59,12 +59,16 @@ awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$source/docs/c-api.md" >c
 compile c_api c_api.c cc -std=c99
 compile c_apixx c_api.c c++ -std=c++11 -x c++
 shared="$shared -lm"
-compile train_mlp "$source/examples/train_mlp.c" cc -std=c11
+for trainer in train_mlp train_gpt; do
+    compile $trainer "$source/examples/$trainer.c" cc -std=c11
+done
 for suffix in "" .static; do
     for client in client99 client11 clientxx old_client build_graph plan_chain c_api c_apixx; do
         LD_LIBRARY_PATH=$libdir quietly "./$client$suffix"
     done
-    LD_LIBRARY_PATH=$libdir quietly "./train_mlp$suffix" --steps 2
+    for trainer in train_mlp train_gpt; do
+        LD_LIBRARY_PATH=$libdir quietly "./$trainer$suffix" --steps 2
+    done
     LD_LIBRARY_PATH=$libdir quietly "./plan_file$suffix" "$graph" chen-sqrt 90%
 done
 readelf -d client11 | grep -q 'NEEDED.*libremat' || { echo "the shared client does not need the library"; exit 1; }

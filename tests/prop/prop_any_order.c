@@ -240,10 +240,13 @@ static void compare_plans(bed *b, random_source *r)
     CHECK(s->outcome != REMAT_INFEASIBLE || !any, "not infeasible: optimum %" PRId64, b->least);
     CHECK(any || !all || !b->exact || s->outcome == REMAT_INFEASIBLE, "outcome %d, but none fits",
           (int)s->outcome);
-    CHECK(!all || !o->within_budget || (s->within_budget && s->cost <= o->cost),
+    CHECK(!o->within_budget || (s->within_budget && s->cost <= o->cost),
           "exact %" PRId64 ", auto %" PRId64, s->cost, o->cost);
+    CHECK(o->outcome != REMAT_INFEASIBLE || !any, "auto: not infeasible: %" PRId64, b->least);
     if (s->within_budget) check_bound(b, plan, all);
+    if (o->within_budget) check_bound(b, other, false);
     check_verified(b, plan);
+    check_verified(b, other);
     n_better_than_auto += s->within_budget && (!o->within_budget || s->cost < o->cost);
     n_beyond_need += s->outcome == REMAT_INFEASIBLE && s->need_bytes <= b->budget;
     remat_plan_free(plan);

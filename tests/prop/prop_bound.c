@@ -7,6 +7,7 @@
  * whatever it starts from, and proves it; stopped early, what it proves is not above the optimum.
  * Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1 SEED runs that one
  * alone. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -17,10 +18,14 @@
 #include "verify/verify.h"
 
 #define NOTHING NULL, 0
+enum {
+    MOST_PAIRS = 16,       /* of a random certificate */
+    MOST_IN_ANY_ORDER = 16 /* ops and storages for which all orders are tried */
+};
 
 static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching,
     n_proved, n_stopped, n_floating, n_needed_at_end, n_any_above, n_any_tight, n_any_by_rules,
-    n_random_true[2], n_random_heirs[2], n_active[5];
+    n_random_true[2], n_random_heirs[2], n_random_by_heirs, n_any_by_holders, n_active[5];
 
 static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
                        const uint32_t *out, uint32_t n_out)
@@ -71,6 +76,62 @@ static remat_graph *block_graph(remat_ctx *ctx, random_source *r)
             remat_builder_op_set(b, op, REMAT_OP_WORKSPACE, random_below(r, 10));
     }
     if (random_chance(r, 10)) remat_builder_output(b, wide[0]);
+    remat_graph *graph = NULL;
+    if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
+    remat_builder_free(b);
+    return graph;
+}
+
+/* Adds an op that makes one value of about so many bytes from these. */
+static uint32_t add_value(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
+                          int64_t bytes)
+{
+    const uint32_t v = remat_builder_value(b, NULL, bytes);
+    const uint32_t op = add_op(b, r, in, n_in, &v, 1);
+    if (random_chance(r, 4)) remat_builder_op_set(b, op, REMAT_OP_PINNED, 1);
+    if (random_chance(r, 8)) remat_builder_op_set(b, op, REMAT_OP_WORKSPACE, random_below(r, 8));
+    return v;
+}
+
+/* A row of ops, copies of what they make, large ops, and then a row of ops that read the copies:
+ * nobody knows when a copy is made. Copies are copied in turn, have two sources, are smaller or
+ * larger than these, are read twice, or are outputs. */
+static remat_graph *copies_graph(remat_ctx *ctx, random_source *r)
+{
+    remat_builder *b = remat_builder_new(ctx, "copies");
+    uint32_t copies[4], row[4], n_copies = 0, n_row = 0, in[3];
+    int64_t sizes[4];
+    const uint32_t n = 1 + random_below(r, 2);
+    for (; n_row < n; n_row++) {
+        sizes[n_row] = 1 + random_below(r, 6);
+        row[n_row] = add_value(b, r, n_row ? &row[n_row - 1] : NULL, n_row ? 1 : 0, sizes[n_row]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const bool two = n_copies && random_chance(r, 15);
+        in[0] = row[i], in[1] = two ? copies[0] : REMAT_NONE;
+        const int64_t bytes = sizes[i] + (random_chance(r, 40) ? random_below(r, 6) : 0);
+        copies[n_copies++] =
+            add_value(b, r, in, two ? 2 : 1, bytes - (bytes > 1 && random_chance(r, 10)));
+        if (random_chance(r, 30))
+            copies[n_copies - 1] =
+                add_value(b, r, &copies[n_copies - 1], 1, bytes + (random_chance(r, 30) ? 1 : 0));
+    }
+    uint32_t last = row[n - 1];
+    const uint32_t n_large = 1 + random_below(r, 2);
+    for (uint32_t i = 0; i < n_large; i++) {
+        const uint32_t made = remat_builder_value(b, NULL, 1 + random_below(r, 3));
+        remat_builder_op_set(b, add_op(b, r, &last, 1, &made, 1), REMAT_OP_WORKSPACE,
+                             4 + random_below(r, 12));
+        last = made;
+    }
+    for (uint32_t i = n_copies; i-- > 0;) {
+        in[0] = last, in[1] = copies[random_chance(r, 80) ? i : random_below(r, n_copies)];
+        in[2] = row[random_below(r, n)];
+        last = add_value(b, r, in, random_chance(r, 12) ? 3 : 2, 1 + random_below(r, 4));
+    }
+    if (random_chance(r, 60)) remat_builder_output(b, last);
+    if (random_chance(r, 6)) remat_builder_output(b, copies[0]);
+    if (random_chance(r, 6)) remat_builder_output(b, row[0]);
     remat_graph *graph = NULL;
     if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
     remat_builder_free(b);
@@ -208,8 +269,18 @@ static void compare_proofs(bed *b, random_source *r, int64_t least)
     RM_VEC_FREE(&b->ctx->heap, found);
 }
 
+static bool is_made_from(const remat_graph *g, uint32_t v, uint32_t source)
+{
+    const uint32_t op = g->producer[v];
+    if (op == REMAT_NONE) return false;
+    for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+        if (g->root[g->in[k]] == source) return true;
+    return false;
+}
+
 /* Prices at some ops, and storages that stand in for some others. What is random is refused, or
- * proves little; what it proves must be true. A path is walked forwards, from reader to reader. */
+ * proves little; what it proves must be true. A path is walked forwards, from reader to reader.
+ * What is made from a storage stands in for it often: it may be a holder. */
 static rm_certificate random_certificate(bed *b, random_source *r, bool any_order, rm_price *prices,
                                          rm_heir *heirs)
 {
@@ -226,20 +297,77 @@ static rm_certificate random_certificate(bed *b, random_source *r, bool any_orde
     }
     for (uint32_t v = 0; v < g->n_values && x.n_heirs < 8; v++)
         for (uint32_t heir = 0; heir < g->n_values && x.n_heirs < 8; heir++)
-            if (v != heir && random_chance(r, 5))
+            if (v != heir && random_chance(r, any_order && is_made_from(g, v, heir) ? 30 : 5))
                 heirs[x.n_heirs++] = (rm_heir){g->value_original[v], g->value_original[heir]};
-    if (random_chance(r, 70)) x.n_heirs = 0;
+    if (random_chance(r, any_order ? 40 : 70)) x.n_heirs = 0;
     return x;
+}
+
+/* What the certificate proves if nothing stands in. */
+static int64_t cost_without_heirs(bed *b, const rm_bound_case *question, rm_certificate x)
+{
+    remat_verdict v = REMAT_VERDICT_INIT;
+    int64_t cost = 0;
+    x.n_heirs = 0;
+    CHECK(rm_verify_bound(b->ctx, b->graph, question, &x, &cost, &v) == REMAT_OK && v.valid, "%s",
+          v.reason);
+    return cost;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const rm_heir *a = left, *b = right;
+    if (a->value != b->value) return a->value < b->value ? -1 : 1;
+    return (a->heir > b->heir) - (a->heir < b->heir);
+}
+
+/* The solver's own certificate for every order, with other prices, with fewer heirs, and with
+ * storages that may be holders of what they are made from. */
+static rm_certificate changed_certificate(bed *b, random_source *r, rm_price *prices,
+                                          rm_heir *heirs)
+{
+    const remat_graph *g = b->graph;
+    const rm_order_bound_options options = {.any_order = true,
+                                            .rules = random_below(r, RM_BOUND_RULES + 1)};
+    rm_order_bound bound;
+    CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, NULL, &options, &bound) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
+    rm_certificate x = bound.certificate;
+    if (!bound.feasible || x.scale == 0) return (rm_certificate){.scale = 1};
+    for (size_t i = 0; i < x.n_prices; i++) {
+        prices[i] = x.prices[i];
+        if (random_chance(r, 30))
+            prices[i].price = x.prices[random_below(r, (uint32_t)i + 1)].price;
+        if (random_chance(r, 15)) prices[i].price += x.scale / (1 + random_below(r, 8));
+        if (random_chance(r, 10)) prices[i].price = 0;
+    }
+    size_t n = 0;
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        int64_t left = g->storage[v];
+        for (uint32_t heir = 0; heir < g->n_values && n < MOST_PAIRS; heir++) {
+            const rm_heir pair = {g->value_original[v], g->value_original[heir]};
+            const bool had = x.n_heirs && bsearch(&pair, x.heirs, x.n_heirs, sizeof pair, by_value);
+            const uint32_t percent = had ? 80 : is_made_from(g, v, heir) ? 40 : 3;
+            if (v == heir || g->storage[heir] > left || !random_chance(r, percent)) continue;
+            heirs[n++] = pair;
+            left -= g->storage[heir];
+        }
+    }
+    if (n) qsort(heirs, n, sizeof *heirs, by_value);
+    return (rm_certificate){
+        .scale = x.scale, .n_prices = x.n_prices, .prices = prices, .n_heirs = n, .heirs = heirs};
 }
 
 /* Whatever a certificate holds, what the verifier makes of it is true. */
 static void try_random_certificates(bed *b, random_source *r, bool any_order, int64_t least)
 {
     rm_price *prices = rm_scratch(b->ctx, b->graph->n_ops, sizeof *prices);
-    rm_heir heirs[8];
+    rm_heir heirs[MOST_PAIRS];
     const rm_bound_case question = {any_order ? NULL : b->steps, b->n_steps, b->budget, false, 0};
     for (int i = 0; i < 20; i++) {
-        const rm_certificate x = random_certificate(b, r, any_order, prices, heirs);
+        const rm_certificate x = any_order && i % 2
+                                     ? changed_certificate(b, r, prices, heirs)
+                                     : random_certificate(b, r, any_order, prices, heirs);
         remat_verdict v = REMAT_VERDICT_INIT;
         int64_t cost = 0;
         CHECK(rm_verify_bound(b->ctx, b->graph, &question, &x, &cost, &v) == REMAT_OK, "%s",
@@ -249,6 +377,7 @@ static void try_random_certificates(bed *b, random_source *r, bool any_order, in
               least);
         n_random_true[any_order] += cost > b->graph->total_cost;
         n_random_heirs[any_order] += cost > b->graph->total_cost && x.n_heirs > 0;
+        n_random_by_heirs += any_order && cost > cost_without_heirs(b, &question, x);
     }
 }
 
@@ -258,6 +387,10 @@ static void compare_any_order(bed *b, int64_t any, const int64_t *transfer, int6
 {
     rm_order_bound_options options = {.any_order = true, .charges = true};
     const int64_t plain = bound_of(b, options, 0);
+    options.rules = REMAT_BOUND_HOLDERS;
+    const int64_t held = bound_of(b, options, 0);
+    CHECK(held <= any, "holders at %" PRId64 ": bound %" PRId64 ", optimum %" PRId64, b->budget,
+          held, any);
     options.rules = RM_BOUND_RULES;
     const int64_t bound = bound_of(b, options, 0);
     CHECK(bound <= any, "any order at %" PRId64 ": bound %" PRId64 ", optimum %" PRId64, b->budget,
@@ -267,6 +400,7 @@ static void compare_any_order(bed *b, int64_t any, const int64_t *transfer, int6
         n_any_above += bound > b->graph->total_cost;
         n_any_tight += bound > b->graph->total_cost && bound == any;
         n_any_by_rules += bound > plain;
+        n_any_by_holders += held > plain;
     }
     options.transfer = transfer;
     options.charges = false;
@@ -311,7 +445,7 @@ static void compare(bed *b, random_source *r)
           least_fetching);
     n_fetching +=
         least_fetching < least && fetching > b->graph->total_cost && fetching != BRUTE_NOTHING;
-    if (b->nm.n_ops + b->nm.n_stores <= 15) { /* the graph's order is one of many */
+    if (b->nm.n_ops + b->nm.n_stores <= MOST_IN_ANY_ORDER) { /* the graph's order is one of many */
         const int64_t any = brute_least_cost(&b->nm, NULL, b->budget, NULL);
         CHECK(any <= least, "any order: %" PRId64 ", this one: %" PRId64, any, least);
         CHECK(any >= b->graph->total_cost, "any order: %" PRId64, any);
@@ -339,8 +473,9 @@ static bool one_graph(remat_ctx *ctx)
 {
     random_source r = {case_seed};
     const uint32_t kind = random_below(&r, 100);
-    remat_graph *graph = kind < 50   ? random_training_graph(ctx, &r)
-                         : kind < 85 ? block_graph(ctx, &r)
+    remat_graph *graph = kind < 35   ? random_training_graph(ctx, &r)
+                         : kind < 60 ? block_graph(ctx, &r)
+                         : kind < 88 ? copies_graph(ctx, &r)
                                      : random_graph(ctx, &r);
     CHECK(graph, "%s", remat_ctx_error(ctx));
     remat_info info = REMAT_INFO_INIT;
@@ -395,13 +530,14 @@ int main(int argc, char **argv)
     if (n >= 1000 && (n_fetching == 0 || n_any_cheaper == 0))
         return printf("no fetch or other order ever helped: this tests nothing\n"), 1;
     printf("any order: %" PRId64 " bounds above the first runs, %" PRId64
-           " of them the optimum, %" PRId64 " by rules; random certificates that prove something: "
-           "%" PRId64 " (%" PRId64 " with heirs), in a fixed order %" PRId64 " (%" PRId64 ")\n",
-           n_any_above, n_any_tight, n_any_by_rules, n_random_true[1], n_random_heirs[1],
-           n_random_true[0], n_random_heirs[0]);
-    if (n >= 1000 && (n_random_heirs[0] == 0 || n_random_true[1] == 0))
+           " of them the optimum, %" PRId64 " by rules, %" PRId64
+           " by holders; random certificates that prove something: %" PRId64 " (%" PRId64
+           " with heirs, %" PRId64 " by heirs), in a fixed order %" PRId64 " (%" PRId64 ")\n",
+           n_any_above, n_any_tight, n_any_by_rules, n_any_by_holders, n_random_true[1],
+           n_random_heirs[1], n_random_by_heirs, n_random_true[0], n_random_heirs[0]);
+    if (n >= 1000 && (n_random_heirs[0] == 0 || n_random_by_heirs == 0))
         return printf("no random certificate proved anything: this tests nothing\n"), 1;
-    if (n >= 1000 && (n_any_tight == 0 || n_any_by_rules == 0))
+    if (n >= 1000 && (n_any_tight == 0 || n_any_by_rules == 0 || n_any_by_holders == 0))
         return printf("no bound for all orders was good: this tests nothing\n"), 1;
     for (size_t i = 0; i < RM_LEN(n_active) && n >= 1000; i++)
         if (n_active[i] == 0)

@@ -19,6 +19,9 @@
 static int64_t n_compared, n_recomputing, n_infeasible, n_above_exact, n_splits_help,
     n_any_order_helps, n_lp, n_lp_optimal, n_lp_missed;
 
+/* Units of the option `work`: where there is nothing to find, and for checkmate-lp. */
+enum { VAIN_WORK = 50000, LP_WORK = 50000 };
+
 static remat_status ignore(void *user, const double *x, double bound)
 {
     (void)user, (void)x, (void)bound;
@@ -150,6 +153,9 @@ static void check_strategies(remat_ctx *ctx, const remat_graph *graph, int64_t b
                              int64_t optimum, int64_t exact)
 {
     remat_plan *plan = NULL;
+    /* Where nothing fits it would search for a second; it must find nothing in less too. */
+    CHECK(remat_ctx_set(ctx, "work", exact == BRUTE_NOTHING ? VAIN_WORK : 0) == REMAT_OK, "%s",
+          remat_ctx_error(ctx));
     CHECK(remat_plan_make(ctx, graph, "checkmate", budget, &plan) == REMAT_OK, "%s",
           remat_ctx_error(ctx));
     const remat_summary *s = remat_plan_summary(plan);
@@ -163,11 +169,10 @@ static void check_strategies(remat_ctx *ctx, const remat_graph *graph, int64_t b
               "status");
     }
     remat_plan_free(plan);
-    /* Where nothing fits it would search for a second; it must find nothing in less too. */
-    CHECK(remat_ctx_set(ctx, "time_ms", exact == BRUTE_NOTHING ? 100 : 0) == REMAT_OK &&
-              remat_plan_make(ctx, graph, "checkmate-lp", budget, &plan) == REMAT_OK &&
-              remat_ctx_set(ctx, "time_ms", 0) == REMAT_OK,
-          "%s", remat_ctx_error(ctx));
+    /* It searches to the end of its work, and promises nothing of what it finds. */
+    CHECK(remat_ctx_set(ctx, "work", LP_WORK) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(remat_plan_make(ctx, graph, "checkmate-lp", budget, &plan) == REMAT_OK, "%s",
+          remat_ctx_error(ctx));
     s = remat_plan_summary(plan);
     CHECK(!s->within_budget || s->cost >= exact, "checkmate-lp: %" PRId64 " of %" PRId64, s->cost,
           exact);
@@ -175,6 +180,7 @@ static void check_strategies(remat_ctx *ctx, const remat_graph *graph, int64_t b
         !s->within_budget && exact != BRUTE_NOTHING; /* it promises no plan: counted, and printed */
     n_lp += s->within_budget, n_lp_optimal += s->within_budget && s->cost == optimum;
     remat_plan_free(plan);
+    CHECK(remat_ctx_set(ctx, "work", 0) == REMAT_OK, "%s", remat_ctx_error(ctx));
 }
 
 static void one_graph(remat_ctx *ctx, const rm_backend *backend)

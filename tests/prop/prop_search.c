@@ -1,8 +1,8 @@
 /* prop_search.c: N random moves of every kind on a large graph, a tenth of them with fetches: add,
- * remove, slide, recompute with all that needs, forget, carry. One move in 512 is looked at: peak
- * and cost of the state are the verifier's, the excess is the profile's, and a move that is taken
- * back leaves every slot, list and byte as it was. The best state noted on the way is valid and
- * what it is said to be whenever it is saved. Usage: prop_search N SEED GRAPH... */
+ * remove, slide, recompute with all that needs, forget, carry, clear. One move in 512 is looked at:
+ * peak and cost of the state are the verifier's, the excess is the profile's, and a move that is
+ * taken back leaves every slot, list and byte as it was. The best state noted on the way is valid
+ * and what it is said to be whenever it is saved. Usage: prop_search N SEED GRAPH... */
 #include <string.h>
 
 #include "check.h"
@@ -68,7 +68,7 @@ static bool propose(bed *b)
 {
     rm_search *s = &b->s;
     rm_seq *q = &s->q;
-    const uint32_t kind = rm_random_below(&s->random, q->transfer ? 7 : 6);
+    const uint32_t kind = rm_random_below(&s->random, q->transfer ? 8 : 7);
     if (kind == 0) {
         const uint32_t op = rm_random_below(&s->random, b->nm.n_ops),
                        slot = rm_search_empty_slot(s, rm_seq_floor(q, op), q->n_slots);
@@ -79,6 +79,7 @@ static bool propose(bed *b)
     if (kind == 3) return rm_move_recompute(s, b->limit) > 0;
     if (kind == 4) return rm_move_forget(s) > 0;
     if (kind == 5) return rm_move_carry(s) > 0;
+    if (kind == 6) return rm_move_clear(s, b->limit) > 0;
     const uint32_t store = rm_random_below(&s->random, b->nm.n_stores),
                    slot = rm_search_empty_slot(s, 0, q->n_slots);
     return slot != RM_EMPTY && rm_seq_insert(q, slot, b->nm.n_ops + store);

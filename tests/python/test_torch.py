@@ -22,15 +22,6 @@ import remat.torch  # noqa: E402
 SEARCH = {"cache": False, "work": 200000}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def frozen():
-    """What torch loads for a first step stays for good: the collections after each test need not walk through it."""
-    square(torch.compile(nn.Linear(1, 1), backend="remat", options=SEARCH)(torch.ones(1, 1))).backward()
-    torch._dynamo.reset()
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(autouse=True)
 def fresh():
     torch._dynamo.reset()

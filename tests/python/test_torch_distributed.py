@@ -1,6 +1,7 @@
-"""Two processes (gloo): DDP around a compiled model, a compiled DDP in buckets, FSDP2 block by block. Parameters after four steps are those of keep-all to the bit, graphs are
-planned, and both processes run the same plans."""
+"""Two processes (gloo): DDP around a compiled model, a compiled DDP in buckets, FSDP2 block by block, tensor parallel. Parameters after many steps are those of
+keep-all to the bit, graphs are planned, both processes run the same plans, and each plan was made by one of them; a process that dies while it plans ends the other."""
 import os
+import signal
 import socket
 
 import pytest
@@ -53,49 +54,106 @@ def fsdp_blocks(backend, more):
     return model, model, 64
 
 
+def tensor_parallel(backend, more):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    model = Net(64)
+    for layer in model.layers:
+        layer[2].p = 0.0  # what is dropped would have to be the same in both processes
+        parallelize_module(layer, init_device_mesh("cpu", (2,)), {"0": ColwiseParallel(), "3": RowwiseParallel()})
+    return model, torch.compile(model, backend=backend, **more), 64
+
+
 def trained(make, backend, more, rank):
     torch._dynamo.reset()
     torch.manual_seed(0)
     model, run, width = make(backend, more)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    torch.manual_seed(rank)
-    for _ in range(4):
-        run(torch.randn(512, width)).square().mean().backward()
+    torch.manual_seed(0 if make is tensor_parallel else rank)
+    for _ in range(50 if make is compiled_ddp else 5):
+        run(torch.randn(256, width)).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
     return [(p.full_tensor() if hasattr(p, "full_tensor") else p).detach().clone() for p in model.parameters()]
 
 
-def work(rank, port, queue):
-    import torch.distributed as dist
+MAKES = (ddp_of_compiled, compiled_ddp, fsdp_blocks, tensor_parallel)
 
-    import remat.torch
+
+def join(rank, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
     torch.set_num_threads(1)
-    for make in (ddp_of_compiled, compiled_ddp, fsdp_blocks):
+
+
+def work(rank, port, queue):
+    import remat.torch
+    join(rank, port)
+    for make in MAKES:
         before = len(remat.torch.reports())
         kept, found = trained(make, KEEP_ALL, {}, rank), trained(make, "remat", OPTIONS, rank)
         reports = remat.torch.reports()[before:]
-        queue.put((make.__name__, rank, all(map(torch.equal, kept, found)), [(r["planned"], r["digest"], r["step_peak_bytes"]) for r in reports], max(r["recomputed_ops"] for r in reports)))
-    dist.destroy_process_group()
+        plans = [(r["planned"], r["digest"], r["step_peak_bytes"], r["rank"]) for r in reports]
+        queue.put((make.__name__, rank, all(map(torch.equal, kept, found)), plans, max(r["recomputed_ops"] for r in reports)))
+    torch.distributed.destroy_process_group()
 
 
-def test_two_processes_train_as_with_everything_kept():
+def both(function):
+    """Two processes that run a function of rank, port and queue to its end, and what they put into the queue."""
     import torch.multiprocessing as processes
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    queue = processes.get_context("spawn").SimpleQueue()
-    context = processes.spawn(work, args=(port, queue), nprocs=2, join=False)
-    while not context.join(timeout=300):
-        pass
-    found = {}
+    context = processes.get_context("spawn")
+    queue = context.SimpleQueue()
+    started = [context.Process(target=function, args=(rank, port, queue)) for rank in range(2)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+    found = []
     while not queue.empty():
-        name, rank, same, plans, recomputed = queue.get()
-        assert same and plans and all(planned for planned, _, _ in plans), (name, rank, plans)
+        found.append(queue.get())
+    return [process.exitcode for process in started], found
+
+
+def test_two_processes_train_as_with_everything_kept():
+    codes, said = both(work)
+    assert codes == [0, 0]
+    found = {}
+    for name, rank, same, plans, recomputed in said:
+        assert same and plans and all(plan[0] for plan in plans), (name, rank, plans)
         assert recomputed > 0, name
         found.setdefault(name, []).append(plans)
-    assert set(found) == {"ddp_of_compiled", "compiled_ddp", "fsdp_blocks"}
+    assert set(found) == {make.__name__ for make in MAKES}
     for name, (first, second) in found.items():
-        assert first == second, name
+        assert first == second, name  # ranks too: each plan was made once
+        assert {plan[3] for plan in first} <= {0, 1}
+
+
+def die_while_planning(rank, port, queue):
+    """Process 1 is killed while it plans; process 0, which has the store, says what comes of that."""
+    import remat
+    from remat.torch import distributed
+    distributed.SILENCE = 3.0
+    join(rank, port)
+    store = torch.distributed.distributed_c10d._get_default_store()
+
+    def planned(_graph, *_budget, **_options):
+        store.set("planning", str(rank))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    remat.Graph.plan = planned
+    if rank == 0:
+        store.wait(["planning"])
+    try:
+        torch.compile(Net(32), backend="remat", **OPTIONS)(torch.randn(64, 32))
+    except Exception as error:
+        queue.put(str(getattr(error, "inner_exception", error)))
+    os._exit(0)
+
+
+def test_a_process_that_dies_while_it_plans_ends_the_others():
+    codes, said = both(die_while_planning)
+    assert codes == [0, -signal.SIGKILL]
+    assert said == ["process 1 has said nothing for 3 s while it plans for all: it may have died"]

@@ -358,3 +358,21 @@ def test_the_report_names_modules_and_tensors():
     assert remat.size_text(last["peak_bytes"]) in lines[0] and f"{last['recomputed_ops']} ops run again" in lines[0]
     assert any("blocks." in line for line in lines[1:]) and any(line.startswith("at the peak") for line in lines)
     assert sum(int(line.split(": ")[1].split()[0]) for line in lines if line.startswith("  blocks") and line.endswith("ops")) == last["recomputed_ops"]
+
+
+def test_a_step_like_the_last_one_looks_at_no_parameter_and_no_plan_again(monkeypatch):
+    """Both are long lists, and nothing runs on the device while the host goes through them. Another parameter in its place is seen."""
+    model, x = mlp(2, 16), torch.randn(4, 16)
+    compiled = torch.compile(model, backend="remat", options={"budget": "100%", **SEARCH})
+    policy, planning, looked = remat.torch.policy, remat.torch.planning, []
+    for step in range(3):
+        if step == 2:  # the gradients that exist were seen in the step before
+            reads = policy.Training.reads
+            monkeypatch.setattr(policy.Training, "reads", lambda self, parameters: (looked.append("parameters"), reads(self, parameters)))
+            monkeypatch.setattr(planning.Solution, "code", property(lambda self: looked.append("plan")))
+        compiled(x).sum().backward()
+    assert looked == []
+    monkeypatch.undo()
+    model[0].weight = other = nn.Parameter(model[0].weight.detach().clone())
+    compiled(x).sum().backward()
+    assert other.grad is not None and any(leaf is other for leaf in policy._trainings[model[0].bias].leaves())

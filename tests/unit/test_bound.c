@@ -150,6 +150,41 @@ static void end_that_cannot_fit(void **state)
     remat_graph_free(graph);
 }
 
+/* A -> x -> Q -> z -> S -> w -> R, and P copies x to c for R, some time. While S runs, which takes
+ * all the memory, neither x nor c is there. So A runs twice in every order, unless c may be smaller
+ * than x, or does not come from it. */
+static int64_t bound_with_copy(remat_ctx *ctx, int64_t c_bytes, bool c_is_output, bool c_is_pinned,
+                               int64_t rules)
+{
+    remat_builder *b = remat_builder_new(ctx, "copy");
+    const uint32_t x = remat_builder_value(b, "x", 10), c = remat_builder_value(b, "c", c_bytes),
+                   z = remat_builder_value(b, "z", 1), w = remat_builder_value(b, "w", 1),
+                   in[] = {w, c};
+    op(b, "A", 3, NOTHING, &x, 1);
+    const uint32_t copying = op(b, "P", 1, &x, 1, &c, 1);
+    if (c_is_pinned) remat_builder_op_set(b, copying, REMAT_OP_PINNED, 1);
+    op(b, "Q", 1, &x, 1, &z, 1);
+    remat_builder_op_set(b, op(b, "S", 1, &z, 1, &w, 1), REMAT_OP_WORKSPACE, 20);
+    op(b, "R", 1, in, 2, NOTHING);
+    if (c_is_output) remat_builder_output(b, c);
+    remat_graph *graph = finish(ctx, b);
+    const int64_t cost = bound_at(ctx, graph, 22, rules).any_order_cost;
+    remat_graph_free(graph);
+    return cost;
+}
+
+static void holders(void **state)
+{
+    remat_ctx *ctx = *state;
+    assert_int_equal(bound_with_copy(ctx, 10, false, false, 31), 7 + 3);
+    assert_int_equal(bound_with_copy(ctx, 10, false, false, REMAT_BOUND_HOLDERS), 7 + 3);
+    assert_int_equal(bound_with_copy(ctx, 12, false, false, 31), 7 + 3);
+    assert_int_equal(bound_with_copy(ctx, 10, false, false, 15), 7);
+    assert_int_equal(bound_with_copy(ctx, 9, false, false, 31), 7);
+    assert_int_equal(bound_with_copy(ctx, 10, true, false, 31), 7);
+    assert_int_equal(bound_with_copy(ctx, 10, false, true, 31), 7);
+}
+
 /* Without stand-ins what the program keeps fits the budget everywhere, and it loses something. */
 static void primal_solution(void **state)
 {
@@ -466,6 +501,7 @@ int main(void)
                                        WITH_CONTEXT(stand_ins),
                                        WITH_CONTEXT(order_that_cannot_fit),
                                        WITH_CONTEXT(end_that_cannot_fit),
+                                       WITH_CONTEXT(holders),
                                        WITH_CONTEXT(primal_solution),
                                        WITH_CONTEXT(rounded_plans),
                                        WITH_CONTEXT(changed_certificates),

@@ -1,14 +1,15 @@
-/* test_faults.c: every allocation of reading, building, preparing, planning, bounding, verifying,
- * lowering, fusing and writing fails, twice: alone, and together with all allocations after it.
+/* test_faults.c: allocations of reading, building, preparing, planning, bounding, verifying,
+ * lowering, fusing and writing fail, twice: alone, and together with all allocations after it.
  *
- * Method: each call of the library is made again and again in one context, in try k with its
- * allocation k refused, until a try gets through because it makes fewer than that. So a failure
- * costs one call, not the whole way to it, and the work is the sum over calls of their allocations
- * times their length.
+ * Method: each call of the library is made again and again in one context, each time with a later
+ * allocation refused, until a try gets through. So a failure costs one call, not the whole way to
+ * it. Which allocations are refused goes by their *path*, the functions that were called up to
+ * them: with each source, every path is refused the first SAMPLES times that it is come by. A
+ * search asks for memory hundreds of times along the same few paths.
  *
  * Guaranteed, on these inputs: a call that was refused memory answers REMAT_E_MEMORY, with one line
  * about it; it has given back all that it took (bytes in use are as before it), and has not
- * touched its result; the same context then makes the same call, with as many allocations as if
+ * touched its result; the same context then makes the same call, with the same allocations as if
  * none had ever failed, up to the end; nothing is left when everything is freed; blocks are handed
  * back with their true sizes. All of the library's memory comes through its hook, zlib's and the
  * JSON tree's too. Not guaranteed: allocations that other inputs, options or orders of calls would
@@ -16,6 +17,7 @@
  * with memory. */
 #include "support.h"
 
+#include <execinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +29,62 @@ typedef union header {
     size_t size;
     max_align_t align;
 } header;
+
+enum { SAMPLES = 2, MOST_DEPTH = 48, MOST_PATHS = 1 << 16 };
+
+typedef struct call_path { /* a place of a hash table; free where `times` is 0 */
+    uint64_t hash;
+    uint32_t times; /* refused */
+} call_path;
+static call_path paths[MOST_PATHS];
+static size_t n_paths; /* in this test */
+
 static struct {
-    size_t calls, fail_at, live_bytes;
-    bool all_later, failed;
-} heap = {.fail_at = SIZE_MAX};
+    size_t calls, live_bytes;
+    size_t from;    /* the first allocation that may be refused; SIZE_MAX: none */
+    uint64_t hash;  /* of the path to the refused one */
+    bool all_later; /* refuse `from`, whatever its path, and all after it */
+    bool failed;
+} heap = {.from = SIZE_MAX};
+
+static uint64_t path_here(void)
+{
+    void *frames[MOST_DEPTH];
+    const int n = backtrace(frames, MOST_DEPTH);
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (int i = 0; i < n; i++) hash = (hash ^ (uintptr_t)frames[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+static call_path *find_path(uint64_t hash)
+{
+    size_t i = (hash ^ hash >> 32) % MOST_PATHS;
+    while (paths[i].times && paths[i].hash != hash) i = (i + 1) % MOST_PATHS;
+    return &paths[i];
+}
+
+/* Has it not been refused often enough? If so, it is now refused once more. */
+static bool is_due(uint64_t hash)
+{
+    call_path *p = find_path(hash);
+    if (p->times == SAMPLES) return false;
+    if (p->times == 0 && ++n_paths > MOST_PATHS / 2) fail_msg("too many paths");
+    p->hash = hash;
+    p->times++;
+    return true;
+}
 
 static bool refuses(void)
 {
     const size_t i = heap.calls++;
-    if (i != heap.fail_at && !(heap.all_later && i > heap.fail_at)) return false;
+    if (i < heap.from || (heap.failed && !heap.all_later)) return false;
+    if (heap.failed) return true;
+    const uint64_t hash = path_here();
+    if (heap.all_later && hash != heap.hash)
+        fail_msg("allocation %zu comes another way than before a failure", i);
+    if (!heap.all_later && !is_due(hash)) return false;
+    heap.from = i;
+    heap.hash = hash;
     heap.failed = true;
     return true;
 }
@@ -71,9 +120,9 @@ static struct {
 } trial;
 static size_t n_calls, n_allocations, n_failures; /* in this test */
 
-static void refuse(size_t i, bool all_later)
+static void refuse(size_t from, bool all_later)
 {
-    heap.calls = 0, heap.fail_at = i, heap.all_later = all_later, heap.failed = false;
+    heap.calls = 0, heap.from = from, heap.all_later = all_later, heap.failed = false;
 }
 
 static void begin_trial(const char *call)
@@ -86,12 +135,12 @@ static void check_refused(const remat_ctx *ctx)
 {
     const char *line = ctx ? remat_ctx_error(ctx) : "no context";
     if (trial.status != REMAT_E_MEMORY)
-        fail_msg("%s: allocation %zu fails: status %d, \"%s\"", trial.call, heap.fail_at,
+        fail_msg("%s: allocation %zu fails: status %d, \"%s\"", trial.call, heap.from,
                  (int)trial.status, line);
     if (!*line || strchr(line, '\n')) fail_msg("%s: not one line: \"%s\"", trial.call, line);
     if (heap.live_bytes != trial.live_before)
         fail_msg("%s: allocation %zu fails: %zu bytes in use before it, %zu after", trial.call,
-                 heap.fail_at, trial.live_before, heap.live_bytes);
+                 heap.from, trial.live_before, heap.live_bytes);
 }
 
 /* Judges a try. True if it was refused memory: then the next one is due. */
@@ -101,12 +150,9 @@ static bool was_refused(const remat_ctx *ctx, remat_status status)
     if (heap.failed) {
         check_refused(ctx);
         n_failures++;
-        refuse(heap.fail_at + heap.all_later, !heap.all_later);
+        refuse(heap.from + heap.all_later, !heap.all_later);
         return true;
     }
-    if (heap.calls != heap.fail_at)
-        fail_msg("%s: %zu allocations, but %zu before one failed", trial.call, heap.calls,
-                 heap.fail_at);
     n_calls++, n_allocations += heap.calls;
     refuse(SIZE_MAX, false);
     return false;
@@ -162,7 +208,7 @@ static void use_strategy(remat_ctx *ctx, const remat_graph *graph, const char *s
     remat_plan *plan = NULL, *better = NULL;
     const bool searches = strncmp(strategy, "fastsa", 6) == 0 || strcmp(strategy, "auto") == 0 ||
                           strcmp(strategy, "exact") == 0;
-    OK(ctx, remat_ctx_set(ctx, "work", searches ? 3000 : 0));
+    OK(ctx, remat_ctx_set(ctx, "work", searches ? 1000 : 0));
     OK(ctx, remat_ctx_set(ctx, "offload", 1));
     REFUSE_EACH(ctx, plan, remat_plan_make(ctx, graph, strategy, REMAT_BUDGET_MIN, &plan));
     if (trial.status == REMAT_E_APPLIES) return; /* said of graphs without phases, and no solver */
@@ -370,7 +416,8 @@ static remat_status new_counted_context(remat_ctx **out)
 static remat_ctx *begin(void)
 {
     remat_ctx *ctx = NULL;
-    n_calls = n_allocations = n_failures = 0, heap.live_bytes = 0;
+    n_calls = n_allocations = n_failures = n_paths = 0, heap.live_bytes = 0;
+    memset(paths, 0, sizeof paths);
     EACH_FAILS(ctx, ctx, new_counted_context(&ctx));
     return ctx;
 }
@@ -379,10 +426,10 @@ static void end(remat_ctx *ctx)
 {
     remat_ctx_free(ctx);
     assert_int_equal(heap.live_bytes, 0);
-    print_message("             %zu calls, %zu allocations, %zu failures\n", n_calls, n_allocations,
-                  n_failures);
-    assert_true(n_allocations > 3);
-    assert_int_equal(n_failures, 2 * n_allocations);
+    print_message("             %zu calls, %zu allocations on %zu paths, %zu failures\n", n_calls,
+                  n_allocations, n_paths, n_failures);
+    assert_true(n_paths > 3 && n_paths <= n_allocations);
+    assert_true(n_failures >= 2 * n_paths && n_failures <= 2 * SAMPLES * n_paths);
 }
 
 typedef struct source {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "plan/chains/rotor.h"
 #include "sim/sequence.h"
 
 /* ---- the stack ---- */
@@ -353,6 +354,31 @@ static void memory_of_all_strategies(void **state)
     assert_int_equal(m.now, 0);
 }
 
+/* A table that cannot be filled within the work is not even begun: it would have 16 million pairs
+ * of stages, and nothing could stop it while it is laid out. */
+static void tables_that_are_never_filled(void **state)
+{
+    enum { STAGES = 4000, MOST_WORK = 1000 };
+    remat_ctx *ctx = *state;
+    remat_stage *stages = calloc(STAGES + 2, sizeof *stages);
+    assert_non_null(stages);
+    for (uint32_t l = 0; l <= STAGES + 1; l++)
+        stages[l] = (remat_stage){.name = "", .a = 1, .abar = 1, .tf = 1};
+    remat_chain *chain = NULL;
+    OK(ctx, remat_chain_new(ctx, "long", stages, STAGES, &chain));
+    OK(ctx, remat_ctx_set(ctx, "memory_bytes", 1 << 20));
+    const int64_t budget = 100;
+    const rm_chain_problem p = {.ctx = ctx, .chain = chain, .budgets = &budget, .n_budgets = 1};
+    rm_chain_result result = {.any = false};
+    bool done = true;
+    rm_limits_begin(ctx, RM_NO_LIMIT);
+    OK(ctx, rm_rotor_exact(&p, true, MOST_WORK, &result, &done));
+    assert_false(done || result.any);
+    rm_limits_end(ctx);
+    remat_chain_free(chain);
+    free(stages);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +392,7 @@ int main(void)
         WITH_CONTEXT(edits_count_what_they_touch),
         WITH_CONTEXT(many_ops),
         WITH_CONTEXT(long_chains),
+        WITH_CONTEXT(tables_that_are_never_filled),
         cmocka_unit_test(memory_of_all_strategies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,9 @@ from .joint import Unsupported, allow_recompute
 from .options import budget
 from .reporting import last_report, report, reports
 from .tracing import TracedGraph, profile, trace
+from .tuning import Curve, Point, curve, tune
 
-__all__ = ["CheckResult", "Checkpointable", "TracedGraph", "Unsupported", "allow_recompute", "backend", "budget", "check", "last_report", "profile", "report", "reports", "trace"]
+__all__ = ["CheckResult", "Checkpointable", "Curve", "Point", "TracedGraph", "Unsupported", "allow_recompute", "backend", "budget", "check", "curve", "last_report", "profile", "report", "reports", "trace", "tune"]
 
 
 def _register() -> None:

@@ -22,15 +22,15 @@ from torch._guards import TracingContext, tracing
 
 from . import inductor, lower, policy, reporting, steps
 from .generated import Generated
-from .inductor import ANYWHERE, NEAR, KernelWork
+from .fitting import ANYWHERE
+from .inductor import KernelWork
 from ..errors import size_text
 from .joint import SCALARS, Unsupported
 from .options import Settings
 from .planning import Solution, Work
 from .steps import Run
 
-CORRECTIONS = 3  # times that a graph is compiled again at most because generated code needs more
-TOLERANCE = 1.01  # how much more than planned generated code may need without a warning
+TOLERANCE = 1.01  # how much more than the budget generated code may need without a warning
 _serials = itertools.count(1)
 _entered = threading.local()  # .run: the forward run that this thread is about to make
 
@@ -77,7 +77,9 @@ class PlannedGraph:
         self.is_part = _is_part()
         self.work: Optional[Work] = None  # None: no joint graph, or one that torch partitions
         self.plans: List[_Plan] = []
+        self.parameters: Optional[steps.Parameters] = None  # among the arguments of the last run
         self._functions: Dict[Any, Callable[..., Any]] = {}
+        self._last: Tuple[Optional[Solution], Callable[..., Any]] = (None, module)  # what ran last: a solution's code is long, and it is mostly the same one
         self._wanted: Optional[Solution] = None
         self.budget_bytes: Optional[int] = None
         first = self._compile(example_inputs)
@@ -85,7 +87,6 @@ class PlannedGraph:
             self._functions[None] = first
         else:
             self._functions[self.plans[0].solution.code] = first
-            self._correct()
 
     # ---- compiling ----
 
@@ -95,43 +96,8 @@ class PlannedGraph:
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
 
-    def _correct(self) -> None:
-        """Where Inductor's code needs more than the budget: the same plan with fewer kernels merged; then one that stays below the budget by as much."""
-        if not isinstance(self.work, KernelWork) or self.is_part or steps.of(self.device).pending():
-            return  # of a part of a step it is not known what it may need
-        tried: List[Tuple[int, int, Solution]] = []
-        for _ in range(CORRECTIONS + 1):
-            solution = self.plans[0].solution
-            needs, limit = reporting.of(solution)["generated_peak_bytes"], solution.budget_bytes
-            if needs is None or limit is None or self.settings.budget == "min" or not solution.again:
-                return
-            tried.append((needs, self.work.near, solution))
-            if needs <= TOLERANCE * limit or len(tried) > CORRECTIONS:
-                break
-            better = solution
-            if self.work.near == NEAR:
-                self.work.excess_bytes += needs - limit
-                with steps.lock:
-                    better = policy.corrected(self, self.work)
-                if better.schedule == solution.schedule:
-                    break
-            self._use(better, NEAR)
-        _, near, best = min(tried, key=lambda found: found[0])
-        if near != tried[-1][1] or best is not tried[-1][2]:
-            self._use(best, near)
-        if tried[0][0] > TOLERANCE * limit:
-            now = min(needs for needs, _, _ in tried)
-            reporting.warn(f"remat: Inductor's code needed {size_text(tried[0][0])} for a budget of {size_text(limit)}; compiled again it needs {size_text(now)}")
-
     def _near(self) -> int:
         return self.work.near if isinstance(self.work, KernelWork) else ANYWHERE
-
-    def _use(self, solution: Solution, near: int) -> None:
-        """In place of the plan that there is."""
-        self.work.near = near  # type: ignore[union-attr]
-        self.plans = [self.plans[0]._replace(solution=solution)]
-        reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
-        self._functions = {solution.code: self._compile_again(solution)}
 
     def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                    **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
@@ -155,6 +121,8 @@ class PlannedGraph:
         sizes = self.sizes(self.fakes)
         with steps.lock:
             solution = policy.first_solution(self, work)
+            if isinstance(work, KernelWork):
+                solution = policy.fitted(self, work, solution)
         if joint.dynamic:
             reporting.warn("remat: dynamic shapes: planned for the sizes at hand; smaller ones run the same plan, larger ones are planned again")
         self.work, self.budget_bytes = work, solution.budget_bytes
@@ -204,6 +172,8 @@ class PlannedGraph:
         needs = solution.info["resident_bytes"] + code.peak_bytes
         report = reporting.of(solution)
         report["generated_peak_bytes"] = max(report["generated_peak_bytes"] or 0, needs)
+        if solution.budget_bytes is not None and self.settings.budget != "min" and needs > TOLERANCE * solution.budget_bytes and not self.is_part:
+            reporting.warn(f"remat: Inductor's code needs {size_text(needs)} for a budget of {size_text(solution.budget_bytes)}")
         if code.products < meta["remat_products"]:
             reporting.warn(f"remat: Inductor runs {code.products} matrix products and convolutions where the plan has {meta['remat_products']}")
 
@@ -237,7 +207,10 @@ class PlannedGraph:
         with steps.lock:
             solution, run = self._enter(args)
         try:
-            function = self._functions.get(solution.code) or self._recompile(solution)
+            last = self._last
+            if last[0] is not solution:
+                last = self._last = solution, self._functions.get(solution.code) or self._recompile(solution)
+            function = last[1]
             _entered.run = run
             return function(*args)
         except BaseException:

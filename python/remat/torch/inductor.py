@@ -7,10 +7,10 @@ Method. Inductor's entry point `compile_fx` does everything, with two things of 
 Inductor's passes over it; a compilation of our own would have to repeat those, and their order changes from version to version. And `inner_compile`, which is called
 with each half, is wrapped: what it returns tells when a forward run is over and when its backward pass begins (steps.py).
 
-The partition that everything starts from is torch's own min cut. The planner sees it as kernels (kernels.py). A plan that runs nothing again is torch's own two
-modules, node for node; any other one is lowered from the joint graph (lower.py), and each of its nodes knows its step. Inductor merges kernels that read the same tensors,
-however far apart the plan put them, and holds dead buffers for later ones of their size. That saves time and may take memory: where the code needs more than the budget it is compiled again
-without (`_choices`, `_frees_at_once`).
+The partition that everything starts from is torch's own min cut, and those that it makes for what people checkpoint by hand (structures.py). The planner sees them as kernels (kernels.py). A plan that runs nothing again is
+torch's own two modules, node for node; any other one is lowered from the joint graph (lower.py), and each of its nodes knows its step. Inductor merges kernels that read the same tensors,
+however far apart the plan put them, and holds dead buffers for later ones of their size. That saves time and may take memory: what code a plan would come to is read before it is compiled
+(reading.py), and the plan is chosen by that (fitting.py).
 
 Caches. AOTAutograd's cache would skip the partition, and with it the plan, so it is off. Inductor's cache of code goes by the two modules, and stays.
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
@@ -28,14 +28,17 @@ from torch import fx
 
 from .. import core
 from ..errors import BudgetError
-from . import generated, lower, measuring, planning
+from . import generated, lower, measuring, planning, reading, structures
+from .fitting import ANYWHERE, NEAR, Look
 from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, tensors_of
-from .kernels import KernelJoint, schema_name, stitched
+from .kernels import LAUNCH_NS, KernelJoint, schema_name, stitched
 from .options import Budget, Settings, bytes_of
 from .planning import Solution, Work, roofline
 
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
-ANYWHERE, NEAR = 1 << 30, 12  # steps of a plan within which kernels that read the same tensors may become one: at first, and where that took too much memory
+CPU_NS_PER_BYTE = 0.1  # where the bandwidth was not measured
+BLOCKS = ((2, True), (1, True), (2, False), (1, False))  # structures.py: every n-th waist is kept, and products, too
+NEARLY = 1.03  # a partition that needs so much more than the budget by the model may still fit by its code
 STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the op that it is a run of ("": it is computed where it is read)
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
@@ -46,6 +49,11 @@ def own_partition(module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: in
     from torch._functorch.partitioners import min_cut_rematerialization_partition
     return min_cut_rematerialization_partition(module, joint_inputs, compiler="inductor", num_fwd_outputs=num_fwd_outputs,
                                                static_lifetime_input_indices=static)
+
+
+def _crossing(halves: Modules) -> Tuple[str, ...]:
+    """What a partition saves, by name."""
+    return tuple(str(n) for n in halves[0].graph.find_nodes(op="output")[0].args[0])
 
 
 def _twin(module: fx.GraphModule) -> fx.GraphModule:
@@ -60,8 +68,8 @@ class KernelWork(Work):
     """A joint graph to plan as kernels: `module` is both halves of torch's own partition in one, `own` the halves."""
     own: Any = None
     stitched: bool = False
-    spare: Any = None  # the joint graph once more, until `other` was asked for
-    second: Any = None
+    spare: Any = None  # the joint graph once more, until `others` were asked for
+    starts: List[Any] = field(default_factory=list)
     near: int = ANYWHERE
     ONE_SCALE: ClassVar[bool] = False  # fused kernels have no measured times in any case
     ns_per_byte: float = 0.0  # that kernels take to read or write, measured; 0: by the roofline
@@ -74,45 +82,81 @@ class KernelWork(Work):
         return cls(module, num_fwd_outputs, static, settings, own=own, spare=spare, signature=signature,
                    near=NEAR if settings.budget == "min" else ANYWHERE)
 
-    def other(self) -> Optional["KernelWork"]:
-        """The same joint graph as torch partitions it when it recomputes whatever is fusible: another place to start from. None: it cannot be planned, or would draw seeds again."""
+    def others(self) -> List["KernelWork"]:
+        """The same joint graph as torch partitions it under other rules: other places to start from. Those that cannot be planned, or would draw seeds again, are none."""
         if self.spare is not None:
             module, joint_inputs = self.spare
             self.spare = None
-            try:
-                with torch._functorch.config.patch(aggressive_recomputation=True):
-                    own = own_partition(module, joint_inputs, self.num_fwd_outputs, self.static)
-                if not any(node.op == "call_function" and (is_random(node) or schema_name(node) in SEEDS) for node in own[1].graph.nodes):
-                    made = KernelWork(module, self.num_fwd_outputs, self.static, self.settings, own=own, measured=self.measured, ns_per_byte=self.ns_per_byte)
-                    made.joint()
-                    self.second = made
-            except Unsupported:
-                pass
-        return self.second
+            found = {_crossing(self.own): self}
+            for blocks in (None, *BLOCKS):
+                made = self._start(_twin(module), joint_inputs, blocks)
+                if made is not None:
+                    found.setdefault(_crossing(made.own), made)
+            self.starts = list(found.values())[1:]
+        return self.starts
 
-    def solve(self, budget: Budget, **memory: Any) -> Solution:
-        """A plan within the budget, from either start: the cheaper one."""
+    def _start(self, module: fx.GraphModule, joint_inputs: Any, blocks: Optional[Tuple[int, bool]]) -> Optional["KernelWork"]:
+        """`blocks`: which waists are kept, and whether products are; None: whatever is fusible runs again."""
+        try:
+            if blocks is not None and not structures.tag(module, self.num_fwd_outputs, *blocks):
+                return None
+            with torch._functorch.config.patch(aggressive_recomputation=blocks is None):
+                own = own_partition(module, joint_inputs, self.num_fwd_outputs, self.static)
+            if any(node.op == "call_function" and (is_random(node) or schema_name(node) in SEEDS) for node in own[1].graph.nodes):
+                return None
+            made = KernelWork(module, self.num_fwd_outputs, self.static, self.settings, own=own, measured=self.measured, ns_per_byte=self.ns_per_byte)
+            made.joint()
+            return made
+        except Unsupported:
+            return None
+
+    def candidates(self, budget: Budget, nearly: bool = False, **memory: Any) -> List[Solution]:
+        """Plans within the budget, the cheapest first: one from torch's own partition, one from each other partition that fits as it is, and one from the smallest of those that do not.
+        `nearly`: and other partitions as they are that may fit once their code is read."""
         if isinstance(budget, str) and budget != "min":
             budget = bytes_of(budget, self._keep_all(memory)["keep_all_peak_bytes"])
+        found: List[Solution] = []
+        failure: Optional[BudgetError] = None
         try:
-            first: Optional[Solution] = super().solve(budget, **memory)
+            found.append(super().solve(budget, **memory))
         except BudgetError as error:
-            first, failure = None, error
-        if first is not None and (not first.again or not isinstance(budget, int)):
-            return first
-        other = self.other()
-        try:
-            if other is not None:
-                other.excess_bytes = self.excess_bytes
-                second = other.solve(budget, **memory)
-                if first is None or second.verdict.cost < first.verdict.cost:
-                    kept = self._keep_all(memory)
-                    return replace(second, info={**second.info, **{name: kept[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}})
-        except (BudgetError, Unsupported):
-            pass
-        if first is None:
+            failure = error
+        if found and (not found[0].again or not isinstance(budget, int)):
+            return found
+        kept = self._keep_all(memory)
+        same = {name: kept[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}
+        for other in self._worth(budget, memory):
+            try:
+                near = nearly and isinstance(budget, int) and budget < other._keep_all(memory)["keep_all_peak_bytes"] <= NEARLY * budget
+                solution = Work.solve(other, None if near else budget, **memory)
+                found.append(replace(solution, info={**solution.info, **same}))
+            except (BudgetError, Unsupported):
+                pass
+        if not found:
+            assert failure is not None
             raise failure
-        return first
+        return sorted(found, key=lambda solution: solution.verdict.cost)
+
+    def _worth(self, budget: Budget, memory: Dict[str, Any]) -> List["KernelWork"]:
+        """The other starts that fit as they are, and the smallest of the rest."""
+        peaks = [(other._keep_all(memory)["keep_all_peak_bytes"], i) for i, other in enumerate(self.others())]
+        rest = sorted(peak for peak in peaks if not isinstance(budget, int) or peak[0] > NEARLY * budget)
+        return [self.starts[i] for peak, i in peaks if (peak, i) not in rest[1:]]
+
+    def solve(self, budget: Budget, **memory: Any) -> Solution:
+        """A plan within the budget, from any start: the cheapest."""
+        return self.candidates(budget, **memory)[0]
+
+    def read(self, solution: Solution, near: int) -> Optional[Look]:
+        """What the code of a plan would need and take: kernels of libraries as measured, fused ones by the bytes that their code reads and writes."""
+        halves = self.split(solution)
+        found = reading.read(halves, halves[0].meta["remat_residents"], self.num_fwd_outputs, lambda: _as_planned(near, halves[0].meta["remat_layout"]))
+        if found is None:
+            return None
+        rows = solution.joint.document["nodes"]
+        library = sum(rows[op]["cost"] for op in solution.schedule if solution.joint.ops[op].kind == "node")
+        fused = found.kernels * LAUNCH_NS + found.traffic_bytes * (self.ns_per_byte or CPU_NS_PER_BYTE)
+        return Look(solution, near, 0, found.peak_bytes + solution.info["resident_bytes"] + _workspace(solution), library + fused)
 
     def _keep_all(self, memory: Dict[str, Any]) -> Dict[str, Any]:
         if self.measured is None:
@@ -120,7 +164,11 @@ class KernelWork(Work):
         return self.keep_all_info(**memory)
 
     def _owner(self, solution: Solution) -> "KernelWork":
-        return self.second if self.second is not None and solution.joint.module is self.second.module else self
+        return next((start for start in self.starts if solution.joint.module is start.module), self)
+
+    def is_own(self, solution: Solution) -> bool:
+        """Whether a plan starts from what torch does by itself."""
+        return solution.joint.module is self.module
 
     def judge(self, solution: Solution, **memory: Any) -> Solution:
         owner = self._owner(solution)
@@ -166,6 +214,7 @@ class KernelWork(Work):
         for half in halves:
             half.meta["remat_solution"] = solution
             half.meta["remat_residents"] = {node.name for node in solution.joint.primals}
+            half.meta["remat_layout"] = None if self.is_own(solution) and not solution.again else self.channels_last()
             half.meta["remat_products"] = sum(schema_name(node) in PRODUCTS for node in half.graph.nodes)
         return halves
 
@@ -177,6 +226,13 @@ class KernelWork(Work):
                 _add_token(forward, backward, self.num_fwd_outputs, solution.joint.device)
             return forward, backward
         return lower.split(solution.joint, solution.schedule, _token(solution.joint.device))
+
+
+def _workspace(solution: Solution) -> int:
+    """How much higher the peak of a plan is because of workspaces, which are in no code."""
+    rows = solution.joint.document["nodes"]
+    memory = solution.graph.memory(solution.schedule)
+    return max(memory) - max(n_bytes - rows[op].get("workspace", 0) for n_bytes, op in zip(memory, solution.schedule))
 
 
 def _token(device: torch.device) -> Tuple[Callable[..., torch.Tensor], Tuple[Any, ...], Dict[str, Any]]:
@@ -253,7 +309,7 @@ def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Cal
     def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
         meta = {key: half.meta.pop(key) for key in list(half.meta) if key.startswith("remat_")}  # Inductor's cache would make it part of its key
         arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
-        with _settings(), _choices(near()) if "remat_token" in meta else contextlib.nullcontext(), _frees_at_once(near() == NEAR):
+        with _settings(), _as_planned(near(), meta.get("remat_layout")) if "remat_token" in meta else contextlib.nullcontext():
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:
             device = next((t.device.type for node in half.graph.nodes for _, t in tensors_of(node.meta.get("val")) if t.device.type != "cpu"), "cpu")
@@ -266,10 +322,14 @@ def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Cal
         return compile_fx(_twin(module), inputs, inner_compile=inner, config_patches={**settings.inductor, "custom_partitioner_fn": _partitioner(partition, near)})
 
 
-def _frees_at_once(strictly: bool) -> Any:
-    """Inductor holds a buffer that is dead for another one of its size to come, however late; strictly, it is freed, and the allocator finds the next one."""
+@contextlib.contextmanager
+def _as_planned(near: int, channels_last: Optional[bool]) -> Iterator[None]:
+    """Settings for a half of a plan. Inductor holds a buffer that is dead for another one of its size to come, however late; near, it is freed, and the allocator finds the next one. It chooses a layout
+    for the convolutions of each half by itself: those that run again must not get another one than the first time (None: as it likes)."""
     from torch._inductor import config
-    return config.patch(allow_buffer_reuse=False) if strictly else contextlib.nullcontext()
+    layout = {} if channels_last is None else {"force_layout_optimization": True} if channels_last else {"layout_optimization": False}
+    with _choices(near), config.patch({**layout, **({"allow_buffer_reuse": False} if near == NEAR else {})}):
+        yield
 
 
 def _steps(node: Any) -> List[Tuple[int, str]]:

@@ -27,6 +27,7 @@ from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, S
 
 import torch
 from torch import fx
+from torch._library.fake_class_registry import FakeScriptObject
 
 from .. import core
 from ..errors import Error, UsageError
@@ -60,6 +61,19 @@ def hint(x: Any) -> int:
 def is_scalar(node: Any) -> bool:
     """A symbolic size, or a sum of such: no tensor, no memory, not planned."""
     return isinstance(node, fx.Node) and isinstance(node.meta.get("val"), SCALARS)
+
+
+OBJECTS = (torch.ScriptObject, FakeScriptObject)
+
+
+def is_object(node: Any) -> bool:
+    """An argument that is handed through: the mesh that a DTensor lies on."""
+    return isinstance(node, fx.Node) and node.op == "placeholder" and isinstance(node.meta.get("val"), OBJECTS)
+
+
+def is_tensorless(node: Any) -> bool:
+    """What takes no memory and is not planned: a symbolic size, an object."""
+    return is_scalar(node) or is_object(node)
 
 
 class Entry(NamedTuple):
@@ -275,7 +289,7 @@ class Joint:
             self._residents(set(static_inputs or ()), outside_bytes)
             self._order()
             self._emit()
-            self.gradient_bytes = [self.bytes_of(n.meta["val"]) if isinstance(n, fx.Node) and not is_scalar(n) else 0 for n in self.bwd_outputs]
+            self.gradient_bytes = [self.bytes_of(n.meta["val"]) if isinstance(n, fx.Node) and not is_tensorless(n) else 0 for n in self.bwd_outputs]
         finally:
             _sizes.reset(mark)
         self.document = {"format": "remat-graph", "version": 1, "name": name, "values": self._documents, "nodes": self._nodes,
@@ -288,8 +302,8 @@ class Joint:
     def can_be_given(self, position: int) -> bool:
         """Whether an input is a tensor that shares memory with no other one, and is not written."""
         node = self.primals[position]
-        return not is_scalar(node) and node not in self.overwritten and all(node is not entry.args[0] for entry in self.epilogue) and sum(
-            storage_key(other.meta["val"]) == storage_key(node.meta["val"]) for other in self.primals if not is_scalar(other)) == 1
+        return not is_tensorless(node) and node not in self.overwritten and all(node is not entry.args[0] for entry in self.epilogue) and sum(
+            storage_key(other.meta["val"]) == storage_key(node.meta["val"]) for other in self.primals if not is_tensorless(other)) == 1
 
     def graph(self) -> core.Graph:
         return core.parse(json.dumps(self.document), self.document["name"])
@@ -298,7 +312,7 @@ class Joint:
 
     def _read(self) -> None:
         """Sorts the nodes: inputs, tangents, constants, ops, what is returned."""
-        self.primals: List[fx.Node] = []  # symbolic sizes among them
+        self.primals: List[fx.Node] = []  # symbolic sizes and objects among them
         self.scalars: List[fx.Node] = []  # symbolic sizes that are computed
         self.symbols: Set[Any] = set()  # that sizes of tensors depend on
         self.tangents: List[fx.Node] = []
@@ -307,7 +321,7 @@ class Joint:
         for node in self.module.graph.nodes:
             value = node.meta.get("val")
             if node.op == "placeholder":
-                if not is_scalar(node) and not isinstance(value, torch.Tensor):
+                if not is_tensorless(node) and not isinstance(value, torch.Tensor):
                     raise Unsupported(f"an input of type {type(value).__name__}")
                 check_description("argument", node.meta.get("desc"))
                 (self.tangents if is_tangent(node) else self.primals).append(node)
@@ -384,7 +398,7 @@ class Joint:
         if self.forward_epilogue and not self.writes_forward:
             raise Unsupported("a tensor that is overwritten in the forward pass of the graph")
         written = {storage_key(node.args[0].meta["val"]) for node in self.epilogue}
-        if len(written) != len(self.epilogue) or sum(storage_key(n.meta["val"]) in written for n in self.primals if not is_scalar(n)) != len(written):
+        if len(written) != len(self.epilogue) or sum(storage_key(n.meta["val"]) in written for n in self.primals if not is_tensorless(n)) != len(written):
             raise Unsupported("a tensor overwritten in the backward pass that shares memory with another")
         if any(storage_key(tensor) in written for n in self.fwd_outputs + self.bwd_outputs if isinstance(n, fx.Node) for _, tensor in tensors_of(n.meta.get("val"))):
             raise Unsupported("a result that shares memory with a tensor overwritten in the backward pass")
@@ -433,7 +447,7 @@ class Joint:
 
     def _residents(self, static: Set[int], outside_bytes: int) -> None:
         for i, node in enumerate(self.primals):
-            if is_scalar(node) or i in self.given:
+            if is_tensorless(node) or i in self.given:
                 continue
             tensor = node.meta["val"]
             kind = "input" if i not in static else "param" if tensor.requires_grad or self._has_gradient(i) else "buffer"
@@ -525,7 +539,7 @@ class Joint:
 
     def results_behind(self) -> List[fx.Node]:
         """What is there when the last op of the backward pass has run: its results, and what is then copied into arguments."""
-        return [n for n in [*self.bwd_outputs, *(node.args[1] for node in self.epilogue)] if isinstance(n, fx.Node) and not is_scalar(n)]
+        return [n for n in [*self.bwd_outputs, *(node.args[1] for node in self.epilogue)] if isinstance(n, fx.Node) and not is_tensorless(n)]
 
     def root(self, value: int) -> int:
         return self._documents[value].get("alias", value)
@@ -537,7 +551,7 @@ class Joint:
         return self.values[node, 0]
 
     def inputs_of(self, node: fx.Node) -> List[int]:
-        return [value for n in node.all_input_nodes if not is_scalar(n) for value in self.sources(n)]
+        return [value for n in node.all_input_nodes if not is_tensorless(n) for value in self.sources(n)]
 
     def sources(self, node: fx.Node) -> List[int]:
         """The values that must be there for a node to be read: its own, or those that it is computed from on the spot (kernels.py)."""
@@ -631,7 +645,7 @@ class Joint:
         """Reads what the forward pass returns, makes the tangents. New contents of mutated inputs are copied by torch and dropped; the rest is held."""
         inputs, outputs = list(self._before), []
         for position, (node, description) in enumerate(zip(self.fwd_outputs, self.fwd_descriptions)):
-            if not isinstance(node, fx.Node) or is_scalar(node) or position in self.passed_on:
+            if not isinstance(node, fx.Node) or is_tensorless(node) or position in self.passed_on:
                 continue
             inputs.append(self.value(node))
             root = self.root(inputs[-1])

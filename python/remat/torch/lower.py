@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from . import rng
-from .joint import Joint, Unsupported, device_of, is_scalar, tensors_of
+from .joint import Joint, Unsupported, device_of, is_object, is_tensorless, tensors_of
 
 
 def replayed_nodes(joint: Joint, schedule: Sequence[int]) -> Set[fx.Node]:
@@ -60,14 +60,14 @@ class _Side:
     def __init__(self, joint: Joint, is_backward: bool):
         self.joint, self.graph, self.is_backward = joint, fx.Graph(), is_backward
         self.env: Dict[int, fx.Node] = {}
-        self.scalars: Dict[fx.Node, fx.Node] = {}  # symbolic sizes that are known here
+        self.scalars: Dict[fx.Node, fx.Node] = {}  # symbolic sizes that are known here, and objects
         self.unknown = list(joint.scalars)
         self.step = 0
         self.inlined: Dict[fx.Node, fx.Node] = {}  # the newest copy of nodes that are computed where they are read
         self._copies: Dict[Tuple[fx.Node, ...], Tuple[int, fx.Node]] = {}  # by node and what it read, with the step: who reads the same tensors nearby shares it
 
     def placeholder(self, value: Any, name: str, meta: Dict[str, Any]) -> None:
-        """An argument: a value of the remat graph, or a symbolic size (a node of the joint graph)."""
+        """An argument: a value of the remat graph, or a symbolic size or an object (a node of the joint graph)."""
         node = self.graph.placeholder(name)
         node.meta = dict(meta)
         if isinstance(value, fx.Node):
@@ -79,7 +79,7 @@ class _Side:
         """Symbolic sizes are computed as soon as they can be: a tensor tells its size only while it is there."""
         waiting = []
         for node in self.unknown:
-            if all(n in self.scalars if is_scalar(n) else all(value in self.env for value in self.joint.sources(n)) for n in node.all_input_nodes):
+            if all(n in self.scalars if is_tensorless(n) else all(value in self.env for value in self.joint.sources(n)) for n in node.all_input_nodes):
                 for n in node.all_input_nodes:
                     self.inline(self.joint.inlined(n) or (), n)
                 self.scalars[node] = self.graph.node_copy(node, self.read)
@@ -89,7 +89,7 @@ class _Side:
 
     def read(self, node: fx.Node) -> fx.Node:
         """The node that stands for a node of the joint graph now; constants are fetched where they are first read."""
-        if is_scalar(node):
+        if is_tensorless(node):
             if node not in self.scalars:
                 raise Unsupported("a size that is not known where it is read")
             return self.scalars[node]
@@ -184,14 +184,14 @@ def strided_copy(tensor: torch.Tensor) -> torch.Tensor:
 
 def split(joint: Joint, schedule: Sequence[int], make_token: Tuple[Callable[..., torch.Tensor], Tuple[Any, ...], Dict[str, Any]] = (token, (), {})) -> Tuple[fx.GraphModule, fx.GraphModule]:
     """The forward and the backward module of a schedule, in AOTAutograd's calling convention: the forward pass returns its results, what is saved with a
-    check that nobody overwrites it, what is saved without, and sizes; the backward pass takes sizes, what is saved in the same order, and gradients.
+    check that nobody overwrites it, what is saved without, objects and sizes; the backward pass takes sizes, what is saved in the same order, and gradients.
     The first of the saved tensors is a `token()`, or what `make_token` (a function, its arguments and keywords) makes instead."""
     if schedule.count(joint.boundary) != 1:
         raise Unsupported("a plan without its boundary")
     middle = schedule.index(joint.boundary)
     forward, backward = _Side(joint, False), _Side(joint, True)
     for node in joint.primals:
-        forward.placeholder(node if is_scalar(node) else joint.originals.get(node, joint.values[node, 0]), node.name, node.meta)
+        forward.placeholder(node if is_tensorless(node) else joint.originals.get(node, joint.values[node, 0]), node.name, node.meta)
     forward.compute_scalars()
     ran: Set[int] = set()
     for step, op in enumerate(schedule[:middle]):
@@ -213,14 +213,17 @@ def split(joint: Joint, schedule: Sequence[int], make_token: Tuple[Callable[...,
     mark = forward.graph.call_function(*make_token)
     mark.meta["val"] = fake_like(joint.primals + joint.tangents, lambda: make_token[0](*make_token[1], **make_token[2]))
     kept = [mark, *crossing.values()]
-    sizes = _sizes(joint, schedule[middle + 1:])
-    output = forward.graph.output(tuple(returned + kept + [forward.read(node) for node in sizes]))
-    output.meta["desc"] = [*joint.fwd_descriptions, *saved_descriptions([bool(node.meta.get(UNCHECKED)) for node in kept] + [False] * len(sizes))]
+    tensorless = _tensorless(joint, schedule[middle + 1:])
+    objects, sizes = [node for node in tensorless if is_object(node)], [node for node in tensorless if not is_object(node)]
+    output = forward.graph.output(tuple(returned + kept + [forward.read(node) for node in objects + sizes]))
+    output.meta["desc"] = [*joint.fwd_descriptions, *saved_descriptions([bool(node.meta.get(UNCHECKED)) for node in kept] + [False] * len(tensorless))]
     for node in sizes:
         backward.placeholder(node, node.name, node.meta)
     backward.graph.placeholder(mark.name).meta = dict(mark.meta)
     for value, node in crossing.items():
         backward.placeholder(value, node.name, node.meta)
+    for node in objects:
+        backward.placeholder(node, node.name, node.meta)
     for node in joint.tangents:
         backward.placeholder(joint.values[node, 0], node.name, node.meta)
     for step, op in enumerate(schedule[middle + 1:]):
@@ -272,11 +275,11 @@ def _read_again(joint: Joint, steps: Sequence[int], ran: Set[int]) -> Set[int]:
             and (op in ran or joint.document["nodes"][op]["phase"] == "forward") for value in joint.inputs_of(node)}
 
 
-def _sizes(joint: Joint, steps: Sequence[int]) -> List[fx.Node]:
-    """The symbolic sizes that the backward pass reads."""
+def _tensorless(joint: Joint, steps: Sequence[int]) -> List[fx.Node]:
+    """The symbolic sizes and objects that the backward pass reads or returns."""
     read = [n for op in steps for node in [joint.ops[op].node] if node is not None and joint.ops[op].kind in ("node", "kernel")
             for member in (*joint.members(op), node) for n in member.all_input_nodes]
-    return list(dict.fromkeys(n for n in read + joint.bwd_outputs if is_scalar(n)))
+    return list(dict.fromkeys(n for n in read + joint.bwd_outputs if is_tensorless(n)))
 
 
 def saved_descriptions(unchecked: Sequence[bool]) -> List[Any]:

@@ -3,17 +3,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
 import pathlib
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Dict, List, Optional, Sequence, Set, Tuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
 
 from .. import core
 from ..errors import BudgetError, Error, Infeasible, NotFound, size_text
-from . import lower, measuring, reporting
+from . import distributed, lower, measuring, reporting
 from .joint import Joint, Unsupported, tensors_of
 from .options import Budget, Settings, bytes_of
 
@@ -57,13 +58,37 @@ def _cached(path: Optional[pathlib.Path], graph: core.Graph) -> Optional[core.Pl
         return None
 
 
-def make_plan(graph: core.Graph, settings: Settings, budget: Budget, keep_all_peak_bytes: int) -> Tuple[core.Plan, bool]:
-    """A plan within the budget, and whether it came from the disk. Nothing fits: an error that says what would."""
+class Made(NamedTuple):
+    """A plan, whether it came from the disk, and the process that made it (None: there is one alone)."""
+    plan: core.Plan
+    cached: bool
+    rank: Optional[int]
+
+
+def make_plan(graph: core.Graph, settings: Settings, budget: Budget, keep_all_peak_bytes: int) -> Made:
+    """A plan within the budget, the same in all processes that train together. Nothing fits: an error that says what would."""
+    costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if graph.cost_model == "given" else graph.cost_model
+    question = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
+    here: List[Tuple[core.Plan, bool]] = []
+
+    def find() -> bytes:
+        here.append(_plan_here(graph, settings, budget, keep_all_peak_bytes, question))
+        return here[0][0].to_bytes(compress=True) if distributed.together() else b""
+
+    data, rank = distributed.shared(question, find)
+    if not here and data is not None:
+        plan = core.parse(data)
+        if plan.digest != graph.digest or not graph.verify(plan):
+            raise Error(f"the plan that process {rank} made is not one of this process's graph")
+        return Made(plan, False, rank)
+    return Made(*(here[0] if here else _plan_here(graph, settings, budget, keep_all_peak_bytes, question)), rank)
+
+
+def _plan_here(graph: core.Graph, settings: Settings, budget: Budget, keep_all_peak_bytes: int, question: str) -> Tuple[core.Plan, bool]:
+    """A plan from the disk or from a search, and which."""
     folder, path = cache_folder(settings), None
     if folder is not None and budget is not None:
-        costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if graph.cost_model == "given" else graph.cost_model
-        key = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
-        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json.gz"
+        path = folder / f"{hashlib.sha256(question.encode()).hexdigest()[:32]}.json.gz"
     plan = _cached(path, graph)
     if plan is not None:
         return plan, True
@@ -101,6 +126,7 @@ class Solution:
     graph: core.Graph
     cached: bool
     budget_bytes: Optional[int]
+    rank: Optional[int] = None  # of the process that planned; None: there is one alone
     reported: Optional[Dict[str, Any]] = None  # the report that was made of it
 
     def __deepcopy__(self, _memo: Any) -> "Solution":
@@ -136,7 +162,7 @@ class Solution:
                 "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
                 "steps": len(self.schedule), "ops": info["ops"], "recomputed_ops": self.again,
                 "replayed_ops": len(self.joint.states_of or ()), "pinned_ops": info["pinned"], "strategy": plan.strategy, "cost_model": self.graph.cost_model,
-                "cached": self.cached, "digest": plan.digest, "step_peak_bytes": verdict.peak_bytes, "step_keep_all_bytes": info["keep_all_peak_bytes"], **more}
+                "cached": self.cached, "digest": plan.digest, "rank": self.rank, "step_peak_bytes": verdict.peak_bytes, "step_keep_all_bytes": info["keep_all_peak_bytes"], **more}
 
 
 @dataclass
@@ -151,7 +177,6 @@ class Work:
     measured: Optional[Tuple[Optional[Dict[str, int]], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
     solved: Dict[str, Any] = field(default_factory=dict)  # what was found, by question
     device: torch.device = torch.device("cpu")
-    excess_bytes: int = 0  # that what was compiled needed more than planned: plans stay below their budget by as much
     ONE_SCALE: ClassVar[bool] = True  # times are measured for all ops or for none
 
     @classmethod
@@ -170,12 +195,23 @@ class Work:
         self.measured = None, {}
         if joint.device.type != "cuda" and self.settings.costs != "measure":
             return
-        found, failed = measuring.measured(joint, cache_folder(self.settings), channels_last=self.channels_last())
+        found, failed = self._measured(joint)
         if failed:
             whose = "times" if self.ONE_SCALE else "their times"
             reporting.warn(f"remat: {failed} ops could not be tried by themselves: {whose} are the roofline's, and their workspaces are not counted")
-        times = None if failed and self.ONE_SCALE or self.settings.costs == "roofline" else {node.name: time for node, (time, _) in found.items()}
-        self.measured = times, {node.name: n for node, (_, n) in found.items()}
+        times = None if failed and self.ONE_SCALE or self.settings.costs == "roofline" else {name: time for name, (time, _) in found.items()}
+        self.measured = times, {name: n for name, (_, n) in found.items()}
+
+    def _measured(self, joint: Joint) -> Tuple[Dict[str, Tuple[int, int]], int]:
+        """By name of the node, and how many could not be tried: the same in all processes that train together, or their plans would differ."""
+        def find() -> bytes:
+            found, failed = measuring.measured(joint, cache_folder(self.settings), channels_last=self.channels_last())
+            return json.dumps([{node.name: both for node, both in found.items()}, failed]).encode()
+
+        device = torch.cuda.get_device_name(joint.device) if joint.device.type == "cuda" else "cpu"
+        data, _ = distributed.shared(repr(("measure", device, self.channels_last(), joint.graph().digest)), find)
+        found, failed = json.loads(find() if data is None else data)
+        return found, failed
 
     def channels_last(self) -> bool:
         """Whether convolutions run in that layout, whatever the graph says."""
@@ -199,7 +235,7 @@ class Work:
 
     def solve(self, budget: Budget, **memory: Any) -> Solution:
         """A plan within the budget; `memory` is what Joint must know besides: other graphs of the step, sizes, what the caller holds."""
-        key = repr((budget, self.excess_bytes, sorted(memory.items())))
+        key = repr((budget, sorted(memory.items())))
         if key not in self.solved:
             self.solved[key] = self._solve(budget, memory)
         return self.solved[key]
@@ -213,14 +249,13 @@ class Work:
         keep_all_peak_bytes = base["keep_all_peak_bytes"]
         if isinstance(budget, str) and budget != "min":
             budget = bytes_of(budget, keep_all_peak_bytes)
-        limit = max(0, budget - self.excess_bytes) if isinstance(budget, int) and budget < keep_all_peak_bytes else budget
         full = self.joint(**memory)
         bare = self.joint(states_of=set(), copies_of=self._needed_copies(), pin_readers=True, **memory)
         found: List[Solution] = []
         failure: Optional[BudgetError] = None
         for joint in [full] if len(full.ops) == len(bare.ops) else [bare] if budget is None else [full, bare]:
             try:
-                found.append(replace(self._planned(joint, limit, memory, keep_all_peak_bytes), **({"budget_bytes": budget} if isinstance(budget, int) else {})))
+                found.append(self._planned(joint, budget, memory, keep_all_peak_bytes))
             except BudgetError as error:
                 failure = failure or error
             if found and budget != "min":
@@ -234,14 +269,14 @@ class Work:
 
     def _planned(self, joint: Joint, budget: Budget, memory: Dict[str, Any], keep_all_peak_bytes: int) -> Solution:
         graph = joint.graph().prepare(self._cost_model(joint.device))
-        plan, cached = make_plan(graph, self.settings, budget, keep_all_peak_bytes)
+        plan, cached, rank = make_plan(graph, self.settings, budget, keep_all_peak_bytes)
         if any(step.kind != "run" for step in plan.steps):
             raise Unsupported("a plan that offloads")
         schedule = [step.index for step in plan.steps]
         budget_bytes: Any = plan.budget_bytes if budget == "min" else budget
         # States and inputs are copied only where something needs the copy; what is then in memory, and that it is right, the verifier says.
         states_of, copies_of = lower.replayed_nodes(joint, schedule), lower.read_behind(joint, schedule)
-        found = self._lowered(schedule, joint, states_of, copies_of, memory, dict(plan=plan, cached=cached, budget_bytes=budget_bytes), graph.cost_model)
+        found = self._lowered(schedule, joint, states_of, copies_of, memory, dict(plan=plan, cached=cached, rank=rank, budget_bytes=budget_bytes), graph.cost_model)
         if budget_bytes is not None and found.verdict.peak_bytes > max(budget_bytes, plan.peak_bytes):
             raise Unsupported("a plan that needs more memory once it is lowered")
         return found
@@ -269,4 +304,4 @@ class Work:
     def judge(self, solution: Solution, **memory: Any) -> Solution:
         """The same schedule with other things in memory besides."""
         return self._lowered(solution.schedule, solution.joint, solution.joint.states_of, solution.joint.copies_of, memory,
-                             dict(plan=solution.plan, cached=solution.cached, budget_bytes=solution.budget_bytes), solution.graph.cost_model)
+                             dict(plan=solution.plan, cached=solution.cached, rank=solution.rank, budget_bytes=solution.budget_bytes), solution.graph.cost_model)

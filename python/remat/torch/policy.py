@@ -21,7 +21,7 @@ import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..errors import BudgetError, size_text
-from . import reporting, steps
+from . import fitting, reporting, steps
 from .measuring import library_bytes
 from .options import Budget, Settings, bytes_of
 from .planning import Solution
@@ -128,14 +128,25 @@ def first_solution(graph: Any, work: Any) -> Solution:
     return found
 
 
-def corrected(graph: Any, work: Any) -> Solution:
-    """For a graph whose first plan needs more than the budget once it is compiled: one with more room; if there is none, the one of least memory."""
-    try:
-        return first_solution(graph, work)
-    except BudgetError:
-        training = graph.training
-        least = work.solve("min", sizes=None, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
-        return replace(least, budget_bytes=graph.budget_bytes)
+def fitted(graph: Any, work: Any, first: Solution) -> Solution:
+    """For Inductor's kernels: a plan whose code, read before it is compiled, keeps the budget (fitting.py). `work.near` is then how it is compiled."""
+    training, limit = graph.training, first.budget_bytes
+    if limit is None or training.settings.budget == "min" or graph.is_part or steps.of(graph.device).pending() or not first.again and work.is_own(first):
+        return first  # of a part of a step it is not known what it may need
+    memory = dict(sizes=None, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
+
+    def plan(room: int) -> List[Solution]:
+        try:
+            found = work.candidates(room, nearly=True, **memory)
+        except BudgetError:
+            found = [work.solve("min", **memory)]
+        return [replace(solution, budget_bytes=limit) for solution in found]
+
+    look = fitting.Fit(limit, plan, work.read).run(first)
+    if look is None:
+        return first
+    work.near = look.near
+    return look.solution
 
 
 def unforeseen(run: Run, occurrence: int) -> Solution:

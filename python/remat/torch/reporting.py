@@ -12,7 +12,7 @@ from ..errors import size_text
 
 EMPTY: Dict[str, Any] = {name: None for name in (
     "graph", "planned", "reason", "device", "budget_bytes", "peak_bytes", "keep_all_peak_bytes", "need_bytes", "resident_bytes", "saved_bytes", "overhead", "bound_gap",
-    "steps", "ops", "recomputed_ops", "replayed_ops", "pinned_ops", "strategy", "cost_model", "cached", "digest", "graphs", "graph_index", "step_peak_bytes",
+    "steps", "ops", "recomputed_ops", "replayed_ops", "pinned_ops", "strategy", "cost_model", "cached", "digest", "rank", "graphs", "graph_index", "step_peak_bytes",
     "step_keep_all_bytes", "outside_bytes", "later_bytes", "existing_gradient_bytes", "generated_peak_bytes")}
 EMPTY.update(reason="", recomputed_ops=0, replayed_ops=0, pinned_ops=0, overhead=0.0, cached=False, graphs=1, graph_index=0)
 
@@ -28,7 +28,7 @@ def last_report() -> Optional[Dict[str, Any]]:
 def reports() -> List[Dict[str, Any]]:
     """A dict for every graph planned in this process, all with the same fields (None where one does not apply): graph, planned (False: torch's own partition, and
     `reason`), device, budget_bytes, peak_bytes, keep_all_peak_bytes, need_bytes, resident_bytes, saved_bytes, overhead, bound_gap, steps, ops, recomputed_ops,
-    replayed_ops, pinned_ops, strategy, cost_model, cached, digest; graphs and graph_index (of how many in the step, which), step_peak_bytes,
+    replayed_ops, pinned_ops, strategy, cost_model, cached, digest, rank (of the process that planned, where several train together); graphs and graph_index (of how many in the step, which), step_peak_bytes,
     step_keep_all_bytes, outside_bytes, later_bytes, existing_gradient_bytes; generated_peak_bytes (what the code that Inductor generated needs, read from it)."""
     return [dict(report) for report in _reports]
 

@@ -26,17 +26,38 @@ def storages(values: Sequence[Any], device_type: str) -> Dict[int, int]:
     return found
 
 
+class Parameters:
+    """The parameters among the arguments of a graph. They are many and stay: who asks in every step asks `are` first."""
+
+    def __init__(self, arguments: Sequence[Any]):
+        self.n_arguments = len(arguments)
+        self.known = [(i, weakref.ref(value)) for i, value in enumerate(arguments) if isinstance(value, torch.nn.Parameter)]
+        self.others = sorted(set(range(len(arguments))) - {i for i, _ in self.known})
+
+    def are(self, arguments: Sequence[Any], training: Any) -> bool:
+        """Whether the training knows them and these arguments hold just them. Any other argument is no parameter."""
+        return (self.n_arguments == len(arguments) and training is self.training and all(known() is arguments[i] for i, known in self.known)
+                and not any(isinstance(arguments[i], torch.nn.Parameter) for i in self.others))
+
+    def told(self, training: Any) -> "Parameters":
+        """The same, once the training knows which of them it trains."""
+        training.reads(value for value in (known() for _, known in self.known) if value is not None and value.requires_grad)
+        self.training = training
+        return self
+
+
 class Run:
     """One forward run of a graph, and what it left behind."""
 
     def __init__(self, graph: Any, arguments: Sequence[Any], sizes: Tuple[int, ...]):
         self.graph, self.sizes = graph, sizes
-        is_parameter = [type(value) is torch.nn.Parameter or type(value) is not torch.Tensor and isinstance(value, torch.nn.Parameter) for value in arguments]
-        graph.training.reads(value for value, parameter in zip(arguments, is_parameter) if parameter and value.requires_grad)
+        # This is done in every step, before the first kernel runs: parameters are looked at only if somebody asks; the rest may be gone by then.
+        if graph.parameters is None or not graph.parameters.are(arguments, graph.training):
+            graph.parameters = Parameters(arguments).told(graph.training)
         self.leaves = graph.training.leaves()
         self.before = gradient_bytes(self.leaves)  # .grad buffers of the model that existed before it
-        # This is done in every step, before the first kernel runs. So parameters, which are many and stay, are looked at only if somebody asks; the rest may be gone by then.
-        self._arguments = [weakref.ref(value) if parameter else storages([value], graph.device.type) for value, parameter in zip(arguments, is_parameter)]
+        self._parameters = graph.parameters
+        self._others = {i: storages([arguments[i]], graph.device.type) for i in self._parameters.others}
         self.n_arguments = len(arguments)
         self.outputs: Dict[int, int] = {}
         self.token: Optional[StorageWeakRef] = None
@@ -61,7 +82,8 @@ class Run:
 
     @functools.cached_property
     def _held(self) -> List[Dict[int, int]]:
-        return [known if isinstance(known, dict) else storages([known()], self.graph.device.type) for known in self._arguments]
+        held = {**self._others, **{i: storages([known()], self.graph.device.type) for i, known in self._parameters.known}}
+        return [held[i] for i in range(self.n_arguments)]
 
     def left(self, results: Sequence[Any], token: torch.Tensor) -> None:
         """The forward pass is over."""

@@ -7,8 +7,9 @@
  * left to do: the plan is the cheapest there is, or none fits.
  * 3. A short proof by prove.c, which searches all plans with the order of first runs of our plan.
  * If we have none that fits, the order is the graph's own. A cheaper plan takes the place of ours.
- * 4. A run of auto. Without limits of the caller's, it is as long as auto alone would run, so the
- *    plan is never worse than auto's.
+ * 4. A run of auto, as long as auto alone would run, so that the plan is never worse than auto's.
+ *    By a limit of work that the caller sets, auto has all of it and the rest as much again
+ * (rm_exact .within). A limit of time alone is shared, and the promise does not hold.
  * 5. Rounds. Each of them
  *    - searches all plans again, if the graph is small and the plan got better;
  *    - proves the plan's order, without a limit of its own;
@@ -26,6 +27,7 @@
  * offload, and nothing is proved of a plan that fetches.
  *
  * Cost: that of auto, prove.c and any_order.c, within the limits. */
+#include "plan/bound/all_orders.h"
 #include "plan/bound/any_order.h"
 #include "plan/planner.h"
 #include "sim/codes.h"
@@ -40,7 +42,8 @@ enum {
 };
 static const double first_share = 0.25;    /* of what is left, for the first run of auto */
 static const double any_order_share = 0.4; /* of what is left, for a search through all orders */
-/* Of what is left, for the long run of auto: where a proof is near, and where it is far. */
+/* Of the time that is left, for the long run of auto: where a proof is near, and where it is far.
+ */
 static const double near_share = 0.5, far_share = 0.9;
 static const double near_gap = 0.01; /* of the plan's cost: the proof is near */
 
@@ -64,22 +67,12 @@ static bool is_proved(const exact *e)
     return fits(e) && (best->proved == best->cost || best->cost == e->p->graph->total_cost);
 }
 
-/* Is it the cheapest of all, or is it known that none fits? */
-static bool is_settled(const exact *e)
-{
-    const rm_incumbent *best = e->best;
-    if (best->infeasible) return true;
-    if (!fits(e)) return false;
-    return best->cost == e->p->graph->total_cost ||
-           (best->bound.scope && best->bound.cost == best->cost);
-}
-
 static bool has_fetches(const exact *e)
 {
     return rm_has_kind(e->best->steps.items, e->best->steps.n, REMAT_FETCH);
 }
 
-static bool is_over(const exact *e) { return rm_is_over(e->ctx) || is_settled(e); }
+static bool is_over(const exact *e) { return rm_is_over(e->ctx) || rm_is_settled(e->p, e->best); }
 
 /* A search that would take more memory than there may be ends; what was found before stays. */
 static remat_status forgive(exact *e, remat_status status)
@@ -87,6 +80,15 @@ static remat_status forgive(exact *e, remat_status status)
     if (status == REMAT_OK || !rm_is_too_much_memory(e->ctx, status)) return status;
     e->full = true;
     return REMAT_OK;
+}
+
+/* What auto has proved of all orders. */
+static void take_proof(exact *e, const rm_incumbent *found)
+{
+    rm_incumbent *best = e->best;
+    best->infeasible |= found->infeasible;
+    if (!found->bound.scope || (best->bound.scope && found->bound.cost <= best->bound.cost)) return;
+    best->bound = found->bound;
 }
 
 /* auto would go on from a plan that it is given. Its own search is to be as if it were alone, so it
@@ -105,7 +107,10 @@ static remat_status run_auto(exact *e, double share, int64_t most_work, int64_t 
     rm_limit_pop(ctx);
     rm_scratch_release(ctx, mark);
     TRY(forgive(e, status));
-    return found->any ? rm_offer(e->p, e->best, &found->steps) : REMAT_OK;
+    if (!found->any) return REMAT_OK;
+    TRY(rm_offer(e->p, e->best, &found->steps));
+    take_proof(e, found);
+    return REMAT_OK;
 }
 
 static remat_status offer_auto(exact *e, double share, int64_t most_work)
@@ -127,39 +132,17 @@ static rm_proof_goal goal_in(const exact *e, const uint32_t *order)
 
 /* ---- all orders ---- */
 
-/* Offers what was found. If it needs more memory than it seems, the best plan that does not is
- * searched for. */
-static remat_status offer_any_order(exact *e, int64_t cost)
-{
-    rm_proved proved;
-    TRY(rm_offer_codes(e->p, &e->nm, &e->codes, e->best));
-    if (fits(e) && e->best->cost == cost) return REMAT_OK;
-    rm_proof_goal goal = goal_in(e, NULL);
-    goal.one_instance = true;
-    TRY(rm_prove_any_order(e->ctx, &e->nm, &goal, &e->codes, &proved));
-    return e->codes.n ? rm_offer_codes(e->p, &e->nm, &e->codes, e->best) : REMAT_OK;
-}
-
 /* Again only where the plan got better meanwhile: that leaves fewer states to look at. */
 static remat_status prove_any_order(exact *e)
 {
-    rm_incumbent *best = e->best;
-    rm_proved proved;
-    const rm_proof_goal goal = goal_in(e, NULL);
-    if (!rm_any_order_applies(&e->nm) || e->ctx->options.offload || goal.below >= e->any_order_cost)
+    const int64_t below = fits(e) ? e->best->cost : RM_MAX_SUM;
+    if (!rm_any_order_applies(&e->nm) || e->ctx->options.offload || below >= e->any_order_cost)
         return REMAT_OK;
-    e->any_order_cost = goal.below;
+    e->any_order_cost = below;
     rm_limit_push(e->ctx, any_order_share, RM_NO_LIMIT);
-    remat_status status = rm_prove_any_order(e->ctx, &e->nm, &goal, &e->codes, &proved);
-    if (status == REMAT_OK && e->codes.n) status = offer_any_order(e, proved.cost);
+    const remat_status status = rm_search_all_orders(e->p, &e->nm, rm_exact.entry.name, e->best);
     rm_limit_pop(e->ctx);
-    if (status != REMAT_OK) return forgive(e, status);
-    best->infeasible = proved.bound == RM_MAX_SUM;
-    if (best->bound.scope && proved.bound < best->bound.cost) return REMAT_OK;
-    best->bound.cost = proved.bound;
-    best->bound.scope = "any-order";
-    best->bound.method = "search";
-    return REMAT_OK;
+    return forgive(e, status);
 }
 
 /* ---- one order ---- */
@@ -317,23 +300,47 @@ static remat_status run_round(exact *e, uint32_t round)
     return is_over(e) ? REMAT_OK : try_seed(e, round);
 }
 
+/* What auto would have by itself; RM_NO_LIMIT: as long as the time lasts. */
+static int64_t whole_auto_work(const remat_ctx *ctx)
+{
+    const rm_options *o = &ctx->options;
+    const int64_t parts = o->offload ? rm_auto.parts_with_offload : 1;
+    if (o->work > RM_NO_LIMIT / RM_WORK_UNIT / parts) return RM_NO_LIMIT;
+    if (o->work) return parts * o->work * RM_WORK_UNIT;
+    return o->time_ms ? RM_NO_LIMIT : parts * AUTO_WORK;
+}
+
+/* Work is set apart for it; time is not. */
 static double auto_share(const exact *e)
 {
     const double cost = (double)e->best->cost;
+    if (e->ctx->options.work || !e->ctx->options.time_ms) return 1;
     return fits(e) && cost - (double)e->best->proved <= near_gap * cost ? near_share : far_share;
+}
+
+/* What is quick, before the long run of auto. */
+static remat_status begin(exact *e)
+{
+    TRY(offer_auto(e, first_share, WORK_AN_OP * (int64_t)e->p->graph->n_ops));
+    if (is_settled(e)) return REMAT_OK;
+    TRY(rm_normal_of(e->ctx, e->p->graph, &e->nm));
+    if (!is_over(e) && !has_fetches(e)) TRY(prove_any_order(e));
+    return is_over(e) || has_fetches(e) ? REMAT_OK : prove_best(e, SHORT_PROOF);
 }
 
 static remat_status run_with(exact *e)
 {
     remat_ctx *ctx = e->ctx;
-    const bool limited = ctx->options.work || ctx->options.time_ms;
-    TRY(offer_auto(e, first_share, WORK_AN_OP * (int64_t)e->p->graph->n_ops));
+    const int64_t auto_work = whole_auto_work(ctx), left = rm_work_left(ctx);
+    const bool spares = left != RM_NO_LIMIT && (ctx->options.work || ctx->options.offload);
+    /* What every limit allows, but for what is auto's. */
+    rm_limit_push(ctx, 1, spares && left > auto_work ? left - auto_work : RM_NO_LIMIT);
+    const remat_status begun = begin(e);
+    rm_limit_pop(ctx);
+    TRY(begun);
+    if (spares) rm_limits_ensure(ctx, auto_work);
     if (is_over(e)) return REMAT_OK;
-    TRY(rm_normal_of(ctx, e->p->graph, &e->nm));
-    if (!has_fetches(e)) TRY(prove_any_order(e));
-    if (!is_over(e) && !has_fetches(e)) TRY(prove_best(e, SHORT_PROOF));
-    if (is_over(e)) return REMAT_OK;
-    TRY(offer_auto(e, auto_share(e), limited ? RM_NO_LIMIT : AUTO_WORK));
+    TRY(offer_auto(e, auto_share(e), auto_work));
     for (uint32_t round = 1; !is_over(e) && !has_fetches(e) && !e->full; round++) {
         const int64_t work = ctx->limits.work;
         TRY(run_round(e, round));
@@ -342,11 +349,23 @@ static remat_status run_with(exact *e)
     return REMAT_OK;
 }
 
+/* By a limit of work, with what auto would have. */
+static remat_status run_auto_alone(const rm_problem *p, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_limit_push(ctx, 1, ctx->options.work ? whole_auto_work(ctx) : RM_NO_LIMIT);
+    const remat_status status = rm_auto.run(p, best);
+    const remat_stopped why = rm_stopped(ctx);
+    rm_limit_pop(ctx);
+    rm_note_stop(ctx, why);
+    return status;
+}
+
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     rm_need need;
     TRY(rm_need_find(p->ctx, p->graph, p->ctx->options.offload, &need));
-    if (p->budget_bytes < need.bytes || p->graph->n_ops > LARGE) return rm_auto.run(p, best);
+    if (p->budget_bytes < need.bytes || p->graph->n_ops > LARGE) return run_auto_alone(p, best);
     exact e = {.p = p, .ctx = p->ctx, .best = best, .any_order_cost = INT64_MAX, .moved_cost = -1};
     const remat_status status = forgive(&e, run_with(&e));
     RM_VEC_FREE(&p->ctx->heap, e.codes);
@@ -361,4 +380,5 @@ const rm_planner rm_exact = {
     .default_work = 4 * (int64_t)RM_SECOND,
     .run = run,
     .heeds = "group reduction_factor reweight slots soft_peak walkers",
+    .within = &rm_auto,
     .continues = true};

@@ -3,6 +3,7 @@
 #ifndef RM_GAPS_H
 #define RM_GAPS_H
 
+#include "base/csr.h"
 #include "plan/bound/order_bound.h"
 
 typedef struct rm_gaps { /* arrays live in scratch */
@@ -22,6 +23,8 @@ typedef struct rm_gaps { /* arrays live in scratch */
      * outputs), of its workspace, and of what pinned ops made and is used later. */
     int64_t *need;
     int64_t *load; /* by position: bytes of all gaps that cover it */
+    /* By storage: its heirs as a holder, on a path. begin is NULL in a fixed order. */
+    rm_csr holds;
 } rm_gaps;
 
 remat_status rm_gaps_find(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order, bool fetches,
@@ -29,7 +32,7 @@ remat_status rm_gaps_find(remat_ctx *ctx, const rm_normal *nm, const uint32_t *o
 
 /* The same for every order: positions are ops of which each depends on the one before (path.c). */
 remat_status rm_gaps_on_path(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
-                             bool fetches, rm_gaps *out);
+                             bool fetches, bool with_holders, rm_gaps *out);
 
 /* What both have in common, for gaps as they are found (gaps.c). */
 typedef struct rm_gap_walk {
@@ -54,7 +57,8 @@ typedef struct rm_stand_ins { /* CSR both ways; arrays live in scratch */
     uint8_t *rules;                       /* by storage: those that let it stand in */
 } rm_stand_ins;
 
-/* The heirs of a storage together are no larger than it.
+/* The heirs of a storage together are no larger than it. Those that it has as a holder are among
+ * them, whatever the rules.
  * rules: REMAT_BOUND_SINGLE | ...; 0: nothing stands in.
  * worth, by storage: the heirs of highest worth are preferred; 0: never an heir.
  * price_before, by position: the sum of the prices before it. */

@@ -149,19 +149,20 @@ static remat_status find_charges(solver *s, uint32_t gap, charging *c)
     return REMAT_OK;
 }
 
+/* too_many: stops where there are too many charges, and says so; NULL: does not stop. */
 static remat_status charge_gaps(solver *s, bool *too_many)
 {
     charging c = {.work = 0};
     TRY(RM_SCRATCH(s->ctx, c.usable, s->nm->n_stores));
     TRY(RM_SCRATCH(s->ctx, c.seen, s->nm->n_ops));
     s->charges.n = 0;
-    const uint64_t most =
-        MOST_CHARGES * ((uint64_t)s->nm->in_begin[s->nm->n_ops] + s->nm->n_ops + s->gs.n_gaps);
+    const uint64_t size = (uint64_t)s->nm->in_begin[s->nm->n_ops] + s->nm->n_ops + s->gs.n_gaps;
+    const uint64_t most = too_many ? MOST_CHARGES * size : UINT64_MAX;
     for (uint32_t i = 0; i < s->gs.n_gaps && c.work <= most; i++) {
         TRY(find_charges(s, i, &c));
         s->charge_begin[i + 1] = (uint32_t)s->charges.n;
     }
-    *too_many = c.work > most;
+    if (too_many) *too_many = c.work > most;
     return REMAT_OK;
 }
 
@@ -214,7 +215,7 @@ static remat_status take_heirs(solver *s, unsigned rules, const int64_t *worth)
     TRY(charge_gaps(s, &too_many));
     if (too_many) {
         TRY(rm_stand_ins_find(s->ctx, &s->gs, 0, worth, s->price_before, &s->heirs));
-        TRY(charge_gaps(s, &too_many));
+        TRY(charge_gaps(s, NULL));
     }
     TRY(list_charges(s));
     return find_intervals(s);
@@ -500,7 +501,8 @@ static int by_value(const void *left, const void *right)
     return (a->heir > b->heir) - (a->heir < b->heir);
 }
 
-/* An heir whose gaps have no price proves nothing, and is left out. */
+/* An heir whose gaps have no price proves nothing, and is left out. But holders have a say in where
+ * gaps end, so theirs stay. */
 static remat_status write_heirs(solver *s, rm_certificate *x)
 {
     const rm_normal *nm = s->nm;
@@ -515,7 +517,7 @@ static remat_status write_heirs(solver *s, rm_certificate *x)
     }
     for (uint32_t r = 0; r < nm->n_stores; r++)
         for (uint32_t k = h->heir_begin[r]; k < h->heir_begin[r + 1]; k++) {
-            if (!priced[h->heirs[k]]) continue;
+            if (!priced[h->heirs[k]] && !(h->rules[r] & REMAT_BOUND_HOLDERS)) continue;
             x->heirs[x->n_heirs++] =
                 (rm_heir){original[nm->value[r]], original[nm->value[h->heirs[k]]]};
             s->out->rules |= h->rules[r];
@@ -544,7 +546,6 @@ static remat_status write_certificate(solver *s)
 /* The charges that the certificate's prices call for. What ops have left is shared by bytes. */
 static remat_status write_charges(solver *s)
 {
-    bool too_many = false;
     rm_order_bound *out = s->out;
     if (s->best) {
         s->heirs = s->best_heirs; /* and price_before is the certificate's */
@@ -552,8 +553,7 @@ static remat_status write_charges(solver *s)
         memset(s->price_before, 0, ((size_t)s->gs.n + 1) * sizeof *s->price_before);
         TRY(rm_stand_ins_find(s->ctx, &s->gs, 0, NULL, s->price_before, &s->heirs));
     }
-    TRY(charge_gaps(s, &too_many));
-    assert(!too_many); /* heirs with too many charges were not taken */
+    TRY(charge_gaps(s, NULL)); /* heirs with too many charges were not taken */
     TRY(list_charges(s));
     TRY(RM_SCRATCH(s->ctx, s->written, s->charges.n));
     if (s->scale == 0) s->scale = 1;
@@ -615,36 +615,73 @@ static void check_need(const solver *s)
     out->feasible = out->need[out->tightest] <= s->budget_bytes;
 }
 
+static remat_status find_gaps(solver *s, const uint32_t *order, bool with_holders)
+{
+    const bool fetches = s->options->transfer != NULL;
+    if (s->options->any_order)
+        return rm_gaps_on_path(s->ctx, s->nm, s->budget_bytes, fetches, with_holders, &s->gs);
+    if (!order) TRY(own_order(s->ctx, s->nm, &order));
+    return rm_gaps_find(s->ctx, s->nm, order, fetches, &s->gs);
+}
+
+static remat_status solve(solver *s, const uint32_t *order, bool with_holders)
+{
+    const rm_normal *nm = s->nm;
+    rm_order_bound *out = s->out;
+    TRY(find_gaps(s, order, with_holders));
+    *out = (rm_order_bound){.order = s->gs.at,
+                            .n_positions = s->gs.n,
+                            .n_gaps = s->gs.n_gaps,
+                            .gaps = s->gs.gaps,
+                            .need = s->gs.need};
+    check_need(s);
+    if (!out->feasible) return REMAT_OK;
+    TRY(find_rows(s));
+    TRY(allocate(s));
+    choose_unit(s);
+    spend(s, WORK_A_GAP * (int64_t)(nm->in_begin[nm->n_ops] + nm->n_ops + s->gs.n_gaps));
+    remat_status status = s->n_rows && !is_late(s) ? solve_all(s) : REMAT_OK;
+    if (status == REMAT_OK) status = write_certificate(s);
+    if (status == REMAT_OK && s->options->charges) status = write_charges(s);
+    RM_VEC_FREE(&s->ctx->heap, s->charges);
+    RM_CHECK(status == REMAT_OK && s->options->charges && nm->n_ops <= 64,
+             rm_order_bound_check(out, nm, s->budget_bytes));
+    return status;
+}
+
+/* Does x prove more than y? If one of them proves that nothing fits, it does. */
+static bool proves_more(const solver *x, const solver *y)
+{
+    if (!x->out->feasible || !y->out->feasible) return y->out->feasible;
+    if (x->best == 0 || y->best == 0) return x->best > y->best;
+    const rm_uint128 most = ~(rm_uint128)0;
+    const rm_uint128 scale_x = (rm_uint128)x->scale, scale_y = (rm_uint128)y->scale;
+    if (x->best > most / scale_y || y->best > most / scale_x)
+        return x->best / scale_x > y->best / scale_y;
+    return x->best * scale_y > y->best * scale_x;
+}
+
+/* Holders take bytes that may be of more use to stand-ins. So both are tried. */
 remat_status rm_order_bound_find(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
                                  const uint32_t *order, const rm_order_bound_options *options,
                                  rm_order_bound *out)
 {
+    rm_order_bound second;
     solver s = {.work = MOST_WORK,
                 .ctx = ctx,
                 .nm = nm,
                 .options = options,
                 .budget_bytes = budget_bytes < 0 ? RM_MAX_SUM : budget_bytes,
                 .out = out};
+    solver other = s;
+    TRY(solve(&s, order, false));
     const bool fetches = options->transfer != NULL;
-    if (!order) TRY(own_order(ctx, nm, &order));
-    if (options->any_order) TRY(rm_gaps_on_path(ctx, nm, s.budget_bytes, fetches, &s.gs));
-    else TRY(rm_gaps_find(ctx, nm, order, fetches, &s.gs));
-    *out = (rm_order_bound){.order = s.gs.at,
-                            .n_positions = s.gs.n,
-                            .n_gaps = s.gs.n_gaps,
-                            .gaps = s.gs.gaps,
-                            .need = s.gs.need};
-    check_need(&s);
-    if (!out->feasible) return REMAT_OK;
-    TRY(find_rows(&s));
-    TRY(allocate(&s));
-    choose_unit(&s);
-    spend(&s, WORK_A_GAP * (int64_t)(nm->in_begin[nm->n_ops] + nm->n_ops + s.gs.n_gaps));
-    remat_status status = s.n_rows && !is_late(&s) ? solve_all(&s) : REMAT_OK;
-    if (status == REMAT_OK) status = write_certificate(&s);
-    if (status == REMAT_OK && options->charges) status = write_charges(&s);
-    RM_VEC_FREE(&ctx->heap, s.charges);
-    RM_CHECK(status == REMAT_OK && options->charges && nm->n_ops <= 64,
-             rm_order_bound_check(out, nm, s.budget_bytes));
-    return status;
+    if (!options->any_order || fetches || !(options->rules & REMAT_BOUND_HOLDERS) ||
+        !out->feasible || is_late(&s))
+        return REMAT_OK;
+    other.work = s.work;
+    other.out = &second;
+    TRY(solve(&other, order, true));
+    if (proves_more(&other, &s)) *out = second;
+    return REMAT_OK;
 }

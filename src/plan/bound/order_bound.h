@@ -14,10 +14,11 @@
  * - REMAT_BOUND_SINGLE: those that one op reads.
  * - REMAT_BOUND_FAN_OUT: those with several heirs.
  * - REMAT_BOUND_REGION: those that several ops read on the way to one heir.
- * - REMAT_BOUND_SIDE: those too small for all their heirs, so that some heirs are left out. */
+ * - REMAT_BOUND_SIDE: those too small for all their heirs, so that some heirs are left out.
+ * - REMAT_BOUND_HOLDERS: those that are made from their heir beside the path, in any order. */
 enum {
-    RM_BOUND_RULES =
-        REMAT_BOUND_SINGLE | REMAT_BOUND_FAN_OUT | REMAT_BOUND_REGION | REMAT_BOUND_SIDE
+    RM_BOUND_RULES = REMAT_BOUND_SINGLE | REMAT_BOUND_FAN_OUT | REMAT_BOUND_REGION |
+                     REMAT_BOUND_SIDE | REMAT_BOUND_HOLDERS
 };
 
 typedef struct rm_gap {

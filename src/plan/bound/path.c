@@ -14,29 +14,28 @@
  * where such a reader surely has not run yet, and if it is lost the storage is made again by the
  * time the reader surely has run, `due`. The next gap starts there. So no two gaps of a storage
  * share a re-run. A reader that is not on the path is passed over if more positions lie in its
- * window than it would gain. docs/bound.md has the proof; verify_bound.c cuts the same gaps.
+ * window than it would gain. What is made from the storage beside the path and read later may count
+ * as one more reader (holders.c). docs/bound.md has the proof; verify_gaps.c cuts the same gaps.
  *
  * Which path: the one of most excess. Excess is what keep-all has in memory over the budget while
  * an op runs in the graph's order. The choice matters for strength, never for truth.
  *
  * Cost: O(edges log readers of a storage). */
-#include "plan/bound/gaps.h"
+#include "plan/bound/path.h"
 
 #include <stdlib.h>
 
 enum { EXCESS_STEPS = 1000 }; /* an op of the largest excess counts as so many without any */
-
-typedef struct window {
-    uint32_t after, by; /* by: the number of positions, if the op precedes none */
-} window;
 
 typedef struct pathfinder {
     remat_ctx *ctx;
     const rm_normal *nm;
     rm_gaps *gs;
     rm_gap_walk walk;
-    window *windows; /* by op */
-    window *readers; /* of one storage */
+    rm_window *windows; /* by op */
+    rm_window *readers; /* of one storage */
+    bool with_holders;
+    rm_holders holders;
 } pathfinder;
 
 /* ---- which path ---- */
@@ -152,43 +151,40 @@ static void find_by(pathfinder *p)
 
 /* ---- gaps ---- */
 
-static bool is_on_path(window w) { return w.after > w.by; }
-
-/* Up to where a storage is surely wanted, if such an op reads it. */
-static uint32_t wanted_to(window w) { return is_on_path(w) ? w.by : w.after; }
-
 static int by_due(const void *left, const void *right)
 {
-    const window *a = left, *b = right;
+    const rm_window *a = left, *b = right;
     if (a->by != b->by) return a->by < b->by ? -1 : 1;
     return (a->after < b->after) - (a->after > b->after);
 }
 
-/* The windows of those that read the storage. The end reads the outputs. */
+/* The windows of those that read the storage. The end reads the outputs. Holders count as one
+ * reader. */
 static uint32_t list_readers(pathfinder *p, uint32_t store)
 {
     const rm_normal *nm = p->nm;
     uint32_t n = 0;
     for (uint32_t k = nm->reader_begin[store]; k < nm->reader_begin[store + 1]; k++)
         if (!rm_is_free_view(nm, nm->readers[k])) p->readers[n++] = p->windows[nm->readers[k]];
-    if (nm->is_output[store]) p->readers[n++] = (window){p->gs->n, p->gs->n};
+    if (nm->is_output[store]) p->readers[n++] = (rm_window){p->gs->n, p->gs->n};
+    if (rm_wanted_to(p->holders.reader[store]) > 0) p->readers[n++] = p->holders.reader[store];
     qsort(p->readers, n, sizeof *p->readers, by_due);
     return n;
 }
 
 /* Behind which position does the storage surely exist? Without an op on the path that touches it,
  * at that op's first run already. */
-static uint32_t first_position(const pathfinder *p, window maker, uint32_t n_readers)
+static uint32_t first_position(const pathfinder *p, rm_window maker, uint32_t n_readers)
 {
-    if (is_on_path(maker) || maker.by == 0) return maker.by;
+    if (rm_is_on_path(maker) || maker.by == 0) return maker.by;
     for (uint32_t i = 0; i < n_readers; i++)
-        if (is_on_path(p->readers[i]) && p->readers[i].by == maker.by) return maker.by;
+        if (rm_is_on_path(p->readers[i]) && p->readers[i].by == maker.by) return maker.by;
     return maker.by - 1;
 }
 
-static remat_status add_gap(pathfinder *p, uint32_t store, uint32_t from, window reader)
+static remat_status add_gap(pathfinder *p, uint32_t store, uint32_t from, rm_window reader)
 {
-    const uint32_t to = wanted_to(reader);
+    const uint32_t to = rm_wanted_to(reader);
     if (to < from + 2) return REMAT_OK;
     widen(&p->gs->last_touch[store], to - 1);
     return rm_gaps_add(&p->walk, store, from, to, reader.by);
@@ -198,20 +194,20 @@ static remat_status add_gap(pathfinder *p, uint32_t store, uint32_t from, window
  * first come first. The last gap ends where no reader surely is to come. */
 static remat_status find_gaps(pathfinder *p, uint32_t store)
 {
-    const window maker = p->windows[p->nm->producer[store]];
+    const rm_window maker = p->windows[p->nm->producer[store]];
     if (p->nm->bytes[store] == 0 || maker.by == p->gs->n) return REMAT_OK;
     const uint32_t n = list_readers(p, store);
     uint32_t from = first_position(p, maker, n);
-    window last = {0, 0};
+    rm_window last = {0, 0};
     for (uint32_t i = 0; i < n; i++)
-        if (wanted_to(p->readers[i]) > wanted_to(last)) last = p->readers[i];
+        if (rm_wanted_to(p->readers[i]) > rm_wanted_to(last)) last = p->readers[i];
     for (uint32_t i = 0; i < n; i++) {
-        const window reader = p->readers[i];
-        const uint32_t to = wanted_to(reader);
-        if (is_on_path(reader)) {
+        const rm_window reader = p->readers[i];
+        const uint32_t to = rm_wanted_to(reader);
+        if (rm_is_on_path(reader)) {
             TRY(add_gap(p, store, from, reader));
             widen(&from, reader.by);
-        } else if (to > from + 1 && reader.by < wanted_to(last) &&
+        } else if (to > from + 1 && reader.by < rm_wanted_to(last) &&
                    reader.by - to <= to - from - 1) {
             TRY(add_gap(p, store, from, reader));
             from = reader.by;
@@ -231,6 +227,8 @@ static remat_status walk_path(pathfinder *p)
     const rm_normal *nm = p->nm;
     find_after(p);
     find_by(p);
+    TRY(rm_holders_find(p->ctx, p->gs, p->windows, p->with_holders, &p->holders));
+    p->gs->holds = (rm_csr){p->holders.begin, p->holders.heirs};
     TRY(rm_gaps_begin(&p->walk));
     for (uint32_t t = 0; t < p->gs->n; t++) {
         const uint32_t op = p->gs->at[t];
@@ -243,18 +241,22 @@ static remat_status walk_path(pathfinder *p)
 }
 
 remat_status rm_gaps_on_path(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
-                             bool fetches, rm_gaps *out)
+                             bool fetches, bool with_holders, rm_gaps *out)
 {
     uint32_t *order, most_readers = 0;
     *out = (rm_gaps){.nm = nm};
-    pathfinder p = {.ctx = ctx, .nm = nm, .gs = out, .walk = {ctx, out, fetches, {0}}};
+    pathfinder p = {.ctx = ctx,
+                    .nm = nm,
+                    .gs = out,
+                    .walk = {ctx, out, fetches, {0}},
+                    .with_holders = with_holders && !fetches};
     TRY(RM_SCRATCH(ctx, order, nm->n_ops));
     for (uint32_t op = 0; op < nm->n_ops; op++) order[op] = op;
     out->order = order;
     for (uint32_t s = 0; s < nm->n_stores; s++)
         widen(&most_readers, nm->reader_begin[s + 1] - nm->reader_begin[s]);
     TRY(RM_SCRATCH(ctx, p.windows, nm->n_ops));
-    TRY(RM_SCRATCH(ctx, p.readers, (size_t)most_readers + 1));
+    TRY(RM_SCRATCH(ctx, p.readers, (size_t)most_readers + 2));
     TRY(choose_path(&p, budget_bytes, fetches));
     return rm_gaps_end(&p.walk, walk_path(&p));
 }

@@ -32,7 +32,7 @@ typedef struct chooser {
     unsigned rules;
     const int64_t *worth, *price_before;
     uint32_t *main_gap;      /* by storage: see find_main_gap; REMAT_NONE: it has no gap */
-    uint32_t *first, *n;     /* by storage: its heirs in `chosen` */
+    uint32_t *first, *n;     /* by storage: its heirs in `chosen`, first those that it holds for */
     uint8_t *used;           /* by storage: the rules that its heirs need */
     RM_VEC(uint32_t) chosen; /* heirs of all storages */
     candidate candidates[MOST_CANDIDATES];
@@ -95,6 +95,12 @@ static void consider(chooser *c, uint32_t r, uint32_t heir)
     c->candidates[c->n_candidates++] = (candidate){heir, c->worth[heir], c->gs->nm->bytes[heir]};
 }
 
+static uint32_t n_holds(const chooser *c, uint32_t holder)
+{
+    const rm_csr *holds = &c->gs->holds;
+    return holds->begin ? holds->begin[holder + 1] - holds->begin[holder] : 0;
+}
+
 static void find_candidates(chooser *c, uint32_t r)
 {
     const rm_normal *nm = c->gs->nm;
@@ -104,7 +110,8 @@ static void find_candidates(chooser *c, uint32_t r)
              j++) {
             const uint32_t z = nm->out[j];
             consider(c, r, z);
-            for (uint32_t i = 0; i < c->n[z]; i++) consider(c, r, c->chosen.items[c->first[z] + i]);
+            for (uint32_t i = n_holds(c, z); i < c->n[z]; i++)
+                consider(c, r, c->chosen.items[c->first[z] + i]);
         }
     if (c->n_candidates) qsort(c->candidates, c->n_candidates, sizeof *c->candidates, by_worth);
 }
@@ -121,13 +128,29 @@ static unsigned rules_for(const chooser *c, uint32_t r, uint32_t n)
     return rules;
 }
 
+/* The heirs that r has as a holder come first. left: what of its bytes they leave. */
+static remat_status take_holds(chooser *c, uint32_t r, int64_t *left)
+{
+    const rm_csr *holds = &c->gs->holds;
+    *left = c->gs->nm->bytes[r];
+    c->first[r] = (uint32_t)c->chosen.n;
+    c->n[r] = n_holds(c, r);
+    for (uint32_t i = 0; i < c->n[r]; i++) {
+        const uint32_t heir = holds->items[holds->begin[r] + i];
+        *left -= c->gs->nm->bytes[heir];
+        TRY(RM_PUSH(c->ctx, c->chosen, heir));
+    }
+    if (c->n[r]) c->used[r] = REMAT_BOUND_HOLDERS;
+    return REMAT_OK;
+}
+
 static remat_status choose(chooser *c, uint32_t r)
 {
     const rm_normal *nm = c->gs->nm;
-    c->first[r] = (uint32_t)c->chosen.n;
-    if (nm->is_output[r] || nm->pinned[nm->producer[r]]) return REMAT_OK;
+    int64_t left;
+    TRY(take_holds(c, r, &left));
+    if (!c->rules || nm->is_output[r] || nm->pinned[nm->producer[r]]) return REMAT_OK;
     find_candidates(c, r);
-    int64_t left = nm->bytes[r];
     uint32_t picked[MOST_HEIRS], n = 0;
     for (uint32_t i = 0; i < c->n_candidates && n < MOST_HEIRS; i++)
         if (c->candidates[i].bytes <= left) {
@@ -137,8 +160,8 @@ static remat_status choose(chooser *c, uint32_t r)
     const unsigned wants = rules_for(c, r, n);
     if (wants & ~c->rules) return REMAT_OK;
     for (uint32_t i = 0; i < n; i++) TRY(RM_PUSH(c->ctx, c->chosen, picked[i]));
-    c->n[r] = n;
-    c->used[r] = (uint8_t)wants;
+    c->n[r] += n;
+    c->used[r] |= (uint8_t)wants;
     return REMAT_OK;
 }
 
@@ -182,7 +205,7 @@ remat_status rm_stand_ins_find(remat_ctx *ctx, const rm_gaps *gs, unsigned rules
     TRY(RM_SCRATCH(ctx, c.first, n_stores));
     TRY(RM_SCRATCH(ctx, c.n, n_stores));
     TRY(RM_SCRATCH(ctx, c.used, n_stores));
-    remat_status status = rules ? choose_all(&c) : REMAT_OK;
+    remat_status status = choose_all(&c);
     if (status == REMAT_OK) status = tabulate(&c, out);
     RM_VEC_FREE(&ctx->heap, c.chosen);
     return status;

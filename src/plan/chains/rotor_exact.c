@@ -316,7 +316,8 @@ static remat_status run(const rm_chain_problem *p, table *x, int64_t most_work,
                         rm_chain_result *results, bool *done)
 {
     remat_ctx *ctx = p->ctx;
-    if (!rm_can_afford(ctx, PAIR_WORK * (double)x->n * x->n)) return REMAT_OK; /* no answer */
+    const double set_up = PAIR_WORK * (double)x->n * x->n;
+    if (set_up > (double)most_work || !rm_can_afford(ctx, set_up)) return REMAT_OK; /* no answer */
     TRY(rm_rotor_needs_find(ctx, x->c, &x->needs));
     TRY(RM_SCRATCH(ctx, x->before, (size_t)x->n + 2));
     TRY(RM_SCRATCH(ctx, x->cells, ((size_t)x->n + 1) * (x->n + 1)));

@@ -1,7 +1,8 @@
 /* anneal.c: auto's search over sequences, whose moves are whole recomputations.
  *
  * Method: simulated annealing. Moves (plan/search/moves.c) recompute a value with all that it
- * needs, forget such a recomputation, or carry a step elsewhere between its inputs and its readers.
+ * needs, forget such a recomputation, carry a step elsewhere between its inputs and its readers, or
+ * clear a crowded slot of a value by order alone.
  * A move is kept by Metropolis' rule on
  *
  *     cost + lambda * sum over blocks of slots of (peak of the block - budget)+
@@ -43,11 +44,16 @@ enum {
     MAX_STARTS = 24,      /* of the second round */
     OPS_A_START = 2500,   /* a graph of so many ops gets one start for each second */
     ROUNDS = 16,          /* a round is this part of the search, except that of the starts */
-    RECOMPUTE = 38,       /* percent of the moves that recompute */
-    FORGET = 22,          /* percent of the moves that forget; the rest carry */
+    WIDE = 3,             /* times as many ops as the longest path has: the graph is wide */
     LONGEST_ROUNDED = 4,  /* runs an op of a rounding that is still searched from */
     MOVE_WORK = 48,       /* operations of a move, besides what it touches */
 };
+typedef struct mix { /* percents of the moves; the rest carry */
+    uint32_t recompute, forget, clear;
+} mix;
+/* In a wide graph order is worth as much as recomputation. In others there is little to clear, and
+ * a mix with it was worse on some. */
+static const mix narrow_mix = {38, 22, 0}, wide_mix = {26, 22, 30};
 static const double start_share = 0.5;       /* of the search, for all starts together */
 static const double polish_share = 0.02;     /* of the time, left for the last polish */
 static const double step_cost = 1e-3;        /* of a median op; else free ops would run for ever */
@@ -67,6 +73,7 @@ typedef struct annealing { /* what walkers share */
     const rm_problem *p;
     rm_normal nm;
     int64_t limit;                /* of the profile: budget less resident */
+    mix mix;                      /* of the moves */
     double unit;                  /* median cost of an op */
     double lambda;                /* the price of a byte over the budget, to begin with */
     int64_t work_before;          /* of the context, before this round */
@@ -135,8 +142,10 @@ static uint32_t propose(walker *w)
     rm_search *s = &w->search;
     const uint32_t kind = rm_random_below(&s->random, 100);
     s->q.work += MOVE_WORK;
-    if (kind < RECOMPUTE) return rm_move_recompute(s, w->a->limit);
-    if (kind < RECOMPUTE + FORGET) return rm_move_forget(s);
+    const mix *m = &w->a->mix;
+    if (kind < m->recompute) return rm_move_recompute(s, w->a->limit);
+    if (kind < m->recompute + m->forget) return rm_move_forget(s);
+    if (kind < m->recompute + m->forget + m->clear) return rm_move_clear(s, w->a->limit);
     return rm_move_carry(s);
 }
 
@@ -332,6 +341,31 @@ static remat_status find_median_cost(remat_ctx *ctx, const rm_normal *nm, double
     return REMAT_OK;
 }
 
+/* How many ops depend on one another, one after the other, at most. */
+static remat_status find_depth(remat_ctx *ctx, const rm_normal *nm, uint32_t *out)
+{
+    uint32_t *depth;
+    TRY(RM_SCRATCH(ctx, depth, nm->n_ops));
+    *out = 1;
+    for (uint32_t op = 0; op < nm->n_ops; op++) {
+        depth[op] = 1;
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
+            const uint32_t behind = depth[nm->producer[nm->in[k]]] + 1;
+            if (behind > depth[op]) depth[op] = behind;
+        }
+        if (depth[op] > *out) *out = depth[op];
+    }
+    return REMAT_OK;
+}
+
+static remat_status choose_mix(annealing *a)
+{
+    uint32_t depth;
+    TRY(find_depth(a->p->ctx, &a->nm, &depth));
+    a->mix = a->nm.n_ops / depth >= WIDE ? wide_mix : narrow_mix;
+    return REMAT_OK;
+}
+
 /* A walker is left without a sequence if there are too many steps for one. */
 static remat_status begin_walkers(annealing *a, walker *walkers, const starts *s)
 {
@@ -410,6 +444,7 @@ static remat_status anneal(annealing *a, walker *walkers, rm_codes *keep_all, co
     remat_ctx *ctx = a->p->ctx;
     bool usable;
     TRY(find_median_cost(ctx, &a->nm, &a->unit));
+    TRY(choose_mix(a));
     TRY(rm_codes_keep_all(ctx, &a->nm, keep_all));
     TRY(check_seed(ctx, &a->nm, seed, &usable));
     const starts s = {keep_all, usable ? seed : keep_all};

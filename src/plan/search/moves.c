@@ -9,7 +9,10 @@
  * - Forget is the way back: a second run is taken out, and with it, recursively, what nobody reads
  *   any more.
  * - Carry: order has the same trouble, because a step that goes later holds its inputs longer. So
- *   inputs that only it reads go with it, recursively.
+ *   inputs that only it reads go with it, recursively. A step that goes earlier holds its outputs
+ *   longer, so steps that alone read these go with it.
+ * - Clear is recompute's counterpart in order: a value that spans a crowded slot is made behind it,
+ *   or read before it, and steps go along as in carry.
  *
  * Cost: O(ops of the move) edits. */
 #include "plan/search/moves.h"
@@ -87,20 +90,25 @@ static uint32_t crowded_slot(rm_search *s, int64_t limit)
     return slot < s->q.n_slots ? slot : s->q.n_slots - 1;
 }
 
-uint32_t rm_move_recompute(rm_search *s, int64_t limit)
+/* A random storage that spans the slot, and the slot that reads it next; or RM_EMPTY. again: only
+ * one that can be made again. */
+static uint32_t store_over(rm_search *s, uint32_t slot, bool again, uint32_t *reader)
 {
     const rm_normal *nm = s->q.nm;
-    const uint32_t slot = crowded_slot(s, limit);
     for (int i = 0; i < TRIES; i++) {
         const uint32_t store = rm_random_below(&s->random, nm->n_stores);
-        uint32_t to;
         s->q.work += WORK_A_TRY;
-        if (nm->bytes[store] == 0 || nm->pinned[nm->producer[store]] ||
-            !rm_seq_spans(&s->q, store, slot, &to))
-            continue;
-        return recompute(s, store, slot, to);
+        if (nm->bytes[store] == 0 || (again && nm->pinned[nm->producer[store]])) continue;
+        if (rm_seq_spans(&s->q, store, slot, reader)) return store;
     }
-    return 0;
+    return RM_EMPTY;
+}
+
+uint32_t rm_move_recompute(rm_search *s, int64_t limit)
+{
+    uint32_t reader;
+    const uint32_t slot = crowded_slot(s, limit), store = store_over(s, slot, true, &reader);
+    return store == RM_EMPTY ? 0 : recompute(s, store, slot, reader);
 }
 
 /* Does nobody read what the step makes? */
@@ -197,29 +205,88 @@ static uint32_t carry_input(rm_seq *q, uint32_t store, uint32_t slot)
     return slide(q, made, place) ? place : RM_EMPTY;
 }
 
-uint32_t rm_move_carry(rm_search *s)
+/* Slides the one step that reads what `made` makes of the storage to right behind it, if nobody
+ * else reads that. Returns its new slot, or RM_EMPTY. */
+static uint32_t carry_reader(rm_seq *q, uint32_t store, uint32_t made)
+{
+    uint32_t reader, before;
+    if (!rm_seq_spans(q, store, made + 1, &reader) || reader >= q->n_slots) return RM_EMPTY;
+    if (!rm_seq_is_last_read(q, store, reader, &before) || before != made) return RM_EMPTY;
+    if (rm_is_fetch(q->nm, q->at[reader])) return RM_EMPTY;
+    const uint32_t floor = rm_seq_floor(q, q->at[reader]);
+    const uint32_t place = slot_from(q, floor > made ? floor : made + 1, reader);
+    return slide(q, reader, place) ? place : RM_EMPTY;
+}
+
+/* The steps that go along with the one in `slot`: those that only it reads, if it went later; those
+ * that alone read what it makes, if it went earlier. Returns the number of edits, with its own. */
+static uint32_t carry_along(rm_search *s, uint32_t slot, bool later)
 {
     rm_seq *q = &s->q;
     const rm_normal *nm = q->nm;
     uint32_t stack[MOST_CARRIED + 1], n_stack = 0, n_edits = 1;
-    const uint32_t from = rm_search_full_slot(s);
-    if (rm_is_fetch(nm, q->at[from])) return 0;
-    q->work += WORK_A_TRY + (int64_t)rm_code_events(nm, q->at[from]);
-    const uint32_t to = new_place(s, from);
-    if (!slide(q, from, to)) return 0;
     const uint32_t most = 1 + (1u << rm_random_below(&s->random, 6));
     assert(most <= MOST_CARRIED + 1);
-    if (to > from) stack[n_stack++] = to;
+    stack[n_stack++] = slot;
     while (n_stack && n_edits < most) {
-        const uint32_t slot = stack[--n_stack];
-        if (q->at[slot] == RM_EMPTY) continue; /* it has gone on with another reader */
+        slot = stack[--n_stack];
+        if (q->at[slot] == RM_EMPTY) continue; /* it has gone on with another step */
         const rm_code op = q->at[slot];
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && n_edits < most; k++) {
-            const uint32_t place = carry_input(q, nm->in[k], slot);
+        const uint32_t *begin = later ? nm->in_begin : nm->out_begin;
+        for (uint32_t k = begin[op]; k < begin[op + 1] && n_edits < most; k++) {
+            const uint32_t place =
+                later ? carry_input(q, nm->in[k], slot) : carry_reader(q, nm->out[k], slot);
             if (place == RM_EMPTY) continue;
             stack[n_stack++] = place;
             n_edits++;
         }
     }
     return n_edits;
+}
+
+uint32_t rm_move_carry(rm_search *s)
+{
+    rm_seq *q = &s->q;
+    const uint32_t from = rm_search_full_slot(s);
+    if (rm_is_fetch(q->nm, q->at[from])) return 0;
+    q->work += WORK_A_TRY + (int64_t)rm_code_events(q->nm, q->at[from]);
+    const uint32_t to = new_place(s, from);
+    if (!slide(q, from, to)) return 0;
+    return carry_along(s, to, to > from);
+}
+
+/* What reads the storage next goes before the slot. */
+static uint32_t hasten_reader(rm_search *s, uint32_t slot, uint32_t before, uint32_t reader)
+{
+    rm_seq *q = &s->q;
+    if (reader == q->n_slots || rm_is_fetch(q->nm, q->at[reader])) return 0;
+    q->work += (int64_t)rm_code_events(q->nm, q->at[reader]);
+    const uint32_t floor = rm_seq_floor(q, q->at[reader]),
+                   to = slot_from(q, floor > before ? floor : before + 1, slot);
+    return slide(q, reader, to) ? carry_along(s, to, false) : 0;
+}
+
+/* What made the storage in slot `made` goes behind the slot. */
+static uint32_t put_off_maker(rm_search *s, uint32_t slot, uint32_t made, uint32_t reader)
+{
+    rm_seq *q = &s->q;
+    q->work += (int64_t)rm_code_events(q->nm, q->at[made]);
+    const uint32_t ceiling = rm_seq_ceiling(q, made),
+                   to = slot_before(q, slot, reader < ceiling ? reader : ceiling);
+    return slide(q, made, to) ? carry_along(s, to, true) : 0;
+}
+
+uint32_t rm_move_clear(rm_search *s, int64_t limit)
+{
+    rm_seq *q = &s->q;
+    uint32_t reader;
+    const uint32_t slot = crowded_slot(s, limit), store = store_over(s, slot, false, &reader);
+    if (store == RM_EMPTY) return 0;
+    const uint32_t before = rm_seq_event_before(q, store, slot);
+    if (rm_random_below(&s->random, 2)) {
+        const uint32_t n_edits = hasten_reader(s, slot, before, reader);
+        if (n_edits) return n_edits;
+    }
+    const bool unread = q->at[before] == q->nm->producer[store];
+    return unread ? put_off_maker(s, slot, before, reader) : 0;
 }

@@ -1,0 +1,354 @@
+/* cmd_curve.c: `remat curve`: what each budget costs, for one strategy or several.
+ *
+ * All strategies plan at the same rising budgets, so that rows compare. The first budget, unless it
+ * is given, is the least that one of them reaches. A plan of a smaller budget is valid at a larger
+ * one. So curve carries the cheapest forward where a planner does worse with more room. The bound,
+ * the work and the stop stay those of the point. Then rows share their bounds (rows.c). Invariant:
+ * among the points of a strategy that fit, cost never rises with the budget.
+ *
+ * Ctrl-C ends it after the current plan, prints what there is, and is exit code 130. */
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "heeds.h"
+#include "plot.h"
+#include "rows.h"
+#include "rows_svg.h"
+
+enum { DEFAULT_POINTS = 12, MOST_POINTS = 1000 };
+static const double tiny_range = 0.05; /* of keep-all: said in a sentence */
+
+typedef struct curve {
+    names strategies;
+    int64_t *budgets;
+    uint32_t n_budgets;
+    reports least; /* of each strategy, where the first budget is asked for */
+    reports all;   /* strategy by strategy */
+    size_t *first; /* strategy k has the rows [first[k], first[k + 1]) */
+} curve;
+
+/* ---- planning ---- */
+
+/* `from` at 0, `to` at n. Exact, without overflow. */
+static int64_t between(int64_t from, int64_t to, int64_t i, int64_t n)
+{
+    assert(n > 0 && i >= 0 && i <= n && from <= to);
+    const int64_t span = to - from;
+    return from + span / n * i + span % n * i / n;
+}
+
+/* The plan of `best` in place of the point's own. A bound for one order says nothing of another. */
+static void carry(report *point, const report *best)
+{
+    const report own = *point;
+    *point = *best;
+    point->seconds = own.seconds;
+    remat_summary *m = &point->summary;
+    m->budget_bytes = own.summary.budget_bytes;
+    m->bound_cost = own.summary.bound_cost;
+    m->bound_scope = own.summary.bound_scope;
+    m->bound_method = own.summary.bound_method;
+    m->any_order_cost = own.summary.any_order_cost;
+    m->any_order_method = own.summary.any_order_method;
+    if (strcmp(m->bound_scope, "fixed-order") == 0) {
+        m->bound_cost = m->any_order_cost;
+        m->bound_scope = "any-order";
+        m->bound_method = m->any_order_method;
+    }
+    m->work = own.summary.work;
+    m->stopped = own.summary.stopped;
+    m->within_budget = true;
+    m->outcome = m->cost == m->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
+}
+
+static void carry_all(const report *least, report *points, size_t n)
+{
+    const report *best = least;
+    for (report *point = points; point < points + n; point++) {
+        const bool fits = best && best->summary.peak_bytes <= point->summary.budget_bytes;
+        if (fits && (!point->summary.within_budget || point->summary.cost > best->summary.cost))
+            carry(point, best);
+        if (point->summary.within_budget) best = point;
+    }
+}
+
+/* The least peak that one of the strategies reaches, but not above `to`. */
+static int find_least(session *s, curve *c, int64_t to, int64_t *from)
+{
+    const int64_t asked = REMAT_BUDGET_MIN;
+    *from = to;
+    for (size_t k = 0; k < c->strategies.n && !session_interrupted(); k++, s->bar.part++) {
+        const size_t n = c->least.n;
+        TRY(report_make(s, c->strategies.items[k], &asked, 1, &c->least));
+        if (c->least.n == n || !c->least.items[n].plan) continue;
+        const int64_t peak = c->least.items[n].summary.peak_bytes;
+        if (peak < *from) *from = peak;
+    }
+    return REMAT_OK;
+}
+
+static void choose_budgets(curve *c, int64_t from, int64_t to, uint32_t n)
+{
+    c->budgets = out_resize(NULL, n, sizeof *c->budgets);
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t budget = between(from, to, i, n - 1);
+        const bool again = c->n_budgets > 0 && budget == c->budgets[c->n_budgets - 1];
+        if (!again) c->budgets[c->n_budgets++] = budget; /* there may be more points than bytes */
+    }
+}
+
+static int plan_all(session *s, curve *c)
+{
+    for (size_t k = 0; k < c->strategies.n; k++, s->bar.part++) {
+        const size_t first = c->all.n;
+        if (!session_interrupted())
+            TRY(report_make(s, c->strategies.items[k], c->budgets, c->n_budgets, &c->all));
+        const report *least = k < c->least.n ? &c->least.items[k] : NULL;
+        if (c->all.n > first && c->all.items[first].plan)
+            carry_all(least, &c->all.items[first], c->all.n - first);
+        c->first[k + 1] = c->all.n;
+    }
+    return REMAT_OK;
+}
+
+/* An error where no strategy applies. */
+static int refuse(session *s, const reports *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->items[i].plan) return REMAT_OK;
+    if (r->n == 0) return REMAT_OK; /* interrupted */
+    if (r->n == 1)
+        return out_fail(s->out, r->items[0].status, "", "", "strategy '%s' does not apply: %s",
+                        r->items[0].summary.strategy, r->items[0].reason);
+    return out_fail(s->out, REMAT_E_APPLIES, "", "", "none of the strategies applies; %s: %s",
+                    r->items[0].summary.strategy, r->items[0].reason);
+}
+
+/* Finds the least budget if `from` asks for it, then plans. */
+static int make_curve(session *s, curve *c, int64_t from, int64_t to, uint32_t n_points)
+{
+    const bool from_least = from == REMAT_BUDGET_MIN;
+    s->bar.parts = (uint32_t)c->strategies.n * (from_least ? 2 : 1);
+    if (from_least) {
+        TRY(find_least(s, c, to, &from));
+        TRY(refuse(s, &c->least));
+    }
+    if (from > to)
+        return out_fail(s->out, REMAT_E_USAGE, "curve", "--from",
+                        "the first budget, %s, is above the last, %s", out_exact(s->out, from).text,
+                        out_exact(s->out, to).text);
+    if (from_least && session_interrupted()) { /* what there is */
+        c->all = c->least;
+        c->least = (reports){0};
+        for (size_t k = 0; k < c->strategies.n; k++)
+            c->first[k + 1] = k < c->all.n ? k + 1 : c->all.n;
+        return REMAT_OK;
+    }
+    choose_budgets(c, from, to, n_points);
+    TRY(plan_all(s, c));
+    return refuse(s, &c->all);
+}
+
+/* ---- showing ---- */
+
+static void one_table(session *s, const line *x)
+{
+    table t = {.out = s->out, .align = "rrrlrrlr"};
+    rows_heads(&t, "budget", "of keep-all");
+    for (size_t i = 0; i < x->n; i++) {
+        const remat_summary *m = &x->rows[i].summary;
+        table_cell(&t, PLAIN, "%s", out_size(s->out, m->budget_bytes).text);
+        table_cell(&t, PLAIN, "%s",
+                   human_percent(share_of(m->budget_bytes, m->keep_all_peak_bytes)).text);
+        rows_judged(&t, &x->rows[i]);
+    }
+    table_print(&t);
+}
+
+static void overhead_cell(table *t, const line *x, int64_t budget)
+{
+    const report *at = NULL;
+    for (size_t i = 0; i < x->n; i++)
+        if (x->rows[i].summary.budget_bytes == budget) at = &x->rows[i];
+    if (!at || !at->summary.within_budget) {
+        table_cell(t, DIM, "-");
+        return;
+    }
+    table_cell(t, at->summary.outcome == REMAT_OPTIMAL ? GOOD : PLAIN, "+%s",
+               human_percent(report_overhead(&at->summary)).text);
+}
+
+static void bound_cell(table *t, double bound)
+{
+    if (bound < 0) table_cell(t, DIM, "-");
+    else if (isinf(bound)) table_cell(t, BAD, "no plan");
+    else table_cell(t, PLAIN, "+%s", human_percent(bound).text);
+}
+
+/* A column a strategy, for the strategies [first, end). */
+static void some_columns(session *s, const plot *p, const curve *c, size_t first, size_t end)
+{
+    char align[16] = "rrr";
+    table t = {.out = s->out, .align = align};
+    for (size_t k = first; k < end; k++) strcat(align, "r");
+    table_cell(&t, BOLD, "budget");
+    table_cell(&t, BOLD, "of keep-all");
+    for (size_t k = first; k < end; k++) table_cell(&t, BOLD, "%s", p->lines[k].name);
+    table_cell(&t, BOLD, "at least");
+    for (uint32_t i = 0; i < c->n_budgets; i++) {
+        table_cell(&t, PLAIN, "%s", out_size(s->out, c->budgets[i]).text);
+        table_cell(&t, PLAIN, "%s",
+                   human_percent(share_of(c->budgets[i], s->info.keep_all_peak_bytes)).text);
+        for (size_t k = first; k < end; k++) overhead_cell(&t, &p->lines[k], c->budgets[i]);
+        bound_cell(&t, plot_bound(p, c->budgets[i]));
+    }
+    table_print(&t);
+}
+
+/* As many strategies beside each other as the terminal and a table have room for. */
+static void wide_table(session *s, const plot *p, const curve *c)
+{
+    enum { FIXED = 34, LEAST = 7, MOST = 9 }; /* columns of text; of one strategy; strategies */
+    for (size_t first = 0, end; first < p->n_lines; first = end) {
+        int width = FIXED;
+        for (end = first; end < p->n_lines && end - first < MOST; end++) {
+            const int name = (int)strlen(p->lines[end].name);
+            width += 2 + (name > LEAST ? name : LEAST);
+            if (width > s->out->width && end > first) break;
+        }
+        if (first > 0) out_print(s->out, "\n");
+        some_columns(s, p, c, first, end);
+    }
+}
+
+/* Why there is little to see, in one sentence. */
+static void explain_range(session *s, const plot *p, const curve *c)
+{
+    out *o = s->out;
+    const remat_info *info = &s->info;
+    char below[160];
+    double least = plot_top(p);
+    for (size_t k = 0; k < p->n_lines; k++)
+        for (size_t i = 0; i < p->lines[k].n; i++) {
+            const remat_summary *m = &p->lines[k].rows[i].summary;
+            if (m->within_budget && report_overhead(m) < least) least = report_overhead(m);
+        }
+    const double range = share_of(p->to_bytes - p->from_bytes, info->keep_all_peak_bytes);
+    if (info->need_bytes >= p->from_bytes)
+        snprintf(below, sizeof below, "nothing fits below %s", out_size(o, p->from_bytes).text);
+    else
+        snprintf(below, sizeof below, "nothing was found below %s (proved: nothing fits below %s)",
+                 out_size(o, p->from_bytes).text, out_size(o, info->need_bytes).text);
+    char text[400] = "";
+    if (c->least.n > 0 && range < tiny_range)
+        snprintf(text, sizeof text, "keep-all needs %s and %s: the range is %s.",
+                 out_size(o, info->keep_all_peak_bytes).text, below, human_percent(range).text);
+    else if (plot_top(p) <= 0)
+        snprintf(text, sizeof text, "No budget of this range costs anything: %s.",
+                 p->from_bytes >= info->keep_all_peak_bytes
+                     ? "keep-all fits them all"
+                     : "another order of the ops fits without running one twice");
+    else if (least >= plot_top(p) && c->n_budgets > 1)
+        snprintf(text, sizeof text, "All budgets of this range cost the same: +%s.",
+                 human_percent(least).text);
+    if (!*text) return;
+    out_print(o, "\n");
+    out_wrap(o, 0, 0, text);
+}
+
+/* Strategies that do not apply have no line, and those that were interrupted a short one. */
+static line *lines_of(const curve *c, size_t *n_lines)
+{
+    line *lines = out_resize(NULL, c->strategies.n, sizeof *lines);
+    *n_lines = 0;
+    for (size_t k = 0; k < c->strategies.n; k++) {
+        const size_t n = c->first[k + 1] - c->first[k];
+        const report *rows = &c->all.items[c->first[k]];
+        if (n > 0 && rows->plan) lines[(*n_lines)++] = (line){rows->summary.strategy, rows, n};
+    }
+    return lines;
+}
+
+static void show(session *s, const curve *c, const plot *p)
+{
+    char after[160];
+    const bool one = c->strategies.n == 1;
+    snprintf(after, sizeof after, "%s%s  keep-all peak %s", one ? "  " : "",
+             one ? p->lines[0].name : "", out_size(s->out, s->info.keep_all_peak_bytes).text);
+    out_title(s->out, session_name(s), after);
+    out_print(s->out, "\n");
+    if (!one && c->n_budgets > 0) wide_table(s, p, c);
+    else /* interrupted before the first budget was known: each has its least */
+        for (size_t k = 0; k < p->n_lines; k++) one_table(s, &p->lines[k]);
+    plot_draw(s->out, p);
+    if (c->n_budgets > 0) explain_range(s, p, c);
+    rows_refused(s, &c->all);
+}
+
+/* What was planned at the largest budget decides. */
+static int status_of(session *s, const plot *p)
+{
+    reports last = {.items = out_resize(NULL, p->n_lines, sizeof *last.items)};
+    for (size_t k = 0; k < p->n_lines; k++)
+        last.items[last.n++] = p->lines[k].rows[p->lines[k].n - 1];
+    const int status = rows_status(s, &last);
+    free(last.items);
+    return status;
+}
+
+static int print_curve(session *s, curve *c)
+{
+    plot p = {0};
+    rows_share_bound(&c->all);
+    line *lines = lines_of(c, &p.n_lines);
+    p.lines = lines;
+    if (c->n_budgets > 0) {
+        p.from_bytes = c->budgets[0];
+        p.to_bytes = c->budgets[c->n_budgets - 1];
+    }
+    int status = curve_svg(s, &p);
+    if (!status && !session_svg_is_output(s)) {
+        if (rows_for_machines(s)) rows_print(s, &c->all);
+        else if (p.n_lines > 0) show(s, c, &p);
+    }
+    if (!status) status = rows_interrupted(s);
+    if (!status) status = status_of(s, &p);
+    free(lines);
+    return status;
+}
+
+int cmd_curve(session *s)
+{
+    const args *a = s->args;
+    const char *list = a->text[FLAG_STRATEGY];
+    const int64_t n_points = a->text[FLAG_POINTS] ? a->number[FLAG_POINTS] : DEFAULT_POINTS;
+    int64_t from = REMAT_BUDGET_MIN, to;
+    if (n_points < 2 || n_points > MOST_POINTS)
+        return out_fail(s->out, REMAT_E_USAGE, "curve", "--points",
+                        "%" PRId64 " is not between 2 and %d", n_points, (int)MOST_POINTS);
+    if (list) TRY(session_strategies(s, list));
+    TRY(heeds_check(s, list ? list : DEFAULT_STRATEGY));
+    TRY(session_read(s, a->operands[0], NULL, NULL));
+    to = s->info.keep_all_peak_bytes;
+    if (a->text[FLAG_FROM]) TRY(session_budget(s, "--from", a->text[FLAG_FROM], &from));
+    if (a->text[FLAG_TO]) TRY(session_budget(s, "--to", a->text[FLAG_TO], &to));
+    if (to < 0)
+        return out_fail(s->out, REMAT_E_USAGE, "curve", "--to", "must be a percentage or a size");
+    curve c = {.strategies = names_of(list, false)};
+    c.first = out_resize(NULL, c.strategies.n + 1, sizeof *c.first);
+    c.first[0] = 0;
+    session_catch(s);
+    int status = make_curve(s, &c, from, to, (uint32_t)n_points);
+    session_release(s);
+    if (!status) status = print_curve(s, &c);
+    names_free(&c.strategies);
+    free(c.first);
+    free(c.budgets);
+    free(c.least.items);
+    free(c.all.items);
+    return status;
+}

@@ -1,0 +1,98 @@
+"""What people checkpoint by hand, found in a joint graph: places to start a search from.
+
+Problem. Hand-written checkpointing knows where the blocks of a model are: their inputs are kept, and inside a block either everything runs again, or everything but products and attention (selective
+checkpointing). A search that moves one value at a time from torch's own partition does not come there: half of the steps towards it cost more than they give.
+
+Method. A value through which the whole forward pass goes (no other large value lives across the position behind it) is a *waist*: the residual stream before and behind attention, the result of a residual block. Every
+n-th waist that has several readers, and the last one, is kept. Forward nodes before the last waist are tagged for torch's own partitioner: kept ones must be saved, others run again; what is behind it is left to torch's rules.
+Selective: products, attention and statistics (results much smaller than what they are computed from) are kept, too. Random ops are always kept.
+
+Invariant: tags are all that changes; torch's partitioner decides, and puts what runs again in its own order. Cost: linear in nodes and edges.
+"""
+from __future__ import annotations
+
+import operator
+from typing import Any, Dict, List, Set
+
+import torch
+from torch import fx
+
+from .joint import hint, is_random, is_scalar, tensors_of
+
+SMALL = 16  # a value that is so many times smaller than the median product is not large
+STATISTICS = 4  # a result that is so many times smaller than what it is computed from
+
+
+def _bytes(node: fx.Node) -> int:
+    return sum(hint(t.numel()) * t.element_size() for _, t in tensors_of(node.meta.get("val")))
+
+
+def _is_view(node: fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and any(result.alias_info for result in node.target._schema.returns)
+
+
+def _is_product(node: fx.Node) -> bool:
+    """What torch's partitioner calls compute-intensive."""
+    from torch._functorch.partitioners import get_default_op_list
+    return getattr(node.target, "overloadpacket", None) in get_default_op_list().compute_intensive_ops
+
+
+def _forward(graph: fx.Graph, num_fwd_outputs: int) -> List[fx.Node]:
+    """The nodes that the results of the forward pass are computed with, in order."""
+    results = graph.find_nodes(op="output")[0].args[0]
+    stack = [node for node in results[:num_fwd_outputs] if isinstance(node, fx.Node)]
+    found: Set[fx.Node] = set()
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(node.all_input_nodes)
+    return [node for node in graph.nodes if node in found and node.op == "call_function" and not is_scalar(node)]
+
+
+def _base(node: fx.Node, bases: Dict[fx.Node, fx.Node]) -> fx.Node:
+    """The node whose memory a view shows."""
+    return bases.get(node.all_input_nodes[0], node.all_input_nodes[0]) if _is_view(node) and node.all_input_nodes else node
+
+
+def waists(forward: List[fx.Node]) -> List[fx.Node]:
+    """The values with several readers that are the only large one behind some position of the forward pass before its last product, in order."""
+    bases: Dict[fx.Node, fx.Node] = {}
+    last: Dict[fx.Node, int] = {}
+    for i, node in enumerate(forward):
+        bases[node] = _base(node, bases)
+        for read in node.all_input_nodes:
+            last[bases.get(read, read)] = i
+    products = sorted(_bytes(node) for node in forward if _is_product(node))
+    large = products[len(products) // 2] // SMALL if products else 1
+    live: Set[fx.Node] = set()
+    dying: Dict[int, List[fx.Node]] = {}
+    found: Dict[fx.Node, None] = {}
+    end = max((i for i, node in enumerate(forward) if _is_product(node)), default=0)  # the loss has waists, too, and is no block
+    for i, node in enumerate(forward[:end]):
+        if bases[node] is node and isinstance(node.meta.get("val"), torch.Tensor) and _bytes(node) >= large and last.get(node, i) > i:
+            live.add(node)
+            dying.setdefault(last[node], []).append(node)
+        live.difference_update(dying.get(i, ()))
+        if len(live) == 1:
+            alone, = live
+            if len({user for user in alone.users if user in bases}) > 1:
+                found[alone] = None
+    return list(found)
+
+
+def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, selective: bool) -> bool:
+    """Tags a joint graph; False: it has no waists to keep."""
+    from torch.utils.checkpoint import CheckpointPolicy
+    forward = _forward(module.graph, num_fwd_outputs)
+    through = waists(forward)
+    if len(through) < 2:
+        return False
+    kept = {*through[::every], through[-1]}
+    for node in forward[:forward.index(through[-1]) + 1]:
+        source: Any = node.args[0] if node.target is operator.getitem else node
+        statistic = STATISTICS * _bytes(node) < sum(map(_bytes, source.all_input_nodes))
+        fixed = is_random(source) or torch.Tag.nondeterministic_seeded in getattr(source.target, "tags", ())
+        save = node in kept or fixed or selective and (_is_product(source) or statistic)
+        node.meta["recompute"] = CheckpointPolicy.MUST_SAVE if save and not _is_view(node) else CheckpointPolicy.PREFER_RECOMPUTE
+    return True
