@@ -334,7 +334,8 @@ function greatestCommonDivisor(a, b) {
 
 /* What `more` bytes would save at most: {most, scope}; null: nothing is proved. By the theorem of
  * docs/bound.md the same prices hold at every budget, and the bound falls by their sum for every
- * byte. The bound was rounded up to what re-runs cost multiples of, which is taken back first. */
+ * byte. The bound was rounded up to what re-runs cost multiples of, which is taken back first. It
+ * is that of the budget in the plan's file; a curve may carry a plan on to a larger one. */
 function mostSaved(plan, more) {
   const prices = plan.prices;
   if (!prices || plan.budget === null || !plan.isWithin || plan.graph.ops.cost === null)
@@ -342,7 +343,9 @@ function mostSaved(plan, more) {
   let step = 0;
   for (let op = 0; op < plan.runs.length; op++)
     if (plan.runs[op] > 1) step = greatestCommonDivisor(step, plan.graph.opCost(op));
-  const bound = Math.max(prices.bound - step - more * prices.perByte, plan.report.keep_all_cost);
+  const bytesMore = plan.budget + more - plan.file.budget_bytes;
+  const bound =
+    Math.max(prices.bound - step - bytesMore * prices.perByte, plan.report.keep_all_cost);
   return {most: Math.max(0, plan.cost - bound), scope: prices.scope};
 }
 
