@@ -322,7 +322,7 @@ static double auto_share(const exact *e)
 static remat_status begin(exact *e)
 {
     TRY(offer_auto(e, first_share, WORK_AN_OP * (int64_t)e->p->graph->n_ops));
-    if (is_settled(e)) return REMAT_OK;
+    if (rm_is_settled(e->p, e->best)) return REMAT_OK;
     TRY(rm_normal_of(e->ctx, e->p->graph, &e->nm));
     if (!is_over(e) && !has_fetches(e)) TRY(prove_any_order(e));
     return is_over(e) || has_fetches(e) ? REMAT_OK : prove_best(e, SHORT_PROOF);
