@@ -358,3 +358,14 @@ def test_the_report_names_modules_and_tensors():
     assert remat.size_text(last["peak_bytes"]) in lines[0] and f"{last['recomputed_ops']} ops run again" in lines[0]
     assert any("blocks." in line for line in lines[1:]) and any(line.startswith("at the peak") for line in lines)
     assert sum(int(line.split(": ")[1].split()[0]) for line in lines if line.startswith("  blocks") and line.endswith("ops")) == last["recomputed_ops"]
+
+
+def test_a_profile_shows_what_runs_again_by_module():
+    model = torch.compile(nn.Sequential(Block(), Block(), Block()), backend="remat", options={"budget": "min", **SEARCH})
+    x = torch.randn(512, 64)
+    model(x).square().mean().backward()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        model(x).square().mean().backward()
+    marks = [event.name for event in profile.events() if event.name.startswith("remat: ")]
+    assert len(marks) == remat.torch.last_report()["recomputed_ops"] > 0
+    assert all(mark.split()[1][0] in "012" for mark in marks)
