@@ -20,7 +20,7 @@ import torch
 from torch import fx
 from torch._guards import TracingContext, tracing
 
-from . import inductor, lower, policy, reporting, steps
+from . import inductor, lower, measuring, policy, reporting, steps
 from .generated import Generated
 from .inductor import ANYWHERE, NEAR, KernelWork
 from ..errors import Error, size_text
@@ -311,6 +311,9 @@ def _device_of(values: Sequence[Any]) -> torch.device:
 def backend(module: fx.GraphModule, example_inputs: List[Any], *, options: Optional[Dict[str, Any]] = None, **more: Any) -> Any:
     """torch.compile(model, backend="remat", options={"budget": "8GiB"}); docs/pytorch.md has the options."""
     try:
-        return PlannedGraph(module, example_inputs, Settings.of({**(options or {}), **more}))
+        settings, arguments = Settings.of({**(options or {}), **more}), [*module.parameters(), *module.buffers(), *example_inputs]
+        if settings.budget == "auto":
+            settings.budget = measuring.free_budget(_device_of(arguments), arguments)
+        return PlannedGraph(module, example_inputs, settings)
     except Error as error:  # one line says it all; where it was raised is of no use to who called the model
         raise error if torch._dynamo.config.verbose else error.with_traceback(None) from None
