@@ -299,10 +299,12 @@ static remat_status offer_start(const rm_problem *p, const remat_plan *start, rm
 }
 
 /* Large graphs get enough work to look at each op some times. */
-static int64_t default_work(const rm_planner *planner, const remat_graph *g)
+static int64_t default_work(const rm_planner *planner, const remat_graph *g, int64_t budget_bytes)
 {
+    const bool least = budget_bytes == REMAT_BUDGET_MIN && planner->least_work;
+    const int64_t work = least ? planner->least_work : planner->default_work;
     const int64_t by_size = WORK_AN_EDGE * ((int64_t)g->n_ops + g->n_in);
-    return planner->default_work > by_size ? planner->default_work : by_size;
+    return work > by_size ? work : by_size;
 }
 
 /* How long the end takes is known from the size of the graph. It gets a quarter of the time at
@@ -372,7 +374,7 @@ static remat_status make(remat_ctx *ctx, const remat_graph *graph, const remat_p
     const rm_mark mark = rm_scratch_mark(ctx);
     const rm_problem p = {ctx, graph, budget_bytes};
     rm_incumbent best = {.any = false};
-    rm_limits_begin(ctx, default_work(planner, graph));
+    rm_limits_begin(ctx, default_work(planner, graph, budget_bytes));
     rm_limits_widen(ctx, parts_of(ctx, planner));
     ctx->bound_cost = graph->total_cost; /* until something better is known */
     remat_status status = start ? offer_start(&p, start, &best) : REMAT_OK;

@@ -9,8 +9,10 @@
  *   4. On small graphs, a search through all plans in all orders (plan/bound/any_order.c). Where it
  *      comes to an end, nothing is left to do.
  *   5. A search from the best of them takes the rest (plan/search/anneal.c).
- * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
- * then auto itself at lower and lower budgets.
+ *
+ * For the lowest peak: keep-all, mincut and rotor; then auto itself at lower and lower budgets,
+ * each time from the best plan so far; then auto at the lowest peak that was found.
+ *
  * With the option offload: fastsa, which may move values to the host; all of the above, which moves
  * none; and an annealing of both from the better of the two. Each has the whole limit of work, so
  * it is never worse than the first two by themselves, unless time runs out. With order_only it is
@@ -32,6 +34,7 @@ enum {
 };
 static const double quick_share = 0.25; /* of what is left, for each quick strategy */
 static const double all_orders_share = 0.25;
+static const double least_share = 0.4;    /* to find the lowest peak, before what it costs */
 static const double hopeless_share = 0.1; /* for the lowest peak, where nothing fits */
 
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
@@ -111,32 +114,42 @@ static remat_status run_at(const rm_problem *p, rm_incumbent *best)
     return status;
 }
 
-/* Runs a planner for another budget with a share of what is left. Offers what it finds to p. */
-static remat_status run_below(const rm_problem *p, const rm_planner *planner, int64_t budget_bytes,
-                              double share, rm_incumbent *best)
+/* Runs auto for another budget with a share of what is left, from the best plan so far. Offers what
+ * it finds to p. */
+static remat_status run_below(const rm_problem *p, int64_t budget_bytes, double share,
+                              rm_incumbent *best)
 {
     rm_incumbent found = {.any = false};
     const rm_problem lower = {p->ctx, p->graph, budget_bytes};
-    remat_status status = rm_try_planner(&lower, planner, share, &found);
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    remat_status status = rm_offer(&lower, &found, &best->steps);
+    rm_limit_push(p->ctx, share, RM_NO_LIMIT);
+    if (status == REMAT_OK) status = rm_auto.run(&lower, &found);
+    rm_limit_pop(p->ctx);
+    rm_scratch_release(p->ctx, mark);
+    if (rm_is_too_much_memory(p->ctx, status)) status = REMAT_OK;
     if (status == REMAT_OK && found.any) status = rm_offer(p, best, &found.steps);
     RM_VEC_FREE(&p->ctx->heap, found.steps);
     return status;
 }
 
-/* The lowest peak. fastsa anneals for memory alone. Then auto runs at lower and lower budgets, and
- * the steps between them get smaller where nothing is found. What comes out may be dear, so in the
- * end the lowest peak found becomes a budget itself. */
+/* The lowest peak. auto runs at lower and lower budgets, and the steps between them get smaller
+ * where nothing is found. What comes out may be dear, so in the end the lowest peak found becomes a
+ * budget itself, with most of the work. */
 static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
 {
-    TRY(run_quick(p, best));
-    TRY(run_below(p, &rm_fastsa, REMAT_BUDGET_MIN, 0.25, best));
-    int64_t part = 16; /* the next budget is lower than the peak by a 16th of it */
-    while (part <= 256 && !rm_is_over(p->ctx)) {
+    remat_ctx *ctx = p->ctx;
+    remat_status status = run_quick(p, best);
+    int64_t part = 8; /* the next budget is lower than the peak by this part of it */
+    rm_limit_push(ctx, least_share, RM_NO_LIMIT);
+    while (status == REMAT_OK && part <= 256 && !rm_is_over(ctx)) {
         const int64_t before = best->peak_bytes, target = before - before / part;
-        if (target >= need_bytes) TRY(run_below(p, &rm_auto, target, 0.125, best));
+        if (target >= need_bytes) status = run_below(p, target, 0.125, best);
         if (best->peak_bytes > target || best->peak_bytes == before) part *= 2;
     }
-    return run_below(p, &rm_auto, best->peak_bytes, 1, best);
+    rm_limit_pop(ctx);
+    TRY(status);
+    return run_below(p, best->peak_bytes, 1, best);
 }
 
 static bool is_cheapest(const rm_problem *p, const rm_incumbent *best)
@@ -156,7 +169,7 @@ static remat_status recompute(const rm_problem *p, rm_incumbent *best)
     if (is_cheapest(p, best)) return REMAT_OK;
     if (p->budget_bytes >= need.bytes) return run_at(p, best);
     TRY(run_quick(p, best)); /* nothing fits: the lowest peak will be asked for */
-    return run_below(p, &rm_auto, need.bytes, hopeless_share, best);
+    return run_below(p, need.bytes, hopeless_share, best);
 }
 
 /* Runs a strategy with a part of the limits, as it would run by itself. */
@@ -235,6 +248,7 @@ const rm_planner rm_auto = {
     .entry = {"auto", "roundings of the bound's linear program, mincut and rotor, improved by a "
                       "search with whole recomputations as moves"},
     .default_work = RM_SECOND,
+    .least_work = 5 * (int64_t)RM_SECOND / 2,
     .run = run,
     .run_chain = run_chain,
     .heeds = "bandwidth group host_bytes max_slots objective offload order_only reduction_factor "

@@ -89,6 +89,7 @@ remat_status rm_chain_offer(const rm_chain_problem *p, rm_chain_result *results,
 struct rm_planner {
     remat_entry entry;    /* name and help */
     int64_t default_work; /* operations (base/limits.h), where neither work nor time is asked for */
+    int64_t least_work;   /* the same where the lowest peak is asked for; 0: default_work */
     /* Both only ever improve what is there. They return REMAT_E_APPLIES, with the reason, where the
      * strategy has nothing to say about this graph or chain. */
     remat_status (*run)(const rm_problem *p, rm_incumbent *best);
