@@ -181,11 +181,11 @@ int out_columns(const out *o, const char *text)
 
 /* ---- errors ---- */
 
-static void put_message(const out *o, const char *line)
+char *out_safe(const out *o, const char *text)
 {
-    char *safe = malloc(strlen(line) + 1), *end = safe; /* a '?' is never longer */
-    if (!safe) return;
-    for (const unsigned char *p = (const unsigned char *)line; *p;) {
+    char *safe = malloc(strlen(text) + 1), *end = safe; /* a '?' is never longer */
+    if (!safe) return NULL;
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
         uint32_t code;
         const size_t length = utf8_decode(p, &code);
         if (is_printable(o, length, code)) {
@@ -195,6 +195,13 @@ static void put_message(const out *o, const char *line)
         p += length ? length : 1;
     }
     *end = '\0';
+    return safe;
+}
+
+static void put_message(const out *o, const char *line)
+{
+    char *safe = out_safe(o, line);
+    if (!safe) return;
     fprintf(stderr, "remat: %s\n", safe);
     free(safe);
 }

@@ -57,6 +57,8 @@ int out_sink(void *user, const void *bytes, size_t n_bytes); /* a remat_sink; us
 
 /* `text` with control characters and broken UTF-8 replaced, cut to `width` columns (at most 64). */
 label out_clean(const out *o, const char *text, int width);
+/* The same without a cut; to be freed. NULL: out of memory. */
+char *out_safe(const out *o, const char *text);
 int out_columns(const out *o, const char *text); /* how many columns clean text takes */
 
 /* One line on stderr, or the error object on stdout with --json; returns `status`. */

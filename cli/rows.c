@@ -134,13 +134,19 @@ void rows_judged(table *t, const report *r)
 void rows_refused(session *s, const reports *r)
 {
     out *o = s->out;
-    size_t n = 0;
-    for (size_t i = 0; i < r->n; i++) n += !r->items[i].plan;
-    if (n) out_print(o, "\n%sdo not apply%s\n", out_style(o, BOLD), out_style(o, PLAIN));
-    for (size_t i = 0; i < r->n; i++)
-        if (!r->items[i].plan)
-            out_print(o, "  %-12s  %s\n", r->items[i].summary.strategy,
-                      out_clean(o, r->items[i].reason, o->width - 16).text);
+    int widest = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const int width = r->items[i].plan ? 0 : (int)strlen(r->items[i].summary.strategy);
+        if (width > widest) widest = width;
+    }
+    if (widest) out_print(o, "\n%sdo not apply%s\n", out_style(o, BOLD), out_style(o, PLAIN));
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->items[i].plan) continue;
+        char *reason = out_safe(o, r->items[i].reason);
+        out_print(o, "  %-*s  ", widest, r->items[i].summary.strategy);
+        out_wrap(o, widest + 4, widest + 4, reason ? reason : "");
+        free(reason);
+    }
 }
 
 /* ---- exit codes ---- */
