@@ -4,13 +4,14 @@
  * bound), the search of skyline.c looks for a placement at the goal. If it proves that there is
  * none, the bound rises to the next height that is possible, and without a capacity that is the new
  * goal. If it gives up, and there is no capacity, the heights between the goal and the best
- * placement are halved.
+ * placement are halved. What work is then left goes into the goal again, where the search goes on
+ * with its restarts.
  *
  * Invariants: there is always a placement, whatever the limits; its height is never below the
  * bound; the bound is proved.
  *
  * Cost: the work limit decides. With a capacity one search has all of it. Else half of what is left
- * goes into each. */
+ * goes into each, and all of it into the last. */
 #include "place/place.h"
 
 #include <string.h>
@@ -21,7 +22,8 @@ typedef struct placing {
     int64_t capacity; /* or REMAT_BUDGET_NONE */
     int64_t bound;    /* proved */
     rm_placed best;
-    remat_stopped stopped; /* why the last search gave up */
+    int64_t n_runs;        /* of the search, at the goal */
+    remat_stopped stopped; /* why the last search that gave up did so */
 } placing;
 
 static int64_t goal_of(const placing *p)
@@ -36,15 +38,29 @@ static bool is_done(const placing *p)
     return hopeless || p->best.height <= goal_of(p);
 }
 
-static remat_status search_at(placing *p, int64_t height, rm_found *found)
+/* With so much of the work that is left. n_runs: as rm_skyline_search wants it. */
+static remat_status search_at(placing *p, int64_t height, double share, int64_t *n_runs,
+                              rm_found *found)
 {
     int64_t next;
-    rm_limit_push(p->ctx, p->capacity == REMAT_BUDGET_NONE ? 0.5 : 1, RM_NO_LIMIT);
-    const remat_status status = rm_skyline_search(p->ctx, &p->c, height, &p->best, found, &next);
-    p->stopped = rm_stopped(p->ctx);
+    rm_limit_push(p->ctx, share, RM_NO_LIMIT);
+    const remat_status status =
+        rm_skyline_search(p->ctx, &p->c, height, n_runs, &p->best, found, &next);
+    if (status == REMAT_OK && *found == RM_GAVE_UP) p->stopped = rm_stopped(p->ctx);
     rm_limit_pop(p->ctx);
     if (status == REMAT_OK && *found == RM_IMPOSSIBLE && next > p->bound) p->bound = next;
     return status;
+}
+
+/* Goes on where it gave up before. A goal that is impossible becomes the next. */
+static remat_status search_at_goal(placing *p, double share)
+{
+    rm_found found = RM_IMPOSSIBLE;
+    while (found == RM_IMPOSSIBLE && !is_done(p) && !rm_is_over(p->ctx)) {
+        TRY(search_at(p, goal_of(p), share, &p->n_runs, &found));
+        if (found == RM_IMPOSSIBLE) p->n_runs = 0;
+    }
+    return REMAT_OK;
 }
 
 /* Halves what is between a height that was given up and the best one. */
@@ -54,8 +70,9 @@ static remat_status halve(placing *p)
     int64_t low = goal_of(p);
     while (!is_done(p) && p->best.height - low > unit && !rm_is_over(p->ctx)) {
         const int64_t middle = low + (p->best.height - low) / unit / 2 * unit;
+        int64_t n_runs = 0;
         rm_found found;
-        TRY(search_at(p, middle, &found));
+        TRY(search_at(p, middle, 0.5, &n_runs, &found));
         if (found != RM_FOUND) low = middle;
         if (p->bound > low) low = p->bound;
     }
@@ -65,10 +82,10 @@ static remat_status halve(placing *p)
 static remat_status find_placement(placing *p)
 {
     TRY(rm_first_fit(p->ctx, &p->c, goal_of(p), &p->best));
-    rm_found found = RM_IMPOSSIBLE;
-    while (found == RM_IMPOSSIBLE && !is_done(p) && !rm_is_over(p->ctx))
-        TRY(search_at(p, goal_of(p), &found));
-    return p->capacity == REMAT_BUDGET_NONE ? halve(p) : REMAT_OK;
+    if (p->capacity != REMAT_BUDGET_NONE) return search_at_goal(p, 1);
+    TRY(search_at_goal(p, 0.5));
+    TRY(halve(p));
+    return search_at_goal(p, 1);
 }
 
 static remat_outcome outcome_of(const placing *p)

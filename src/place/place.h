@@ -46,9 +46,10 @@ remat_status rm_first_fit(remat_ctx *ctx, const rm_cliques *c, int64_t target, r
 
 /* skyline.c: looks for a placement no higher than `capacity`. */
 typedef enum rm_found { RM_FOUND, RM_IMPOSSIBLE, RM_GAVE_UP } rm_found;
-/* *next: after RM_IMPOSSIBLE, no placement is lower than that. */
+/* *n_runs: restarts so far, 0 at first; a search that gave up goes on with them. *next: after
+ * RM_IMPOSSIBLE, no placement is lower than that. */
 remat_status rm_skyline_search(remat_ctx *ctx, const rm_cliques *c, int64_t capacity,
-                               rm_placed *best, rm_found *found, int64_t *next);
+                               int64_t *n_runs, rm_placed *best, rm_found *found, int64_t *next);
 
 /* packing.c: all of it. offsets: by the caller's index. A capacity of REMAT_BUDGET_NONE: the lowest
  * placement that is found. Any other: one that fits is enough. */

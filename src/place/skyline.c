@@ -493,16 +493,16 @@ static remat_status prepare(search *x)
     return REMAT_OK;
 }
 
-static remat_status run_again_and_again(search *x, rm_found *found)
+static remat_status run_again_and_again(search *x, int64_t *n_runs, rm_found *found)
 {
     ranked *buffer;
-    rm_random random = {(uint64_t)x->ctx->options.seed};
+    rm_random random = {(uint64_t)x->ctx->options.seed + (uint64_t)*n_runs};
     TRY(prepare(x));
     TRY(RM_SCRATCH(x->ctx, buffer, x->c->n_spans));
     *found = RM_GAVE_UP;
-    for (int64_t i = 0; *found == RM_GAVE_UP && !rm_is_over(x->ctx); i++) {
-        make_ranks(x, i, &random, buffer);
-        TRY(run(x, nodes_of_run(x, i), found));
+    for (; *found == RM_GAVE_UP && !rm_is_over(x->ctx); ++*n_runs) {
+        make_ranks(x, *n_runs, &random, buffer);
+        TRY(run(x, nodes_of_run(x, *n_runs), found));
     }
     return REMAT_OK;
 }
@@ -519,12 +519,12 @@ static int64_t height_of(const search *x)
 }
 
 remat_status rm_skyline_search(remat_ctx *ctx, const rm_cliques *c, int64_t capacity,
-                               rm_placed *best, rm_found *found, int64_t *next)
+                               int64_t *n_runs, rm_placed *best, rm_found *found, int64_t *next)
 {
     search x = {.ctx = ctx, .c = c, .capacity = capacity, .next = INT64_MAX};
     const rm_mark mark = rm_scratch_mark(ctx);
     assert(capacity >= c->bound);
-    const remat_status status = run_again_and_again(&x, found);
+    const remat_status status = run_again_and_again(&x, n_runs, found);
     if (status == REMAT_OK && *found == RM_FOUND) {
         best->height = height_of(&x);
         memcpy(best->offsets, x.offset, c->n_spans * sizeof *x.offset);

@@ -55,20 +55,26 @@ compile old_client "$here/old_client.c" cc -std=c99
 for example in plan_file build_graph plan_chain; do
     compile $example "$source/examples/$example.c" cc -std=c11
 done
-awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$source/docs/c-api.md" >c_api.c # the program on that page
-compile c_api c_api.c cc -std=c99
-compile c_apixx c_api.c c++ -std=c++11 -x c++
+# The programs on that page: the first block, and all others together. No function of the header may be missing.
+awk '/^```c$/ { on = ++n == 1; next } /^```$/ { on = 0 } on' "$source/docs/c-api.md" >c_api.c
+awk '/^```c$/ { on = ++n > 1; next } /^```$/ { on = 0 } on' "$source/docs/c-api.md" >c_api_all.c
+for function in $(sed 's,/\*.*\*/,,' "$work/moved/include/remat.h" | grep -oE '\bremat_[a-z_]+\(' | sort -u | grep -v '^remat_sink($'); do
+    grep -qF "$function" c_api.c c_api_all.c || { echo "docs/c-api.md does not show $function)"; exit 1; }
+done
+for page in c_api c_api_all; do
+    compile $page $page.c cc -std=c99
+    compile ${page}xx $page.c c++ -std=c++11 -x c++
+done
 shared="$shared -lm"
 for trainer in train_mlp train_gpt; do
     compile $trainer "$source/examples/$trainer.c" cc -std=c11
 done
 for suffix in "" .static; do
-    for client in client99 client11 clientxx old_client build_graph plan_chain c_api c_apixx; do
+    for client in client99 client11 clientxx old_client build_graph plan_chain c_api c_apixx c_api_all c_api_allxx; do
         LD_LIBRARY_PATH=$libdir quietly "./$client$suffix"
     done
-    for trainer in train_mlp train_gpt; do
-        LD_LIBRARY_PATH=$libdir quietly "./$trainer$suffix" --steps 2
-    done
+    LD_LIBRARY_PATH=$libdir quietly "./train_mlp$suffix" --steps 2
+    LD_LIBRARY_PATH=$libdir quietly "./train_gpt$suffix" --steps 2 --layers 1 --width 32 --length 32 --batch 2 --budget 100%
     LD_LIBRARY_PATH=$libdir quietly "./plan_file$suffix" "$graph" chen-sqrt 90%
 done
 readelf -d client11 | grep -q 'NEEDED.*libremat' || { echo "the shared client does not need the library"; exit 1; }
