@@ -91,7 +91,7 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_PROGRAM] =
         {"format", 0, TEXT, "F", NULL, COMPLETE_PROGRAM, ON(LOWER),
          "plan: statements (default); graph: a graph with a node for every step; c: a C function; "
-         "csv: spans and offsets"},
+         "csv: spans and offsets; remat-plan: a plan file with offsets"},
     [FLAG_PLACE] = {"place", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(LOWER) | ON(REPORT),
                     "give every storage and workspace an offset in one arena"},
     [FLAG_ALIGN] = {"align", 0, INTEGER, "N", NULL, COMPLETE_NONE,

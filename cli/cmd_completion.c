@@ -58,7 +58,7 @@ static void put_values(out *o, complete kind, const char *roofline)
         put_words(o, roofline, remat_device_at);
     }
     if (kind == COMPLETE_FORMAT) out_print(o, "json dot");
-    if (kind == COMPLETE_PROGRAM) out_print(o, "plan graph c csv");
+    if (kind == COMPLETE_PROGRAM) out_print(o, "plan graph c csv remat-plan");
     if (kind == COMPLETE_OVERHEAD) out_print(o, "one-extra-forward 10%% 20%% 50%%");
     if (kind == COMPLETE_BUDGET) out_print(o, "min 25%% 50%% 75%%");
 }

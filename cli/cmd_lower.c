@@ -2,8 +2,9 @@
  *   - as allocate, compute and deallocate statements with the memory in use at each (Checkmate,
  *     Jain et al. 2020, Algorithm 1),
  *   - as a graph with a node for every step (section 4.8 there),
- *   - as a C function, or
- *   - as the spans that placement is about, with their offsets.
+ *   - as a C function,
+ *   - as the spans that placement is about, with their offsets, or
+ *   - as a plan file that has the placement in it.
  * Without a plan it is keep-all. A plan is verified first; an invalid one is exit code 5. With
  * --place every statement has an offset in one arena, and --svg draws them.
  * Invariant: the allocations of a step come directly before its compute statement. So its registers
@@ -215,14 +216,35 @@ static remat_status write_c(session *s, const void *object, remat_format format,
     return lower_c(s, x->program, to);
 }
 
+/* What was asked for, or what sizes were rounded to before planning. */
+static int64_t align_of(const session *s, const lowered *x)
+{
+    return s->args->text[FLAG_ALIGN] ? s->args->number[FLAG_ALIGN]
+                                     : remat_plan_summary(x->plan)->align;
+}
+
+/* The plan, with its placement. */
+static remat_status write_plan_file(session *s, const void *object, remat_format format, out *to)
+{
+    const lowered *x = object;
+    remat_plan *placed = NULL;
+    remat_status status = remat_plan_place(s->ctx, s->graph, x->plan, align_of(s, x), &placed);
+    if (status == REMAT_OK) status = remat_plan_write(s->ctx, placed, format, out_sink, to);
+    remat_plan_free(placed);
+    return status;
+}
+
 /* Which writer. A usage error where the flags do not go together. */
 static int choose_writer(session *s, session_writer **chosen)
 {
     static const struct {
         const char *name;
         session_writer *write;
-    } writers[] = {
-        {"plan", write_plan}, {"graph", write_graph}, {"c", write_c}, {"csv", write_csv}};
+    } writers[] = {{"plan", write_plan},
+                   {"graph", write_graph},
+                   {"c", write_c},
+                   {"csv", write_csv},
+                   {"remat-plan", write_plan_file}};
     const char *name = s->args->text[FLAG_PROGRAM] ? s->args->text[FLAG_PROGRAM] : "plan";
     const char *path = s->args->text[FLAG_OUTPUT] ? s->args->text[FLAG_OUTPUT] : "";
     session_writer *write = NULL;
@@ -230,13 +252,14 @@ static int choose_writer(session *s, session_writer **chosen)
         if (strcmp(writers[i].name, name) == 0) write = writers[i].write;
     if (!write)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "--format",
-                        "'%.40s' is none of plan, graph, c, csv", name);
+                        "'%.40s' is none of plan, graph, c, csv, remat-plan", name);
     if ((write == write_c || write == write_csv) && s->out->json)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "--json",
                         "and --format %s exclude each other", name);
-    if (write != write_graph && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
+    const bool may_compress = write == write_graph || write == write_plan_file;
+    if (!may_compress && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "-o",
-                        "only graphs are compressed: choose a name without .gz");
+                        "only graphs and plan files are compressed: choose a name without .gz");
     *chosen = write;
     return REMAT_OK;
 }
@@ -249,16 +272,16 @@ static int write_all(session *s, session_writer *write, const lowered *x)
     return session_write(s, path, write, x, session_format(path ? path : "", REMAT_JSON));
 }
 
-/* Offsets where somebody asks for them: --place, --align, --svg, --format csv. */
+/* Offsets where somebody asks for them: --place, --align, --svg, --format csv. A plan file finds
+ * its own. */
 static int place_and_write(session *s, session_writer *write, lowered *x)
 {
     const args *a = s->args;
     remat_placement *placement = NULL;
-    if (a->text[FLAG_PLACE] || a->text[FLAG_ALIGN] || a->text[FLAG_SVG] || write == write_csv) {
+    const bool asked = a->text[FLAG_PLACE] || a->text[FLAG_ALIGN] || write == write_csv;
+    if (a->text[FLAG_SVG] || (asked && write != write_plan_file)) {
         session_catch(s);
-        const int64_t planned = remat_plan_summary(x->plan)->align,
-                      align = a->text[FLAG_ALIGN] ? a->number[FLAG_ALIGN] : planned;
-        const remat_status status = remat_place(s->ctx, x->program, align, &placement);
+        const remat_status status = remat_place(s->ctx, x->program, align_of(s, x), &placement);
         session_release(s);
         if (status == REMAT_E_USAGE)
             return out_fail(s->out, status, "lower", "--align", "%s",

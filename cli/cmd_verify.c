@@ -32,9 +32,10 @@ static const kind_of_bound *bound_kind(const remat_summary *m)
     return &kinds[i];
 }
 
-/* bound: the plan's own words, if they were checked; else NULL. */
+/* bound: the plan's own words, if they were checked; else NULL. arena: of the placement that was
+ * checked, or REMAT_ABSENT. */
 static void verdict_json(session *s, const remat_verdict *v, const char *peak_op,
-                         const remat_summary *bound)
+                         const remat_summary *bound, int64_t arena)
 {
     emitter j = {.out = s->out};
     emit_open(&j, NULL, '{');
@@ -51,6 +52,7 @@ static void verdict_json(session *s, const remat_verdict *v, const char *peak_op
         emit_text(&j, "bound_scope", bound->bound_scope);
         emit_text(&j, "bound_checked", bound_kind(bound)->checked);
     }
+    if (arena != REMAT_ABSENT && v->valid) emit_int(&j, "arena_bytes", arena);
     emit_close(&j, '}');
 }
 
@@ -67,7 +69,7 @@ static void bound_rows(session *s, table *t, const remat_summary *m)
 }
 
 static void verdict_table(session *s, const remat_verdict *v, const char *peak_op,
-                          const remat_summary *bound)
+                          const remat_summary *bound, int64_t arena)
 {
     table t = {.out = s->out, .align = "llL"};
     table_cell(&t, PLAIN, "valid");
@@ -88,6 +90,12 @@ static void verdict_table(session *s, const remat_verdict *v, const char *peak_o
         table_cell(&t, PLAIN, "%s, costs: %s", out_number(s->out, v->cost, cost_unit).text,
                    out_clean(s->out, session_cost_model(s), 30).text);
         if (bound) bound_rows(s, &t, bound);
+        if (arena != REMAT_ABSENT) {
+            table_cell(&t, PLAIN, "arena");
+            table_cell(&t, PLAIN, "%s", out_size(s->out, arena).text);
+            table_cell(&t, PLAIN, "%s, no two storages overlap",
+                       out_number(s->out, arena, size_unit).text);
+        }
     }
     table_print(&t);
 }
@@ -134,8 +142,9 @@ int cmd_verify(session *s)
     amount buffer;
     const char *peak_op = session_op(s, v.peak_op, &buffer);
     const remat_summary *bound = a->text[FLAG_PROVED] ? remat_plan_summary(plan) : NULL;
-    if (s->out->json) verdict_json(s, &v, peak_op, bound);
-    else verdict_table(s, &v, peak_op, bound);
+    const int64_t arena = remat_plan_arena_bytes(plan);
+    if (s->out->json) verdict_json(s, &v, peak_op, bound, arena);
+    else verdict_table(s, &v, peak_op, bound, arena);
     if (v.valid) return REMAT_OK;
     /* The reason names the step. */
     if (!s->out->json) out_message(s->out, "%s: %s", a->operands[1], v.reason);

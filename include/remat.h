@@ -355,6 +355,7 @@ typedef enum remat_ban {
     REMAT_BAN_OTHER = 4,     /* not known to be fusible */
     REMAT_BAN_REDUCTION = 5, /* output much smaller than input (option reduction_factor) */
     REMAT_BAN_READ = 6,      /* an op of the backward pass that cannot be fused with it reads it */
+    REMAT_BAN_LONG = 7,      /* the last of so many ops in a row that repeating them is not free */
 } remat_ban;
 typedef struct remat_recompute_rule {
     remat_class op_class; /* in effect */
@@ -529,6 +530,12 @@ int64_t remat_placement_align(const remat_placement *placement);
 /* Offsets in bytes. REMAT_ABSENT: there is no such register, or the step has no workspace. */
 int64_t remat_placement_register(const remat_placement *placement, uint32_t reg);
 int64_t remat_placement_workspace(const remat_placement *placement, size_t step);
+/* A copy of the plan that says where everything lies in the arena (align 0: REMAT_ALIGN). It is
+ * written to files, and remat_plan_verify checks it. REMAT_E_PLAN: the plan is invalid, or of
+ * another graph. */
+remat_status remat_plan_place(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                              int64_t align, remat_plan **out);
+int64_t remat_plan_arena_bytes(const remat_plan *plan); /* REMAT_ABSENT: it does not say */
 /* All spans of a placement, those of registers first. Times are steps. */
 const remat_span *remat_placement_spans(const remat_placement *placement, size_t *n_spans);
 

@@ -7,8 +7,11 @@
  * Cost: that of the search (src/place), and O(n log n) for the check. */
 #include "api/answer.h"
 #include "graph/graph.h"
+#include "graph/plan.h"
 #include "import/spans.h"
 #include "place/place.h"
+#include "verify/claims.h"
+#include "verify/verify.h"
 #include "verify/verify_place.h"
 
 #include <inttypes.h>
@@ -236,6 +239,69 @@ const remat_span *remat_placement_spans(const remat_placement *placement, size_t
 {
     *n_spans = placement->n_spans;
     return placement->spans;
+}
+
+/* ---- plans with their placement ---- */
+
+/* Offsets of storages by value and instance, in the order in which they are made, and of
+ * workspaces by step. */
+static remat_status list_offsets(remat_ctx *ctx, const remat_graph *g, const remat_program *program,
+                                 const remat_placement *from, rm_plan_placement *out)
+{
+    size_t n;
+    uint32_t *instances;
+    const remat_statement *statements = remat_program_statements(program, &n);
+    *out = (rm_plan_placement){.align = from->align, .arena_bytes = from->packing.height_bytes};
+    TRY(RM_SCRATCH(ctx, out->offsets, from->n_spans));
+    TRY(RM_SCRATCH(ctx, instances, g->n_original_values));
+    for (size_t i = 0; i < n; i++) {
+        const remat_statement *s = &statements[i];
+        if (s->kind != REMAT_ALLOCATE) continue;
+        assert(s->reg == out->n_storages);
+        out->offsets[out->n_storages++] =
+            (rm_offset){s->value, instances[s->value]++, from->offsets[s->reg]};
+    }
+    rm_offset *workspaces = out->offsets + out->n_storages;
+    for (size_t t = 0; t < from->n_steps; t++)
+        if (from->of_step[t] != REMAT_NONE)
+            workspaces[out->n_workspaces++] =
+                (rm_offset){(uint32_t)t, 0, from->offsets[from->of_step[t]]};
+    return REMAT_OK;
+}
+
+static remat_status place_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
+                               const remat_program *program, const remat_placement *placement,
+                               remat_plan **out)
+{
+    rm_plan_placement listed;
+    remat_plan *placed = NULL;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    TRY(list_offsets(ctx, g, program, placement, &listed));
+    TRY(rm_plan_with_placement(ctx, plan, &listed, &placed));
+    remat_status status = rm_verify_offsets(ctx, g, placed, &verdict);
+    if (status == REMAT_OK && *verdict.reason)
+        status = rm_fail(ctx, REMAT_E_BUG, "a placement of ours is wrong: %s", verdict.reason);
+    if (status == REMAT_OK) *out = placed;
+    else remat_plan_free(placed);
+    return status;
+}
+
+remat_status remat_plan_place(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                              int64_t align, remat_plan **out)
+{
+    remat_verdict verdict;
+    remat_program *program = NULL;
+    remat_placement *placement = NULL;
+    if (!rm_plan_is_for(plan, REMAT_KIND_GRAPH, graph->digest, &verdict))
+        return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
+    remat_status status = remat_lower(ctx, graph, plan->steps, plan->n_steps, &program);
+    if (status == REMAT_OK) status = remat_place(ctx, program, align, &placement);
+    const rm_mark mark = rm_scratch_mark(ctx);
+    if (status == REMAT_OK) status = place_plan(ctx, graph, plan, program, placement, out);
+    rm_scratch_release(ctx, mark);
+    remat_placement_free(placement);
+    remat_program_free(program);
+    return status;
 }
 
 /* ---- graphs with aligned sizes ---- */

@@ -157,6 +157,7 @@ static remat_status verify_plan(remat_ctx *ctx, const remat_graph *graph, const 
     remat_status status = check_plan(ctx, graph, plan, &verdict);
     if (status == REMAT_OK && verdict.valid)
         status = check_bounds(ctx, graph, plan, must, &verdict);
+    if (status == REMAT_OK && verdict.valid) status = rm_verify_offsets(ctx, graph, plan, &verdict);
     if (status == REMAT_OK) RM_ANSWER(out, &verdict);
     rm_scratch_release(ctx, mark);
     return status;

@@ -1,7 +1,7 @@
 /* plan.c: making, reading and freeing a plan.
  *
  * Invariant: a plan is one block. The steps lie behind the struct, then the prices and the heirs of
- * each certificate, then the strings.
+ * each certificate, then the strings, and at the end the offsets of a placement.
  *
  * Cost: O(n log n) in the steps, to count which ops run more than once. */
 #include "graph/plan.h"
@@ -101,6 +101,45 @@ remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const rem
     return REMAT_OK;
 }
 
+/* Where what lies at `from` in the block of one plan lies in its copy. */
+static void *moved(const remat_plan *plan, remat_plan *copy, const void *from)
+{
+    return (char *)copy + ((const char *)from - (const char *)plan);
+}
+
+static void move_certificate(const remat_plan *plan, remat_plan *copy, rm_certificate *x)
+{
+    x->prices = moved(plan, copy, x->prices);
+    x->heirs = moved(plan, copy, x->heirs);
+}
+
+remat_status rm_plan_with_placement(remat_ctx *ctx, const remat_plan *plan,
+                                    const rm_plan_placement *placement, remat_plan **out)
+{
+    const size_t n = placement->n_storages + placement->n_workspaces, unit = _Alignof(rm_offset);
+    const size_t used = plan->placement.align
+                            ? (size_t)((const char *)plan->placement.offsets - (const char *)plan)
+                            : (plan->block_size + unit - 1) / unit * unit;
+    size_t size;
+    if (rm_mul_overflows(n, sizeof(rm_offset), &size) || rm_add_overflows(size, used, &size))
+        return rm_no_memory(ctx);
+    remat_plan *copy = rm_alloc(ctx, size);
+    if (!copy) return REMAT_E_MEMORY;
+    memcpy(copy, plan, used < plan->block_size ? used : plan->block_size);
+    copy->heap = ctx->own_heap;
+    copy->block_size = size;
+    copy->steps = moved(plan, copy, plan->steps);
+    move_certificate(plan, copy, &copy->certificates.own_order);
+    move_certificate(plan, copy, &copy->certificates.any_order);
+    const char **strings[] = STRINGS(copy->summary);
+    for (size_t i = 0; i < RM_LEN(strings); i++) *strings[i] = moved(plan, copy, *strings[i]);
+    copy->placement = *placement;
+    copy->placement.offsets = (rm_offset *)(void *)((char *)copy + used);
+    copy_items(copy->placement.offsets, placement->offsets, n, sizeof(rm_offset));
+    *out = copy;
+    return REMAT_OK;
+}
+
 void remat_plan_free(remat_plan *plan)
 {
     if (!plan) return;
@@ -114,6 +153,11 @@ const remat_step *remat_plan_steps(const remat_plan *plan, size_t *n_steps)
 {
     *n_steps = plan->n_steps;
     return plan->steps;
+}
+
+int64_t remat_plan_arena_bytes(const remat_plan *plan)
+{
+    return plan->placement.align ? plan->placement.arena_bytes : REMAT_ABSENT;
 }
 
 remat_status remat_plan_status(const remat_plan *plan)

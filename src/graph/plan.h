@@ -6,6 +6,21 @@
 #include "graph/certificate.h"
 #include "graph/schedule.h"
 
+/* Where something lies in the arena. index: of the value that owns the storage, in the original
+ * graph, or of the step that has the workspace. */
+typedef struct rm_offset {
+    uint32_t index;
+    uint32_t instance; /* of the storage, in the order in which steps make them; 0: a workspace */
+    int64_t offset;
+} rm_offset;
+
+typedef struct rm_plan_placement {
+    int64_t align; /* 0: there is no placement */
+    int64_t arena_bytes;
+    size_t n_storages, n_workspaces;
+    rm_offset *offsets; /* of storages, then of workspaces */
+} rm_plan_placement;
+
 struct remat_plan {
     remat_alloc heap;
     size_t block_size;
@@ -15,6 +30,7 @@ struct remat_plan {
     size_t n_steps;
     remat_step *steps;
     rm_certificates certificates; /* of the bounds; scale 0: none */
+    rm_plan_placement placement;
 };
 
 /* Is its peak known to be within its budget? A negative budget is no limit. */
@@ -28,6 +44,10 @@ static inline bool rm_is_within(const remat_summary *s)
  * the summary it finds itself: how many steps there are, and how many ops run more than once. */
 remat_status rm_plan_new(remat_ctx *ctx, const remat_summary *summary, const remat_step *steps,
                          size_t n_steps, const rm_certificates *certificates, remat_plan **out);
+
+/* A copy of the plan that has this placement. */
+remat_status rm_plan_with_placement(remat_ctx *ctx, const remat_plan *plan,
+                                    const rm_plan_placement *placement, remat_plan **out);
 
 /* The flags of remat_graph_prepare as files spell them. The list ends with the name NULL. */
 typedef struct rm_flag_name {

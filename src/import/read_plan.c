@@ -183,6 +183,58 @@ static remat_status read_any_order_bound(const rm_fields *root, remat_summary *s
     return read_certificate(&f, "any_order_bound.certificate", &head->certificates.any_order);
 }
 
+/* One storage or workspace. key: "value" or "step". */
+static remat_status read_offset(const rm_fields *placement, const rm_json *x, rm_place place,
+                                const char *key, rm_offset *out)
+{
+    remat_ctx *ctx = placement->ctx;
+    int64_t instance = 0;
+    TRY(rm_check_object(ctx, x, place));
+    const rm_json *index = rm_json_get(x, key), *of = rm_json_get(x, "instance"),
+                  *offset = rm_json_get(x, "offset");
+    if (of && is_whole(of, REMAT_NONE)) instance = of->integer;
+    if (!index || !is_whole(index, REMAT_NONE) || !offset || !is_whole(offset, RM_MAX_SUM) ||
+        (of && !is_whole(of, REMAT_NONE)))
+        return rm_bad(ctx, place, "must have whole numbers: %s, offset%s", key,
+                      strcmp(key, "value") == 0 ? ", instance" : "");
+    *out = (rm_offset){(uint32_t)index->integer, (uint32_t)instance, offset->integer};
+    return REMAT_OK;
+}
+
+static remat_status read_offsets(const rm_fields *placement, const char *list, const rm_json *items,
+                                 const char *key, rm_offset *out)
+{
+    rm_place place = rm_place_of(placement, list);
+    for (size_t i = 0; i < items->n; i++) {
+        place.item = i;
+        TRY(read_offset(placement, &items->items[i], place, key, &out[i]));
+    }
+    return REMAT_OK;
+}
+
+static remat_status read_placement(const rm_fields *root, remat_kind kind, rm_plan_placement *out)
+{
+    const rm_json *placement = rm_json_get(root->object, "placement"), *storages, *workspaces;
+    if (!placement) return REMAT_OK;
+    if (kind == REMAT_KIND_CHAIN)
+        return rm_bad(root->ctx, rm_place_of(root, "placement"), "a chain has none");
+    TRY(rm_check_object(root->ctx, placement, rm_place_of(root, "placement")));
+    const rm_fields f = {root->ctx, placement, {"placement", RM_NO_ITEM, NULL, RM_NO_ITEM}};
+    TRY(rm_require(&f, "align"));
+    TRY(rm_get_int(&f, "align", 1, &out->align));
+    if (out->align > RM_LARGEST_ALIGN || (out->align & (out->align - 1)) != 0)
+        return rm_bad(f.ctx, rm_place_of(&f, "align"), "must be a power of two up to 2^30");
+    TRY(rm_require(&f, "arena_bytes"));
+    TRY(rm_get_int(&f, "arena_bytes", 0, &out->arena_bytes));
+    TRY(rm_get_array(&f, "storages", &storages));
+    TRY(rm_get_array(&f, "workspaces", &workspaces));
+    out->n_storages = storages->n;
+    out->n_workspaces = workspaces->n;
+    TRY(RM_SCRATCH(f.ctx, out->offsets, storages->n + workspaces->n));
+    TRY(read_offsets(&f, "storages", storages, "value", out->offsets));
+    return read_offsets(&f, "workspaces", workspaces, "step", out->offsets + storages->n);
+}
+
 static remat_status read_numbers(const rm_fields *root, remat_summary *s, remat_plan *head)
 {
     int64_t peak_step = REMAT_NONE;
@@ -267,11 +319,17 @@ remat_status rm_read_plan(remat_ctx *ctx, const remat_input *input, remat_plan *
     TRY(read_options(&root, &s));
     TRY(read_numbers(&root, &s, &head));
     TRY(read_schedule(&root, s.kind, &steps, &n_steps));
+    TRY(read_placement(&root, s.kind, &head.placement));
     s.ops = head.graph_ops; /* REMAT_NONE where the file does not say */
     TRY(rm_plan_new(ctx, &s, steps, n_steps, &head.certificates, &plan));
     plan->graph_ops = head.graph_ops;
     plan->graph_values = head.graph_values;
     plan->claimed_within = head.claimed_within;
-    *out = plan;
-    return REMAT_OK;
+    if (!head.placement.align) {
+        *out = plan;
+        return REMAT_OK;
+    }
+    const remat_status status = rm_plan_with_placement(ctx, plan, &head.placement, out);
+    remat_plan_free(plan);
+    return status;
 }

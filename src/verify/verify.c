@@ -24,11 +24,6 @@
 #define NO_BLOCK UINT32_MAX
 #define RESIDENT_BLOCK (UINT32_MAX - 1)
 
-typedef struct block {
-    int64_t bytes;
-    uint32_t touches;
-} block;
-
 /* The block that an alias output of the running op takes: that of the first input, else of the
  * first output, that shares the storage. */
 typedef struct holder {
@@ -45,7 +40,7 @@ typedef struct game {
     uint8_t *ran;         /* by op */
     uint8_t *on_host;     /* by value */
     uint32_t last_pinned; /* the last pinned op that ran, or REMAT_NONE */
-    block *blocks;        /* in the order in which steps make them */
+    rm_block *blocks;     /* in the order in which steps make them */
     uint32_t n_blocks;
     uint32_t *touched; /* the blocks that steps touch, step after step */
     uint32_t n_touched;
@@ -90,10 +85,10 @@ static void touch(game *x, uint32_t b)
     x->touched[x->n_touched++] = b;
 }
 
-static uint32_t new_block(game *x, uint32_t value)
+static uint32_t new_block(game *x, uint32_t step, uint32_t value)
 {
     assert(x->n_blocks < x->most_blocks);
-    x->blocks[x->n_blocks] = (block){x->g->storage[value], 0};
+    x->blocks[x->n_blocks] = (rm_block){x->g->storage[value], 0, value, step, (uint32_t)x->n_steps};
     return x->n_blocks++;
 }
 
@@ -135,7 +130,7 @@ static bool run_op(game *x, uint32_t step, uint32_t op)
     }
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
         const uint32_t v = g->out[k];
-        x->block_of[v] = g->root[v] == v ? new_block(x, v) : x->holders[g->root[v]].block;
+        x->block_of[v] = g->root[v] == v ? new_block(x, step, v) : x->holders[g->root[v]].block;
         hold(x, step, v);
     }
     x->ran[op] = 1;
@@ -165,7 +160,7 @@ static bool fetch(game *x, uint32_t step, uint32_t v)
     if (x->g->root[v] != v) return blame_value(x, step, "fetches", v, "is a view");
     if (x->block_of[v] == RESIDENT_BLOCK) return blame_value(x, step, "fetches", v, "is resident");
     if (!x->on_host[v]) return blame_value(x, step, "fetches", v, "no earlier step has offloaded");
-    x->block_of[v] = new_block(x, v);
+    x->block_of[v] = new_block(x, step, v);
     return true;
 }
 
@@ -235,6 +230,12 @@ static bool resolve(game *x)
     return true;
 }
 
+static void give_back(rm_block *b, uint32_t step, int64_t *held)
+{
+    *held -= b->bytes;
+    b->end = step + 1;
+}
+
 static bool play(game *x)
 {
     const remat_graph *g = x->g;
@@ -256,13 +257,13 @@ static bool play(game *x)
             v->peak_op = run ? x->steps[t].index : REMAT_NONE;
         }
         for (; touched < x->touched_end[t]; touched++) {
-            block *last = &x->blocks[x->touched[touched]];
+            rm_block *last = &x->blocks[x->touched[touched]];
             assert(last->touches > 0);
             last->touches--;
-            if (last->touches == 0) held -= last->bytes;
+            if (last->touches == 0) give_back(last, t, &held);
         }
         for (uint32_t made = first; made < b; made++) /* what nothing ever reads */
-            if (x->blocks[made].touches == 0) held -= x->blocks[made].bytes;
+            if (x->blocks[made].touches == 0) give_back(&x->blocks[made], t, &held);
         assert(held >= g->resident_bytes);
     }
     return true;
@@ -281,35 +282,52 @@ static void count_most(game *x)
     }
 }
 
+static remat_status play_schedule(remat_ctx *ctx, game *x)
+{
+    const remat_graph *g = x->g;
+    *x->verdict = (remat_verdict){.valid = true,
+                                  .peak_bytes = g->resident_bytes,
+                                  .peak_step = REMAT_NONE,
+                                  .peak_op = REMAT_NONE,
+                                  .first_bad_step = REMAT_NONE};
+    x->last_pinned = REMAT_NONE;
+    count_most(x);
+    if (x->n_steps >= RESIDENT_BLOCK || x->most_touched >= RESIDENT_BLOCK ||
+        x->most_blocks >= RESIDENT_BLOCK)
+        return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long to verify",
+                       x->n_steps);
+    TRY(RM_SCRATCH(ctx, x->block_of, g->n_values));
+    TRY(RM_SCRATCH(ctx, x->holders, g->n_values));
+    TRY(RM_SCRATCH(ctx, x->ran, g->n_ops));
+    TRY(RM_SCRATCH(ctx, x->on_host, g->n_values));
+    TRY(RM_SCRATCH(ctx, x->blocks, x->most_blocks));
+    TRY(RM_SCRATCH(ctx, x->touched, x->most_touched));
+    TRY(RM_SCRATCH(ctx, x->touched_end, x->n_steps));
+    TRY(RM_SCRATCH(ctx, x->blocks_end, x->n_steps));
+    if (!resolve(x) || !play(x)) rm_verdict_clear(x->verdict);
+    return REMAT_OK;
+}
+
 remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                        size_t n_steps, int64_t bandwidth, remat_verdict *out)
 {
     assert(bandwidth >= 0);
-    remat_verdict verdict = {.valid = true,
-                             .peak_bytes = g->resident_bytes,
-                             .peak_step = REMAT_NONE,
-                             .peak_op = REMAT_NONE,
-                             .first_bad_step = REMAT_NONE};
-    game x = {.g = g,
-              .bandwidth = bandwidth,
-              .steps = steps,
-              .n_steps = n_steps,
-              .last_pinned = REMAT_NONE,
-              .verdict = &verdict};
-    count_most(&x);
-    if (n_steps >= RESIDENT_BLOCK || x.most_touched >= RESIDENT_BLOCK ||
-        x.most_blocks >= RESIDENT_BLOCK)
-        return rm_fail(ctx, REMAT_E_USAGE, "a schedule of %zu steps is too long to verify",
-                       n_steps);
-    TRY(RM_SCRATCH(ctx, x.block_of, g->n_values));
-    TRY(RM_SCRATCH(ctx, x.holders, g->n_values));
-    TRY(RM_SCRATCH(ctx, x.ran, g->n_ops));
-    TRY(RM_SCRATCH(ctx, x.on_host, g->n_values));
-    TRY(RM_SCRATCH(ctx, x.blocks, x.most_blocks));
-    TRY(RM_SCRATCH(ctx, x.touched, x.most_touched));
-    TRY(RM_SCRATCH(ctx, x.touched_end, n_steps));
-    TRY(RM_SCRATCH(ctx, x.blocks_end, n_steps));
-    if (!resolve(&x) || !play(&x)) rm_verdict_clear(&verdict);
+    remat_verdict verdict;
+    game x = {
+        .g = g, .bandwidth = bandwidth, .steps = steps, .n_steps = n_steps, .verdict = &verdict};
+    TRY(play_schedule(ctx, &x));
     *out = verdict;
+    return REMAT_OK;
+}
+
+remat_status rm_verify_blocks(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                              size_t n_steps, rm_block **blocks, uint32_t *n_blocks)
+{
+    remat_verdict verdict;
+    game x = {.g = g, .steps = steps, .n_steps = n_steps, .verdict = &verdict};
+    TRY(play_schedule(ctx, &x));
+    assert(verdict.valid);
+    *blocks = x.blocks;
+    *n_blocks = x.n_blocks;
     return REMAT_OK;
 }

@@ -13,6 +13,24 @@
 remat_status rm_verify(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
                        size_t n_steps, int64_t bandwidth, remat_verdict *out);
 
+/* A storage instance, as the verifier sees it. */
+typedef struct rm_block {
+    int64_t bytes;
+    uint32_t touches; /* while it plays: those to come */
+    uint32_t value;   /* of g, which owns the storage */
+    uint32_t begin;   /* the step that makes it */
+    uint32_t end;     /* the step after the last that needs it */
+} rm_block;
+/* The blocks of a valid schedule, in the order in which they are made, in scratch. */
+remat_status rm_verify_blocks(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,
+                              size_t n_steps, rm_block **blocks, uint32_t *n_blocks);
+
+/* Are the offsets that a plan carries those of a placement? Every block and every workspace of its
+ * schedule, which is valid, must have one, and no two that are needed together may overlap. If not,
+ * the verdict becomes invalid and says why. */
+remat_status rm_verify_offsets(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
+                               remat_verdict *v);
+
 /* The same for a schedule of a chain. peak_op is the stage. */
 remat_status rm_verify_chain(remat_ctx *ctx, const remat_chain *c, const remat_step *steps,
                              size_t n_steps, remat_verdict *out);

@@ -145,7 +145,7 @@ def test_strange_names_stay_inside_comments_and_strings(remat):
 
 
 def test_mistakes(remat):
-    remat.fails(USAGE, "lower", "zoo:mlp", "--format", "python", says=("--format", "plan, graph, c, csv"))
+    remat.fails(USAGE, "lower", "zoo:mlp", "--format", "python", says=("--format", "plan, graph, c, csv, remat-plan"))
     remat.fails(USAGE, "lower", "zoo:mlp", "--format", "c", "-o", "x.c.gz", says=("-o",))
     assert remat.json("lower", "zoo:mlp", "--format", "c", code=USAGE)["error"]["place"] == "--json"
     remat.fails(INPUT, "lower", "chain:figure4", "--format", "c", says=("chain",))

@@ -1,14 +1,15 @@
-"""remat place, and lower --place, --format csv and --svg: offsets are checked here by looking at all pairs."""
+"""remat place, and lower --place, --format csv, --format remat-plan and --svg: offsets are checked here by looking at all pairs."""
 import csv
 import io
 import json
+import pathlib
 import xml.etree.ElementTree
 
 import pytest
 
-from conftest import GRAPHS
+from conftest import GRAPHS, schema, small_graph
 
-USAGE, INPUT, IO, INFEASIBLE, NOT_FOUND = 1, 2, 3, 10, 11
+USAGE, INPUT, IO, PLAN, INFEASIBLE, NOT_FOUND = 1, 2, 3, 5, 10, 11
 PLACEMENT = GRAPHS.parent / "placement"
 TIGHT = "id,lower,upper,size\na,0,1,2\nb,0,6,2\nc,1,9,2\nd,6,11,1\ne,6,10,1\nf,9,10,1\ng,9,12,1\nh,10,14,2\ni,11,12,1\nj,12,13,2\n"
 
@@ -146,3 +147,41 @@ def test_a_graph_without_ops(remat):
     assert remat.json("lower", graph, "--place")["arena_bytes"] == 0
     assert remat.ok("lower", graph, "--format", "csv") == "id,lower,upper,size,offset\n"
     xml.etree.ElementTree.fromstring(remat.ok("lower", graph, "--svg", "-"))
+
+
+@pytest.mark.parametrize("name, change, says", [
+    ("overlap", lambda p: p["storages"][1].update(offset=p["storages"][0]["offset"]), "overlaps"),
+    ("alignment", lambda p: p["storages"][0].update(offset=p["storages"][0]["offset"] + 1), "is not aligned"),
+    ("beyond", lambda p: p.update(arena_bytes=p["arena_bytes"] - 512), "reaches beyond"),
+    ("too large", lambda p: p.update(arena_bytes=p["arena_bytes"] + 512), "the height is"),
+    ("twice", lambda p: p["storages"].append(p["storages"][0]), "is placed twice"),
+    ("missing", lambda p: p["storages"].pop(), "has no place in the arena"),
+    ("workspace", lambda p: p["workspaces"].pop(), "its workspace has no place"),
+    ("no such step", lambda p: p["workspaces"].append({"step": 10**6, "offset": 0}), "is nothing that it needs"),
+    ("no such value", lambda p: p["storages"].append({"value": 10**6, "instance": 0, "offset": 0}), "is nothing that it needs")])
+def test_offsets_in_a_plan_file_are_checked(remat, name, change, says):
+    """A plan file with a placement verifies; with a false one it does not, and the message says why."""
+    graph, plan = remat.file("graph.json", small_graph()), str(remat.folder / "plan.json")
+    remat.ok("lower", graph, "--format", "remat-plan", "--align", "512", "-o", plan)
+    document = json.loads(pathlib.Path(plan).read_text())
+    schema("remat-plan.schema.json").validate(document)
+    placement = document["placement"]
+    assert placement["align"] == 512 and len(placement["workspaces"]) == 1
+    assert remat.json("verify", graph, plan)["arena_bytes"] == placement["arena_bytes"]
+    assert "no two storages overlap" in remat.ok("verify", graph, plan)
+    change(placement)
+    verdict = remat.json("verify", graph, remat.file("changed.json", document), code=PLAN)
+    assert not verdict["valid"] and says in verdict["reason"] and "arena_bytes" not in verdict
+
+
+@pytest.mark.parametrize("change, says", [
+    (lambda p: p.update(align=3), "placement.align"), (lambda p: p.pop("align"), "placement.align"), (lambda p: p.pop("workspaces"), "placement.workspaces"),
+    (lambda p: p.pop("arena_bytes"), "placement.arena_bytes"), (lambda p: p["storages"][0].pop("value"), "placement.storages[0]"),
+    (lambda p: p["storages"][0].update(offset=-1), "placement.storages[0]"), (lambda p: p["storages"][0].update(instance=1.5), "placement.storages[0]"),
+    (lambda p: p["storages"].append(7), "placement.storages[4]"), (lambda p: p["workspaces"][0].update(offset=2**62), "placement.workspaces[0]")])
+def test_placements_that_cannot_be_read(remat, change, says):
+    graph, plan = remat.file("graph.json", small_graph()), str(remat.folder / "plan.json")
+    remat.ok("lower", graph, "--format", "remat-plan", "-o", plan)
+    document = json.loads(pathlib.Path(plan).read_text())
+    change(document["placement"])
+    remat.fails(INPUT, "verify", graph, remat.file("changed.json", document), says=(says,))

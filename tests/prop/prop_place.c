@@ -5,6 +5,8 @@
  * - Spans cut from a full rectangle: there is a placement without waste, and it is found.
  * - Programs: registers and workspaces of random schedules, aligned, do not overlap by a check that
  *   looks at all pairs, and lie within the height; its load is the schedule's peak.
+ * - Plans that carry their offsets: a file gives them back, byte for byte, and the verifier agrees
+ *   with them. After a change to one of them it agrees if and only if all pairs are still apart.
  *
  * Usage: prop_place N SEED */
 #include "check.h"
@@ -12,30 +14,39 @@
 #include <string.h>
 
 #include "place_brute.h"
+#include "graph/plan.h"
 #include "random_graph.h"
+#include "text.h"
 
 enum { MOST = 60 };
 
 static remat_ctx *ctx;
+static int64_t n_moved, n_moved_wrongly; /* plans with an offset changed; those it made invalid */
 static int64_t n_above_load; /* cases of few spans in which no placement is as low as the load */
 
 #define OK(call) CHECK((call) == REMAT_OK, "%s", remat_ctx_error(ctx))
 
 /* All pairs: as plain as can be. */
-static void check_apart(const remat_span *s, const int64_t *offsets, size_t n, int64_t height)
+static bool are_apart(const remat_span *s, const int64_t *offsets, size_t n, int64_t height)
 {
     int64_t top = 0;
     for (size_t i = 0; i < n; i++) {
-        CHECK(offsets[i] >= 0, "span %zu at %" PRId64, i, offsets[i]);
+        if (offsets[i] < 0) return false;
         if (offsets[i] + s[i].bytes > top) top = offsets[i] + s[i].bytes;
         for (size_t k = 0; k < i; k++) {
             const bool in_time = s[i].begin < s[k].end && s[k].begin < s[i].end;
             const bool in_space = offsets[i] < offsets[k] + s[k].bytes &&
                                   offsets[k] < offsets[i] + s[i].bytes && s[i].bytes && s[k].bytes;
-            CHECK(!in_time || !in_space, "spans %zu and %zu overlap", i, k);
+            if (in_time && in_space) return false;
         }
     }
-    CHECK(top == height, "height %" PRId64 ", not %" PRId64, height, top);
+    return top == height;
+}
+
+static void check_apart(const remat_span *s, const int64_t *offsets, size_t n, int64_t height)
+{
+    CHECK(are_apart(s, offsets, n, height), "%zu spans overlap, or the height is not %" PRId64, n,
+          height);
 }
 
 static remat_packing place(const remat_span *spans, size_t n, int64_t capacity, int64_t *offsets)
@@ -172,6 +183,88 @@ static void check_program(const remat_graph *g, const random_schedule *s, int64_
     remat_program_free(program);
 }
 
+static bool is_valid(const remat_graph *g, const remat_plan *plan)
+{
+    remat_verdict v = REMAT_VERDICT_INIT;
+    OK(remat_plan_verify(ctx, g, plan, &v));
+    CHECK(v.valid == !*v.reason, "valid %d: %s", v.valid, v.reason);
+    return v.valid;
+}
+
+/* Moves one offset. The verifier must say what looking at all pairs says. */
+static void move_one(random_source *r, const remat_graph *g, remat_plan *plan,
+                     const remat_span *spans)
+{
+    rm_plan_placement *p = &plan->placement;
+    const size_t n = p->n_storages + p->n_workspaces;
+    if (n == 0) return;
+    const size_t i = random_below(r, (uint32_t)n);
+    const int64_t steps = (int64_t)random_below(r, 5) - 2, old = p->offsets[i].offset;
+    int64_t *offsets = calloc(n, sizeof *offsets);
+    p->offsets[i].offset += steps * (random_chance(r, 10) ? 1 : p->align);
+    if (p->offsets[i].offset < 0) p->offsets[i].offset = 0; /* files cannot say less */
+    for (size_t k = 0; k < n; k++) offsets[k] = p->offsets[k].offset;
+    const bool good = offsets[i] % p->align == 0 && are_apart(spans, offsets, n, p->arena_bytes);
+    CHECK(is_valid(g, plan) == good, "span %zu at %" PRId64, i, offsets[i]);
+    n_moved += good;
+    n_moved_wrongly += !good;
+    p->offsets[i].offset = old;
+    free(offsets);
+}
+
+/* One more, one less, or another instance: none of them is a placement, unless nothing is lost. */
+static void spoil_one(random_source *r, const remat_graph *g, remat_plan *plan,
+                      const remat_span *spans)
+{
+    rm_plan_placement *p = &plan->placement;
+    if (p->n_storages == 0) return;
+    const size_t i = random_below(r, (uint32_t)p->n_storages);
+    const rm_offset old = p->offsets[i];
+    p->offsets[i].instance += 1 + random_below(r, 3);
+    CHECK(!is_valid(g, plan), "another instance of span %zu", i);
+    p->offsets[i] = old;
+    p->offsets[i].index = remat_graph_n_values(g);
+    CHECK(!is_valid(g, plan), "no value at span %zu", i);
+    p->offsets[i] = old;
+    if (p->n_workspaces) return;
+    p->n_storages--; /* the last is not named */
+    const bool had_bytes = spans[p->n_storages].bytes > 0;
+    const int64_t top = p->offsets[p->n_storages].offset + spans[p->n_storages].bytes;
+    if (had_bytes || top < p->arena_bytes)
+        CHECK(is_valid(g, plan) == !had_bytes, "without the last span");
+    p->n_storages++;
+}
+
+static void plan_with_offsets(random_source *r, const remat_graph *g, const random_schedule *s,
+                              int64_t align)
+{
+    remat_plan *plan = NULL, *placed = NULL, *read = NULL;
+    remat_input *input = NULL;
+    remat_program *program = NULL;
+    remat_placement *placement = NULL;
+    text first = {0}, second = {0};
+    size_t n;
+    OK(remat_plan_of_steps(ctx, g, s->steps, s->n_steps, NULL, REMAT_BUDGET_NONE, 0, &plan));
+    OK(remat_plan_place(ctx, g, plan, align, &placed));
+    OK(remat_plan_write(ctx, placed, REMAT_JSON, into_text, &first));
+    OK(remat_input_parse(ctx, "plan", first.bytes, first.n, &input));
+    OK(remat_plan_read(ctx, input, &read));
+    OK(remat_plan_write(ctx, read, REMAT_JSON, into_text, &second));
+    CHECK(first.n == second.n && memcmp(first.bytes, second.bytes, first.n) == 0, "other bytes");
+    CHECK(is_valid(g, read) && remat_plan_arena_bytes(plan) == REMAT_ABSENT, "as it was read");
+    OK(remat_lower(ctx, g, s->steps, s->n_steps, &program));
+    OK(remat_place(ctx, program, align, &placement));
+    const remat_span *spans = remat_placement_spans(placement, &n);
+    CHECK(remat_plan_arena_bytes(read) == remat_placement_packing(placement)->height_bytes,
+          "arena %" PRId64, remat_plan_arena_bytes(read));
+    for (int i = 0; i < 3; i++) move_one(r, g, read, spans);
+    spoil_one(r, g, read, spans);
+    free(first.bytes);
+    free(second.bytes);
+    remat_placement_free(placement), remat_program_free(program), remat_input_free(input);
+    remat_plan_free(read), remat_plan_free(placed), remat_plan_free(plan);
+}
+
 static void program_of_schedule(random_source *r)
 {
     remat_graph *g = random_graph(ctx, r), *aligned = NULL;
@@ -185,6 +278,7 @@ static void program_of_schedule(random_source *r)
     check_program(g, &s, 1, peak_of(g, &s, info.resident_bytes));
     check_program(g, &s, align, peak_of(aligned, &s, info.resident_bytes));
     check_program(aligned, &s, align, peak_of(aligned, &s, info.resident_bytes));
+    plan_with_offsets(r, g, &s, align);
     random_schedule_free(&s);
     remat_graph_free(aligned);
     remat_graph_free(g);
@@ -203,6 +297,9 @@ int main(int argc, char **argv)
     }
     remat_ctx_free(ctx);
     CHECK(n < 1000 || n_above_load > 0, "the search has proved nothing in any case");
-    printf("prop_place: %" PRId64 " cases, waste unavoidable in %" PRId64 "\n", n, n_above_load);
+    CHECK(n < 1000 || (n_moved > 0 && n_moved_wrongly > 0), "offsets were moved for nothing");
+    printf("prop_place: %" PRId64 " cases, waste unavoidable in %" PRId64 "; %" PRId64
+           " offsets moved, %" PRId64 " of them wrongly\n",
+           n, n_above_load, n_moved + n_moved_wrongly, n_moved_wrongly);
     return 0;
 }

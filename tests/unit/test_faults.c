@@ -16,6 +16,7 @@
  * reach, what the solver of checkmate allocates for itself, and failures that have nothing to do
  * with memory. */
 #include "support.h"
+#include "text.h"
 
 #include <execinfo.h>
 #include <stdio.h>
@@ -244,6 +245,10 @@ static void use_placement(remat_ctx *ctx, const remat_graph *graph)
     remat_program *program = NULL;
     remat_placement *placement = NULL;
     remat_run *run = NULL;
+    remat_plan *placed = NULL, *again = NULL;
+    remat_input *input = NULL;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    text file = {0};
     EACH_FAILS(ctx, aligned, remat_graph_align(ctx, graph, 64, &aligned));
     OK(ctx, remat_plan_make(ctx, aligned, "keep-all", REMAT_BUDGET_NONE, &plan));
     size_t n;
@@ -252,6 +257,13 @@ static void use_placement(remat_ctx *ctx, const remat_graph *graph)
     EACH_FAILS(ctx, placement, remat_place(ctx, program, 64, &placement));
     EACH_FAILS(ctx, run, remat_run_new(ctx, aligned, plan, 64, &run));
     EACH_FAILS(ctx, NULL, remat_run_trace_write(ctx, run, aligned, discard, NULL));
+    EACH_FAILS(ctx, placed, remat_plan_place(ctx, aligned, plan, 64, &placed));
+    OK(ctx, remat_plan_write(ctx, placed, REMAT_JSON, into_text, &file));
+    OK(ctx, remat_input_parse(ctx, "placed", file.bytes, file.n, &input));
+    EACH_FAILS(ctx, again, remat_plan_read(ctx, input, &again));
+    EACH_FAILS(ctx, NULL, remat_plan_verify(ctx, aligned, again, &verdict));
+    free(file.bytes);
+    remat_plan_free(placed), remat_plan_free(again), remat_input_free(input);
     remat_run_free(run), remat_placement_free(placement), remat_program_free(program);
     remat_plan_free(plan), remat_graph_free(aligned);
 }
@@ -532,24 +544,10 @@ static const char dimacs[] = "p max 4 4\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 4 2
 static const char spans[] = "id,lower,upper,size\na,0,1,2\nb,0,6,2\nc,1,9,2\nd,6,11,1\n"
                             "e,6,10,1\nf,9,10,1\ng,9,12,1\nh,10,14,2\ni,11,12,1\nj,12,13,2\n";
 
-typedef struct text {
-    char bytes[8192];
-    size_t n;
-} text;
-
-static int into_text(void *user, const void *bytes, size_t n)
-{
-    text *t = user;
-    if (t->n + n > sizeof t->bytes) return 1;
-    memcpy(t->bytes + t->n, bytes, n);
-    t->n += n;
-    return 0;
-}
-
 static void of_gzip(void **state)
 {
     (void)state;
-    static text zipped;
+    text zipped = {0};
     remat_ctx *ctx = remat_ctx_new(NULL);
     remat_input *input = NULL;
     remat_graph *graph = NULL;
@@ -558,6 +556,7 @@ static void of_gzip(void **state)
     OK(ctx, remat_graph_write(ctx, graph, REMAT_JSON_GZ, into_text, &zipped));
     remat_graph_free(graph), remat_input_free(input), remat_ctx_free(ctx);
     of_bytes((void *[]){&(source){zipped.bytes, zipped.n}});
+    free(zipped.bytes);
 }
 
 static const char *solver; /* what the build found */
