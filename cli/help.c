@@ -36,6 +36,7 @@ static void example_rows(out *o)
         {"info zoo:resnet50", "where the memory goes"},
         {"plan zoo:resnet50 --budget 50% -o p.json", "a plan in half the memory"},
         {"verify zoo:resnet50 p.json", "check it, independently"},
+        {"report zoo:resnet50 p.json -o page.html", "look at it in a browser"},
         {"compare model.json.gz --budget 8GiB", "all strategies side by side"},
         {"curve model.json.gz", "what each budget costs"}};
     for (size_t i = 0; i < LEN(examples); i++) {

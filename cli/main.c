@@ -88,7 +88,7 @@ const command commands[CMD_COUNT] = {
                    "curve model.json.gz --csv > curve.csv",
                    1, 1, cmd_curve},
     [CMD_REPORT] =
-        {"report", "GRAPH [PLAN [PLAN]]", "a plan as a page to look at, in one file",
+        {"report", "GRAPH [PLAN]", "a plan as a page to look at, in one file",
          "Writes an HTML file that stands alone: memory over the steps before and after, every "
          "tensor with its fate and why, and what was asked for besides. It shows a plan of a "
          "file, two of them side by side, or plans made here with --budget. --curve adds plans at "
@@ -97,7 +97,7 @@ const command commands[CMD_COUNT] = {
          "report zoo:resnet50 --budget 50% -o report.html\n"
          "report model.json.gz plan.json -o report.html\n"
          "report model.json.gz mine.json yours.json -o report.html\n"
-         "report model.json.gz --budget 8GiB --strategy auto,rotor --curve -o report.html",
+         "report model.json.gz --budget 8GiB --curve -o report.html",
          1, 3, cmd_report},
     [CMD_MAXBATCH] = {"maxbatch", "GRAPH",
                       "the largest batch that fits a budget, for each strategy",

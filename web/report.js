@@ -142,7 +142,7 @@ function fillCompare() {
       repaint();
     })));
   const numbers = [
-    ["peak", (p) => p.peak, bytes], ["cost", (p) => p.cost, (x) => cost(x, unit)],
+    ["peak", (p) => p.peak, bytes], ["cost", (p) => p.cost, (x) => cost(x, unit, 1)],
     ["steps", (p) => p.n, count], ["ops run more than once", (p) => p.report.recomputed_ops, count],
     ["kept from forward to backward", (p) => p.report.saved_bytes, bytes]
   ].map(([word, of, show]) => {
