@@ -187,10 +187,12 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_in
     return bound_any_order(ctx, g, question, s, certificates);
 }
 
-/* If no plan at all is cheaper, no limit kept the planner from a better one. */
-static remat_stopped why_stopped(const remat_summary *s)
+/* If no plan at all is cheaper, no limit kept the planner from a better one. But where the lowest
+ * peak was asked for, the plan's peak is its budget, and a lower one would be better. */
+static remat_stopped why_stopped(const rm_problem *p, const remat_summary *s)
 {
-    const bool is_best = s->within_budget && s->cost == s->any_order_cost;
+    const bool is_best =
+        s->within_budget && s->cost == s->any_order_cost && p->budget_bytes != REMAT_BUDGET_MIN;
     return is_best && s->stopped != REMAT_SIGNAL ? REMAT_DONE : s->stopped;
 }
 
@@ -272,7 +274,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     TRY(strengthen(ctx, g, best, transfers.allowed, &s, &certificates));
     take_claim(best, &s, &certificates);
     s.outcome = judge(&s, best);
-    s.stopped = why_stopped(&s);
+    s.stopped = why_stopped(p, &s);
     TRY(rm_plan_new(ctx, &s, best->steps.items, best->steps.n, &certificates, out));
     (*out)->graph_ops = g->n_original_ops;
     (*out)->graph_values = g->n_original_values;
