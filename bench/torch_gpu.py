@@ -145,7 +145,7 @@ class Transformers(nn.Module):
 
 def without_masks(model):
     """Attention without padding needs no mask. In eager code transformers finds that out by itself; while torch.compile traces (torch before 2.14) it makes a mask of
-    zeros and ones, and attention with a mask is slower and takes more memory. So no mask is made in either."""
+    zeros and ones, with which torch cannot use flash attention. So no mask is made in either."""
     import transformers
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
     transformers.AttentionInterface.register("sdpa_unmasked", sdpa_attention_forward)
