@@ -102,17 +102,27 @@ static int make_plans(session *s, uint32_t n_points, shown *all)
     return a->text[FLAG_CURVE] && !session_interrupted() ? plan_curve(s, n_points, all) : REMAT_OK;
 }
 
+/* --place: the plan with the addresses of everything, unless it has them. */
+static int place(session *s, page_plan *p)
+{
+    remat_plan *placed = NULL;
+    if (p->role == PAGE_CURVE || remat_plan_arena_bytes(p->report.plan) != REMAT_ABSENT)
+        return REMAT_OK;
+    session_catch(s);
+    const remat_status status =
+        remat_plan_place(s->ctx, s->graph, p->report.plan, p->report.summary.align, &placed);
+    session_release(s);
+    CHECK(s, status);
+    p->report.plan = session_keep(s, placed);
+    return REMAT_OK;
+}
+
 static int lower_and_place(session *s, page_plan *p)
 {
     size_t n_steps;
+    if (s->args->text[FLAG_PLACE]) TRY(place(s, p));
     const remat_step *steps = remat_plan_steps(p->report.plan, &n_steps);
     CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &p->program));
-    if (!s->args->text[FLAG_PLACE] || p->role == PAGE_CURVE) return REMAT_OK;
-    session_catch(s);
-    const remat_status status =
-        remat_place(s->ctx, p->program, p->report.summary.align, &p->placement);
-    session_release(s);
-    CHECK(s, status);
     return REMAT_OK;
 }
 
@@ -131,10 +141,7 @@ static int write_page(session *s, const shown *all)
     }
     for (size_t i = 0; i < n && !status; i++) status = lower_and_place(s, &x.plans[i]);
     if (!status) status = session_write(s, s->args->text[FLAG_OUTPUT], page_write, &x, REMAT_JSON);
-    for (size_t i = 0; i < n; i++) {
-        remat_program_free(x.plans[i].program);
-        remat_placement_free(x.plans[i].placement);
-    }
+    for (size_t i = 0; i < n; i++) remat_program_free(x.plans[i].program);
     free(x.plans);
     return status;
 }

@@ -312,34 +312,6 @@ static void put_spans(writer *w, const page_plan *p)
     free(list);
 }
 
-/* Offsets of the spans, in their order, and of workspaces as pairs of step and offset. */
-static void put_placement(writer *w, const page_plan *p)
-{
-    const remat_packing *packing = remat_placement_packing(p->placement);
-    size_t n_steps;
-    int64_t offset;
-    remat_plan_steps(p->report.plan, &n_steps);
-    emit_open(&w->j, "placement", '{');
-    emit_int(&w->j, "align", remat_placement_align(p->placement));
-    emit_int(&w->j, "arena_bytes", packing->height_bytes);
-    emit_int(&w->j, "load_bytes", packing->load_bytes);
-    emit_text(&w->j, "outcome", outcome_name(packing->outcome));
-    emit_open(&w->j, "offsets", '[');
-    for (uint32_t reg = 0; (offset = remat_placement_register(p->placement, reg)) >= 0; reg++)
-        emit_int(&w->j, NULL, offset);
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "workspaces", '[');
-    for (size_t t = 0; t < n_steps; t++) {
-        if ((offset = remat_placement_workspace(p->placement, t)) < 0) continue;
-        emit_open(&w->j, NULL, '[');
-        emit_int(&w->j, NULL, (int64_t)t);
-        emit_int(&w->j, NULL, offset);
-        emit_close(&w->j, ']');
-    }
-    emit_close(&w->j, ']');
-    emit_close(&w->j, '}');
-}
-
 static remat_status put_plans(writer *w)
 {
     static const char *const roles[] = {"keep-all", "plan", "curve"};
@@ -349,10 +321,9 @@ static remat_status put_plans(writer *w)
         const page_plan *p = &w->page->plans[i];
         emit_open(&w->j, NULL, '{');
         emit_text(&w->j, "role", roles[p->role]);
-        emit_key(&w->j, "file"); /* as -o of plan writes it: schedule, bounds, certificates */
+        emit_key(&w->j, "file"); /* as -o of plan writes it: schedule, bounds, placement */
         status = remat_plan_write(w->s->ctx, p->report.plan, REMAT_JSON, out_sink, w->j.out);
         put_spans(w, p);
-        if (p->placement) put_placement(w, p);
         emit_close(&w->j, '}');
     }
     emit_close(&w->j, ']');

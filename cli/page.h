@@ -11,7 +11,6 @@ typedef struct page_plan {
     page_role role;
     report report;
     remat_program *program;
-    remat_placement *placement; /* NULL: it is not placed */
 } page_plan;
 
 typedef struct page {

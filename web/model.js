@@ -107,7 +107,6 @@ class Plan {
     this.role = entry.role;
     this.report = report;
     this.file = entry.file;
-    this.placement = entry.placement || null;
     this.index = index;
     this.readSteps(entry.file.schedule);
     this.readSpans(entry.spans);
@@ -180,6 +179,20 @@ class Plan {
     for (let i = 0; i < n; i++) this.kind[i] = this.kindOf(i, isReadLater);
     this.boundary = this.findBoundary();
     this.sumUp();
+    this.placement = this.file.placement ? this.readPlacement(this.file.placement) : null;
+  }
+
+  /* Offsets by span; what has no bytes may have none. */
+  readPlacement({align, arena_bytes: arenaBytes, storages, workspaces}) {
+    const offsets = new Float64Array(this.tensor.length);
+    for (const {value, instance, offset} of storages)
+      offsets[this.spansOf[this.graph.ofValue.get(value)][instance]] = offset;
+    return {
+      align,
+      arenaBytes,
+      offsets,
+      workspaces: workspaces.map(({step, offset}) => [step, offset])
+    };
   }
 
   /* By span: does an op of the backward pass read it, or an op that runs again? */

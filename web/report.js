@@ -191,15 +191,16 @@ function fillAddresses() {
     return;
   }
   const p = plan.placement;
+  const wasted = p.arenaBytes - (plan.peak - graph.resident_bytes);
   const view =
     new Addresses(plan, {title: `Addresses over the steps of ${plan.label}`, onPin: () => {}});
   views.addresses = view;
   replace(section("addresses"), title("addresses", "Addresses"), make("p", {
     className: "lead",
-    text: `One arena of ${bytes(p.arena_bytes)}, ${
-      bytes(p.arena_bytes -
-        p.load_bytes)} more than is in use at most (${p.outcome}); offsets are multiples of ${
-      count(p.align)}. Time runs across, addresses up. Resident tensors lie elsewhere.`
+    text:
+      `One arena of ${bytes(p.arenaBytes)}, ${wasted > 0 ? bytes(wasted) : "not a byte"} more than
+is in use at one time; offsets are multiples of ${count(p.align)}. Time runs across, addresses up.
+Resident tensors lie elsewhere.`
   }),
     make("div", {className: "card"},
       make("div", {className: "tools"}, make("h3", {text: plan.label}), view.buttons()),

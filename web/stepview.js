@@ -541,7 +541,7 @@ class Timeline extends StepView {
 class Addresses extends StepView {
   constructor(plan, options) {
     super(plan, {height: 380, ...options});
-    this.scale = plan.placement.arena_bytes || 1;
+    this.scale = plan.placement.arenaBytes || 1;
     this.workspaces = new Map(plan.placement.workspaces);
     this.pointed = -1;
     this.canvas.addEventListener("pointermove", (event) => {

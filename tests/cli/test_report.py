@@ -119,8 +119,9 @@ def test_two_plans_curve_and_placement(remat):
     check(data)
     assert [plan["role"] for plan in data["plans"]] == ["keep-all", "plan", "plan"]
     for plan in data["plans"]:
-        offsets, sizes = plan["placement"]["offsets"], [data["tensors"]["bytes"][t] for t in plan["spans"]["tensor"]]
-        assert len(offsets) == len(sizes) and max(a + b for a, b in zip(offsets, sizes)) <= plan["placement"]["arena_bytes"]
+        placement, size = plan["file"]["placement"], dict(zip(data["tensors"]["value"], data["tensors"]["bytes"]))
+        assert max(x["offset"] + size[x["value"]] for x in placement["storages"]) <= placement["arena_bytes"]
+        assert len(placement["storages"]) == sum(data["tensors"]["bytes"][t] > 0 for t in plan["spans"]["tensor"])
     data = report(remat, graph, "--budget", "90%", "--curve", "--points", "3", "--strategy", "periodic,rotor", "--from", "80%").data
     check(data)
     assert [plan["role"] for plan in data["plans"]] == ["keep-all", *["plan"] * 2, *["curve"] * 6]
