@@ -16,7 +16,7 @@ PYTHON = $(CURDIR)/.venv/bin/python
 HIGHS = $(or $(REMAT_HIGHS),$(shell ls $(CURDIR)/.venv/lib/python3*/site-packages/highsbox/highs_dist/lib/libhighs.so 2>/dev/null | head -1))
 configure = $(CMAKE) -S . -B $(BUILD) -DREMAT_SANITIZE=$(SAN) -DREMAT_WERROR=$(if $(filter true,$(CI)),ON,OFF)
 
-.PHONY: all demo check check-web bench bench-mincut bench-torch reproduce reproduce-long python-library build-tests fuzz fuzz-threads install uninstall format layers clean have-build have-check have-fuzz have-web
+.PHONY: all demo check check-web check-tools check-torch-versions bench bench-mincut bench-torch reproduce reproduce-long python-library build-tests fuzz fuzz-threads install uninstall format layers clean have-build have-check have-fuzz have-web
 all: have-build
 	@$(configure) >/dev/null
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
@@ -83,6 +83,25 @@ build/bench-venv/ready: bench/requirements.txt
 	python3 -m venv build/bench-venv
 	build/bench-venv/bin/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	@touch $@
+
+# Hugging Face's Trainer, accelerate and Lightning. Downloads them and what they need into build/tools-venv: about 100 MB, and torch (200 MB and more, by platform).
+check-tools: all
+	@echo "check-tools: transformers, accelerate, lightning and torch are fetched into build/tools-venv if they are not there"
+	@[ -x build/tools-venv/bin/python ] || python3 -m venv build/tools-venv
+	@build/tools-venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/tools/requirements.txt
+	@PYTHONPATH=python REMAT_LIBRARY=$(BUILD)/lib/libremat.so build/tools-venv/bin/python -m pytest -q -p no:cacheprovider tests/tools
+
+# The tests of the PyTorch front end with every version of torch that it is used with. Downloads each (CPU builds, 200 MB and more) into build/torch-VERSION.
+TORCH_VERSIONS = 2.11 2.12 2.13 2.14 2.15
+check-torch-versions: all
+	@for version in $(TORCH_VERSIONS); do \
+	    echo "check-torch-versions: torch $$version is fetched into build/torch-$$version if it is not there"; \
+	    [ -x build/torch-$$version/bin/python ] || python3 -m venv build/torch-$$version || exit 1; \
+	    build/torch-$$version/bin/python -m pip install --quiet --disable-pip-version-check "torch==$$version.*" numpy "$$(grep ^pytest tests/requirements.txt)" \
+	        || { echo "check-torch-versions: no torch $$version to be had: not tried"; continue; }; \
+	    PYTHONPATH=python REMAT_LIBRARY=$(BUILD)/lib/libremat.so build/torch-$$version/bin/python -m pytest -q -p no:cacheprovider \
+	        tests/python/test_torch.py tests/python/test_torch_semantics.py tests/python/test_torch_loop.py tests/python/test_random_models.py || exit 1; \
+	done
 
 build-tests: .venv/ready
 	@$(configure) -DBUILD_TESTING=ON -DREMAT_PYTHON=$(PYTHON) -DREMAT_HIGHS="$(HIGHS)" >/dev/null

@@ -7,20 +7,22 @@
  * same budget fits.
  *
  * Ctrl-C ends planning. What was planned is written, and the exit code is 130. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
+#include "curve.h"
 #include "heeds.h"
 #include "page.h"
 
-enum { REPORT_POINTS = 8, MOST_REPORT_POINTS = 1000 };
+enum { REPORT_POINTS = 8 };
 
 typedef struct shown {
     reports plans;   /* keep-all, the plans, the points of curves */
     reports refused; /* strategies that do not apply */
     size_t n_main;   /* plans that are no points */
+    names strategies;
+    curve curve;
 } shown;
 
 static void add(reports *list, const report *r)
@@ -32,133 +34,72 @@ static void add(reports *list, const report *r)
     list->items[list->n++] = *r;
 }
 
-static bool is_refused(const shown *all, const char *strategy)
+/* A row is a plan, or says of a strategy that it does not apply; that once is enough. */
+static void take(shown *all, const report *row)
 {
-    for (size_t i = 0; i < all->refused.n; i++)
-        if (strcmp(all->refused.items[i].summary.strategy, strategy) == 0) return true;
-    return false;
+    bool known = false;
+    for (size_t i = 0; i < all->refused.n && !row->plan; i++)
+        known |= strcmp(all->refused.items[i].summary.strategy, row->summary.strategy) == 0;
+    if (!known) add(row->plan ? &all->plans : &all->refused, row);
 }
 
-/* Plans of one strategy, unless it does not apply. */
-static int plan_one(session *s, const char *strategy, const int64_t *budgets, uint32_t n,
-                    shown *all)
+/* A plan of each strategy. */
+static int plan_budget(session *s, int64_t budget, shown *all)
 {
     reports rows = {0};
-    if (is_refused(all, strategy)) return REMAT_OK;
-    const int status = report_make(s, strategy, budgets, n, &rows);
-    for (size_t i = 0; i < rows.n; i++)
-        add(rows.items[i].plan ? &all->plans : &all->refused, &rows.items[i]);
+    int status = REMAT_OK;
+    session_catch(s);
+    for (size_t k = 0; k < all->strategies.n && !status && !session_interrupted(); k++)
+        status = report_make(s, all->strategies.items[k], &budget, 1, &rows);
+    session_release(s);
+    for (size_t i = 0; i < rows.n; i++) take(all, &rows.items[i]);
     free(rows.items);
     return status;
 }
 
-/* The strategies of a list; NULL: the default one. Each name is kept, since reports point to it. */
-static int plan_each(session *s, char *list, const int64_t *budgets, uint32_t n, shown *all)
+/* The points of all strategies. */
+static int plan_curve(session *s, uint32_t n_points, shown *all)
 {
-    if (!list) return plan_one(s, DEFAULT_STRATEGY, budgets, n, all);
-    int status = REMAT_OK;
-    for (char *name = list; *name && !status && !session_interrupted(); name += strlen(name) + 1)
-        status = plan_one(s, name, budgets, n, all);
+    const char *list = s->args->text[FLAG_STRATEGY];
+    const int status = curve_make(s, list, n_points, &all->curve);
+    for (size_t i = 0; i < all->curve.all.n && !status; i++) take(all, &all->curve.all.items[i]);
     return status;
 }
 
-/* "a,b" as "a\0b\0\0", to be freed; NULL for NULL. */
-static char *split(const char *list)
+static void add_plan(shown *all, const remat_plan *plan, const char *path)
 {
-    if (!list) return NULL;
-    const size_t length = strlen(list);
-    char *names = memcpy(out_resize(NULL, length + 2, 1), list, length + 1);
-    names[length + 1] = '\0';
-    for (char *p = names; *p; p++)
-        if (*p == ',') *p = '\0';
-    return names;
+    add(&all->plans,
+        &(report){.summary = *remat_plan_summary(plan), .plan = plan, .path = path, .seconds = -1});
 }
 
-/* The budgets of the points: from --from (the least peak that the first strategy finds) to --to.
- * To be freed. */
-static int curve_budgets(session *s, const char *strategy, int64_t **budgets, uint32_t *n)
-{
-    const args *a = s->args;
-    const int64_t points = a->text[FLAG_POINTS] ? a->number[FLAG_POINTS] : REPORT_POINTS;
-    int64_t from = REMAT_BUDGET_MIN, to = s->info.keep_all_peak_bytes;
-    if (points < 2 || points > MOST_REPORT_POINTS)
-        return out_fail(s->out, REMAT_E_USAGE, "report", "--points",
-                        "%" PRId64 " is not between 2 and %d", points, (int)MOST_REPORT_POINTS);
-    if (a->text[FLAG_FROM]) TRY(session_budget(s, "--from", a->text[FLAG_FROM], &from));
-    if (a->text[FLAG_TO]) TRY(session_budget(s, "--to", a->text[FLAG_TO], &to));
-    if (from == REMAT_BUDGET_MIN) {
-        reports least = {0};
-        const int status = report_make(s, strategy, &from, 1, &least);
-        if (!status && least.n > 0 && least.items[0].plan) from = least.items[0].summary.peak_bytes;
-        else from = s->info.need_bytes;
-        free(least.items);
-        if (status) return status;
-    }
-    if (to < from)
-        return out_fail(s->out, REMAT_E_USAGE, "report", "--from",
-                        "the first budget, %s, is above the last, %s", out_exact(s->out, from).text,
-                        out_exact(s->out, to).text);
-    *budgets = out_resize(NULL, (size_t)points, sizeof **budgets);
-    *n = 0;
-    for (int64_t i = 0; i < points; i++) {
-        const int64_t span = to - from, n_gaps = points - 1,
-                      budget = from + span / n_gaps * i + span % n_gaps * i / n_gaps;
-        if (*n == 0 || budget > (*budgets)[*n - 1]) (*budgets)[(*n)++] = budget;
-    }
-    return REMAT_OK;
-}
-
-static int plan_curve(session *s, char *names, shown *all)
-{
-    int64_t *budgets = NULL;
-    uint32_t n = 0;
-    int status = curve_budgets(s, names ? names : DEFAULT_STRATEGY, &budgets, &n);
-    if (!status && !session_interrupted()) status = plan_each(s, names, budgets, n, all);
-    free(budgets);
-    return status;
-}
-
-/* Plans of files: verified, and known to be of this graph. */
+/* keep-all, and plans of files: verified, and known to be of this graph. */
 static int read_plans(session *s, shown *all)
 {
     const args *a = s->args;
     const remat_plan *plan;
     TRY(session_program(s, &plan));
     TRY(session_keep_all(s));
-    add(&all->plans,
-        &(report){.summary = *remat_plan_summary(s->keep_all), .plan = s->keep_all, .seconds = -1});
-    if (a->n_operands > 1)
-        add(&all->plans, &(report){.summary = *remat_plan_summary(plan),
-                                   .plan = plan,
-                                   .path = a->operands[1],
-                                   .seconds = -1});
+    add_plan(all, s->keep_all, NULL);
+    if (a->n_operands > 1) add_plan(all, plan, a->operands[1]);
     if (a->n_operands > 2) {
         TRY(session_read_plan(s, a->operands[2], &plan));
         TRY(session_check_plan(s, plan, a->operands[2]));
-        add(&all->plans, &(report){.summary = *remat_plan_summary(plan),
-                                   .plan = plan,
-                                   .path = a->operands[2],
-                                   .seconds = -1});
+        add_plan(all, plan, a->operands[2]);
     }
     return REMAT_OK;
 }
 
-static int make_plans(session *s, char *names, shown *all)
+static int make_plans(session *s, uint32_t n_points, shown *all)
 {
     const args *a = s->args;
     int64_t budget;
     TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
-    int status = REMAT_OK;
-    session_catch(s);
-    if (a->text[FLAG_BUDGET]) status = plan_each(s, names, &budget, 1, all);
+    if (a->text[FLAG_BUDGET]) TRY(plan_budget(s, budget, all));
     all->n_main = all->plans.n;
-    if (!status && a->text[FLAG_CURVE] && !session_interrupted())
-        status = plan_curve(s, names, all);
-    session_release(s);
-    if (!status && all->refused.n > 0 && all->plans.n == 1)
-        status = out_fail(s->out, REMAT_E_APPLIES, "", "", "strategy '%s' does not apply: %s",
-                          all->refused.items[0].summary.strategy, all->refused.items[0].reason);
-    return status;
+    if (all->refused.n > 0 && all->plans.n == 1)
+        return out_fail(s->out, REMAT_E_APPLIES, "", "", "strategy '%s' does not apply: %s",
+                        all->refused.items[0].summary.strategy, all->refused.items[0].reason);
+    return a->text[FLAG_CURVE] && !session_interrupted() ? plan_curve(s, n_points, all) : REMAT_OK;
 }
 
 static int lower_and_place(session *s, page_plan *p)
@@ -255,17 +196,18 @@ static int check_flags(session *s)
 
 int cmd_report(session *s)
 {
-    const args *a = s->args;
-    const char *strategies = a->text[FLAG_STRATEGY];
-    shown all = {0};
+    const char *list = s->args->text[FLAG_STRATEGY];
+    uint32_t n_points;
     TRY(check_flags(s));
-    if (strategies) TRY(session_strategies(s, strategies));
-    TRY(heeds_check(s, strategies ? strategies : DEFAULT_STRATEGY));
-    char *names = split(strategies);
+    TRY(curve_points(s, REPORT_POINTS, &n_points));
+    if (list) TRY(session_strategies(s, list));
+    TRY(heeds_check(s, list ? list : DEFAULT_STRATEGY));
+    shown all = {.strategies = names_of(list, false)};
     int status = read_plans(s, &all);
-    if (!status) status = make_plans(s, names, &all);
+    if (!status) status = make_plans(s, n_points, &all);
     if (!status) status = show(s, &all);
-    free(names);
+    names_free(&all.strategies);
+    curve_free(&all.curve);
     free(all.plans.items);
     free(all.refused.items);
     return status;

@@ -31,8 +31,10 @@ typedef struct writer {
     uint32_t *value;            /* by tensor */
     int64_t *bytes;             /* by tensor */
     uint32_t n_tensors, n_made; /* the first n_made are made by ops, the others are resident */
-    uint32_t *step;             /* by op: where it runs in keep-all; REMAT_NONE: it was dropped */
-    int64_t *workspace;         /* by op */
+    uint32_t *seen;             /* by tensor: the list that it was put into last */
+    uint32_t n_lists;
+    uint32_t *step;     /* by op: where it runs in keep-all; REMAT_NONE: it was dropped */
+    int64_t *workspace; /* by op */
 } writer;
 
 /* ---- numbering ---- */
@@ -80,6 +82,7 @@ static void open_writer(writer *w)
     w->tensor = filled(w->n_values, sizeof *w->tensor);
     w->value = filled(w->n_values, sizeof *w->value);
     w->bytes = filled(w->n_values, sizeof *w->bytes);
+    w->seen = filled(w->n_values, sizeof *w->seen);
     w->step = filled(w->n_ops, sizeof *w->step);
     w->workspace = filled(w->n_ops, sizeof *w->workspace);
     number_all(w);
@@ -90,6 +93,7 @@ static void close_writer(writer *w)
     free(w->tensor);
     free(w->value);
     free(w->bytes);
+    free(w->seen);
     free(w->step);
     free(w->workspace);
 }
@@ -110,10 +114,11 @@ static void put_operands(writer *w, const uint32_t *owner, const remat_operand *
     emit_open(&w->j, NULL, '[');
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t tensor = tensor_of(w, owner, &x[k]);
-        bool again = tensor == REMAT_NONE;
-        for (uint32_t i = 0; i < k && !again; i++) again = tensor_of(w, owner, &x[i]) == tensor;
-        if (!again) emit_int(&w->j, NULL, tensor);
+        if (tensor == REMAT_NONE || w->seen[tensor] == w->n_lists) continue;
+        w->seen[tensor] = w->n_lists;
+        emit_int(&w->j, NULL, tensor);
     }
+    w->n_lists++;
     emit_close(&w->j, ']');
 }
 

@@ -210,6 +210,7 @@ void report_json(emitter *j, const session *s, const report *r)
     if (m->within_budget && gap_to(m, m->any_order_cost, &gap)) emit_real(j, "any_order_gap", gap);
     else emit_null(j, "any_order_gap");
     emit_text(j, "bound_method", m->bound_cost >= 0 ? m->bound_method : NULL);
+    emit_int_or_null(j, "least_peak_bound", m->least_peak_bound);
     if (r->with_schedule && r->plan) schedule_json(j, r->plan);
     if (r->status != REMAT_OK) error_json(j, r);
     emit_close(j, '}');
@@ -309,6 +310,7 @@ void report_table(out *o, const report *r)
     outcome_row(&t, m);
     if (m->offloaded_bytes > 0)
         amount_row(&t, "offloaded", m->offloaded_bytes, "moved to the host");
+    amount_row(&t, "least", m->least_peak_bound, "no plan has a lower peak, in any order");
     amount_row(&t, "saved", m->saved_bytes, "kept from forward to backward");
     amount_row(&t, "crossing", m->cut_capacity, "read, or written and read, for the backward");
     amount_row(&t, "traffic", m->traffic_bytes, "read and written, fused");
@@ -473,6 +475,9 @@ static void explain(session *s, const report *r, const out *o, char *text, size_
         if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
         snprintf(text, size, "no plan fits %s: %s needs %s%s", budget.text,
                  session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
+    } else if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->least_peak_bound) {
+        snprintf(text, size, "no plan fits %s: each needs %s; the least peak found is %s",
+                 budget.text, out_exact(o, m->least_peak_bound).text, peak.text);
     } else if (status == REMAT_E_INFEASIBLE && !s->chain) {
         snprintf(
             text, size,

@@ -238,7 +238,10 @@ typedef struct remat_summary { /* REMAT_ABSENT, REMAT_NONE, "": not known */
     remat_outcome outcome; remat_stopped stopped; remat_kind kind; bool within_budget;
     unsigned flags; /* REMAT_DCE | ... that the graph was prepared with */
     int64_t any_order_cost; const char *any_order_method; /* bound of any order */
-    int64_t align; } remat_summary; /* sizes were rounded up to multiples of it; 1: they were not */
+    int64_t align; /* sizes were rounded up to multiples of it; 1: they were not */
+    /* No plan without offload has a lower peak, in any order. Known if the least peak was asked
+     * for, or nothing within the budget was found. */
+    int64_t least_peak_bound; } remat_summary;
 remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
                                 int64_t *out); /* "12GiB", "900MB", "50%", "min", "4096" */
 remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
@@ -355,6 +358,7 @@ typedef enum remat_ban {
     REMAT_BAN_OTHER = 4,     /* not known to be fusible */
     REMAT_BAN_REDUCTION = 5, /* output much smaller than input (option reduction_factor) */
     REMAT_BAN_READ = 6,      /* an op of the backward pass that cannot be fused with it reads it */
+    REMAT_BAN_LONG = 7,      /* the last of so many ops in a row that repeating them is not free */
 } remat_ban;
 typedef struct remat_recompute_rule {
     remat_class op_class; /* in effect */

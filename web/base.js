@@ -1,8 +1,9 @@
 "use strict";
 /* base.js: numbers for people, and elements without markup.
  *
- * Names come from files that anybody may have written. Nothing in these scripts makes markup of text: elements are made by `make`, and text is set as text.
- * The Content-Security-Policy of the page allows no other script, so that a mistake here would still run nothing. */
+ * Names come from files that anybody may have written. Nothing in these scripts makes markup of
+ * text: elements are made by `make`, and text is set as text. The Content-Security-Policy of the
+ * page allows no other script, so that a mistake here would still run nothing. */
 
 const KIB = 1024;
 
@@ -18,7 +19,10 @@ function bytes(n) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let unit = 0;
   let x = n;
-  while (Math.abs(x) >= 999.5 && unit + 1 < units.length) { x /= KIB; unit++; }
+  while (Math.abs(x) >= 999.5 && unit + 1 < units.length) {
+    x /= KIB;
+    unit++;
+  }
   return `${short(x)} ${units[unit]}`;
 }
 
@@ -29,15 +33,22 @@ function cost(n, unit, more = 0) {
   const units = ["ns", "µs", "ms", "s"];
   let at = 0;
   let x = n;
-  while (Math.abs(x) >= 999.5 && at + 1 < units.length) { x /= 1000; at++; }
+  while (Math.abs(x) >= 999.5 && at + 1 < units.length) {
+    x /= 1000;
+    at++;
+  }
   return `${short(x, more)} ${units[at]}`;
 }
 
 function count(n) { return Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f"); }
-function percent(share) { const x = 100 * share; return `${Math.abs(x) < 10 ? x.toFixed(2) : x.toFixed(1)} %`; }
+function percent(share) {
+  const x = 100 * share;
+  return `${Math.abs(x) < 10 ? x.toFixed(2) : x.toFixed(1)} %`;
+}
 function plural(n, word) { return `${count(n)} ${word}${n === 1 ? "" : "s"}`; }
 
-/* An element. Properties are set, "on..." are listeners, "aria-..." and the like attributes; children are elements or text. */
+/* An element. Properties are set, "on..." are listeners, "aria-..." and the like attributes;
+ * children are elements or text. */
 function make(tag, properties, ...children) {
   return furnish(document.createElement(tag), properties, children);
 }
@@ -51,30 +62,44 @@ function furnish(element, properties, children) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "text") element.textContent = value;
-    else if (key in element && !(element instanceof SVGElement) && !key.includes("-")) element[key] = value;
+    else if (key in element && !(element instanceof SVGElement) && !key.includes("-"))
+      element[key] = value;
     else element.setAttribute(key, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 
 function name(text) { return make("span", {className: "name", text, title: text}); }
 
-function replace(element, ...children) { element.replaceChildren(...children.flat().filter(Boolean)); }
+function replace(element, ...children) {
+  element.replaceChildren(...children.flat().filter(Boolean));
+}
 
 /* A table with a heading; columns are [title, is a number]; rows are arrays of text or elements. */
 function table(caption, columns, rows) {
-  const heads = columns.map(([title, isNumber]) => make("th", {scope: "col", className: isNumber ? "number" : "", text: title}));
-  const body = rows.map((row) => make("tr", {}, row.map((cell, i) => make("td", {className: columns[i][1] ? "number" : ""}, cell))));
+  const heads = columns.map(([title, isNumber]) => make("th",
+                              {scope: "col", className: isNumber ? "number" : "", text: title}));
+  const body =
+    rows.map((row) => make("tr", {},
+               row.map((cell, i) => make("td", {className: columns[i][1] ? "number" : ""}, cell))));
   return make("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": caption},
-    make("table", {}, make("caption", {text: caption}), make("thead", {}, make("tr", {}, heads)), make("tbody", {}, body)));
+    make("table", {}, make("caption", {text: caption}), make("thead", {}, make("tr", {}, heads)),
+      make("tbody", {}, body)));
 }
 
 /* The same for many rows: the first of them, and a button. Rows are made when they are shown. */
 function longTable(caption, columns, items, toRow, first) {
   const box = make("div");
   const fill = (n) => replace(box, table(caption, columns, items.slice(0, n).map(toRow)),
-    items.length > n ? make("button", {type: "button", className: "more", text: `Show ${count(items.length - n)} more`, onclick: () => fill(items.length)}) : null);
+    items.length > n ? make("button", {
+      type: "button",
+      className: "more",
+      text: `Show ${count(items.length - n)} more`,
+      onclick: () => fill(items.length)
+    })
+                     : null);
   fill(first);
   return box;
 }
@@ -86,7 +111,8 @@ function tableBehind(label, build) {
   const refresh = () => {
     if (!box.open) return;
     const fresh = build();
-    if (shown) shown.replaceWith(fresh); else box.append(fresh);
+    if (shown) shown.replaceWith(fresh);
+    else box.append(fresh);
     shown = fresh;
   };
   box.addEventListener("toggle", refresh);

@@ -1,26 +1,43 @@
 "use strict";
 /* model.js: what the data of a page mean. docs/report.md describes them.
  *
- * A plan has steps, and spans: a tensor in memory from one step to another. From these follow the memory of every step by kind, the fate of every tensor, and
- * what runs again. The program that wrote the page has checked the plan; here nothing is decided anew. Memory is summed up from the spans, and selfCheck
- * compares it with the peak that the program found. */
+ * A plan has steps, and spans: a tensor in memory from one step to another. From these follow the
+ * memory of every step by kind, the fate of every tensor, and what runs again. The program that
+ * wrote the page has checked the plan; here nothing is decided anew. Memory is summed up from the
+ * spans, and selfCheck compares it with the peak that the program found. */
 
 const KINDS = ["resident", "saved", "gradient", "made-again", "transient", "workspace"];
-const KIND_WORDS = {resident: "resident", saved: "saved activations", gradient: "gradients", "made-again": "made again", transient: "transients", workspace: "workspace"};
+const KIND_WORDS = {
+  resident: "resident",
+  saved: "saved activations",
+  gradient: "gradients",
+  "made-again": "made again",
+  transient: "transients",
+  workspace: "workspace"
+};
 const KIND_NAMES = {
-  resident: "resident: parameters, buffers, inputs", saved: "saved activations: made by the forward pass, read by the backward pass", gradient: "gradients: all that the backward pass makes",
-  "made-again": "made again, or fetched", transient: "transients: the forward pass alone reads them", workspace: "workspace of the op",
+  resident: "resident: parameters, buffers, inputs",
+  saved: "saved activations: made by the forward pass, read by the backward pass or for a re-run",
+  gradient: "gradients: all that the backward pass makes",
+  "made-again": "made again, or fetched",
+  transient: "transients: other results of the forward pass",
+  workspace: "workspace of the op",
 };
 const RESIDENT = 0, SAVED = 1, GRADIENT = 2, MADE_AGAIN = 3, TRANSIENT = 4, WORKSPACE = 5;
 const FORWARD = 1, BACKWARD = 2;
 const RESIDENT_KINDS = ["resident", "parameter", "buffer", "input", "constant"];
 /* Which plans a bound is about. */
-const SCOPES = {"any-order": "in any order", "fixed-order": "in its order", checkmate: "of Checkmate's form"};
+const SCOPES = {
+  "any-order": "in any order",
+  "fixed-order": "in its order",
+  checkmate: "of Checkmate's form"
+};
 
 class Graph {
   constructor(data) {
     Object.assign(this, data.graph);
     this.unit = data.graph.cost_unit;
+    this.nOps = data.graph.ops; /* without those that were dropped */
     this.ops = data.ops;
     this.tensors = data.tensors;
     this.nTensors = data.tensors.name.length;
@@ -28,7 +45,9 @@ class Graph {
     this.hasPhases = data.ops.phase.some((phase) => phase === BACKWARD);
     this.maker = new Int32Array(this.nTensors).fill(-1);
     this.readers = Array.from({length: this.nTensors}, () => []);
-    data.ops.makes.forEach((list, op) => list.forEach((tensor) => { if (this.maker[tensor] < 0) this.maker[tensor] = op; }));
+    data.ops.makes.forEach((list, op) => list.forEach((tensor) => {
+      if (this.maker[tensor] < 0) this.maker[tensor] = op;
+    }));
     data.ops.reads.forEach((list, op) => list.forEach((tensor) => this.readers[tensor].push(op)));
     this.ofValue = new Map(data.tensors.value.map((value, tensor) => [value, tensor]));
     this.outputs = new Set(data.tensors.outputs);
@@ -48,7 +67,8 @@ class Graph {
 
   kindWord(tensor) { return RESIDENT_KINDS[this.tensors.kind[tensor]] || "resident"; }
 
-  /* The layer of an op, by the path in its name (h.0.attn.q, layer1_0_conv1) if most names have one; else by the stage of the forward pass that it stands in. */
+  /* The layer of an op, by the path in its name (h.0.attn.q, layer1_0_conv1) if most names have
+   * one; else by the stage of the forward pass that it stands in. */
   findLayers() {
     const names = this.ops.name;
     const path = (text) => {
@@ -62,11 +82,18 @@ class Graph {
       return (op) => path(names[op]) || "others";
     }
     if (this.stages.length > 1) {
-      this.layerWord = "stages of the forward pass: what lies between two places that one tensor alone crosses";
+      this.layerWord =
+        "stages of the forward pass: what lies between two places that one tensor alone crosses";
       return (op) => {
         let low = 0, high = this.stages.length;
-        while (low < high) { const middle = (low + high) >> 1; if (this.stages[middle] < op) low = middle + 1; else high = middle; }
-        return low === this.stages.length ? "behind the forward pass" : `stage ${low + 1}, ends with ${names[this.stages[low]]}`;
+        while (low < high) {
+          const middle = (low + high) >> 1;
+          if (this.stages[middle] < op) low = middle + 1;
+          else high = middle;
+        }
+        return low === this.stages.length
+          ? "behind the forward pass"
+          : `stage ${low + 1}, ends with ${names[this.stages[low]]}`;
       };
     }
     this.layerWord = "kinds of ops: names show no layers, and the graph is no chain of stages";
@@ -114,8 +141,9 @@ class Plan {
     });
   }
 
-  /* Where the backward pass begins: before this step ops of the forward pass run for the first time, behind it those of the backward pass, but for as few as
-   * possible. -1: there is no such place. */
+  /* Where the backward pass begins: before this step ops of the forward pass run for the first
+   * time, behind it those of the backward pass, but for as few as possible. -1: there is no such
+   * place. */
   findBoundary() {
     if (!this.graph.hasPhases) return -1;
     let [wrong, least, at] = [0, 0, 0]; /* with the boundary before step 0, less a constant */
@@ -131,7 +159,8 @@ class Plan {
   stepName(t) {
     const move = this.moves.get(t);
     if (t >= this.n) return "nothing runs";
-    return move ? `${move.verb} ${this.graph.tensorName(move.tensor)}` : this.graph.opName(this.op[t]);
+    return move ? `${move.verb} ${this.graph.tensorName(move.tensor)}`
+                : this.graph.opName(this.op[t]);
   }
 
   readSpans(spans) {
@@ -147,30 +176,33 @@ class Plan {
       this.end[i] = begin + spans.steps[i] - 1;
       this.spansOf[this.tensor[i]].push(i);
     }
-    const readBackward = this.spansReadBackward();
-    for (let i = 0; i < n; i++) this.kind[i] = this.kindOf(i, readBackward);
+    const isReadLater = this.spansReadLater();
+    for (let i = 0; i < n; i++) this.kind[i] = this.kindOf(i, isReadLater);
     this.boundary = this.findBoundary();
     this.sumUp();
   }
 
-  /* By span: does an op of the backward pass read it? */
-  spansReadBackward() {
+  /* By span: does an op of the backward pass read it, or an op that runs again? */
+  spansReadLater() {
     const {phase, reads} = this.graph.ops;
     const isRead = new Uint8Array(this.tensor.length);
     const newest = new Int32Array(this.graph.nTensors).fill(-1);
     for (let t = 0, next = 0; t < this.n; t++) {
       const op = this.op[t];
-      if (op >= 0 && phase[op] === BACKWARD) for (const tensor of reads[op]) if (newest[tensor] >= 0) isRead[newest[tensor]] = 1;
-      for (; next < this.tensor.length && this.begin[next] <= t; next++) newest[this.tensor[next]] = next;
+      if (op >= 0 && (phase[op] === BACKWARD || this.firstRun[op] !== t))
+        for (const tensor of reads[op])
+          if (newest[tensor] >= 0) isRead[newest[tensor]] = 1;
+      for (; next < this.tensor.length && this.begin[next] <= t; next++)
+        newest[this.tensor[next]] = next;
     }
     return isRead;
   }
 
-  kindOf(i, readBackward) {
+  kindOf(i, isReadLater) {
     if (this.spansOf[this.tensor[i]][0] !== i) return MADE_AGAIN;
     const op = this.op[this.begin[i]];
     if (op >= 0 && this.graph.ops.phase[op] === BACKWARD) return GRADIENT;
-    return readBackward[i] ? SAVED : TRANSIENT;
+    return isReadLater[i] ? SAVED : TRANSIENT;
   }
 
   sumUp() {
@@ -183,7 +215,8 @@ class Plan {
     }
     this.total = new Float64Array(this.n);
     this.peakStep = 0;
-    for (let k = 1; k < WORKSPACE; k++) for (let t = 1; t <= this.n; t++) this.memory[k][t] += this.memory[k][t - 1];
+    for (let k = 1; k < WORKSPACE; k++)
+      for (let t = 1; t <= this.n; t++) this.memory[k][t] += this.memory[k][t - 1];
     for (let t = 0; t < this.n; t++) {
       this.memory[RESIDENT][t] = this.graph.resident_bytes;
       this.memory[WORKSPACE][t] = this.op[t] >= 0 ? ops.workspace[this.op[t]] : 0;
@@ -202,7 +235,13 @@ class Plan {
     const list = [];
     for (let i = 0; i < this.tensor.length; i++) {
       if (this.begin[i] > t || this.end[i] < t) continue;
-      list.push({tensor: this.tensor[i], bytes: tensors.bytes[this.tensor[i]], kind: this.kind[i], begin: this.begin[i], end: this.end[i]});
+      list.push({
+        tensor: this.tensor[i],
+        bytes: tensors.bytes[this.tensor[i]],
+        kind: this.kind[i],
+        begin: this.begin[i],
+        end: this.end[i]
+      });
     }
     for (let tensor = tensors.made; tensor < this.graph.nTensors; tensor++)
       list.push({tensor, bytes: tensors.bytes[tensor], kind: RESIDENT, begin: 0, end: this.n - 1});
@@ -211,7 +250,8 @@ class Plan {
     return list.sort((a, b) => b.bytes - a.bytes || a.tensor - b.tensor);
   }
 
-  /* {word, again, steps: in which it is not there although it is needed later, cost: of running it again} */
+  /* {word, again, steps: in which it is not there although it is needed later, cost: of running it
+   * again} */
   fate(tensor) {
     if (this.graph.isResident(tensor)) return {word: "resident", again: 0, steps: 0, cost: 0};
     const spans = this.spansOf[tensor];
@@ -228,7 +268,13 @@ class Plan {
     if (again > 0) words.push(`made again ${again}×`);
     if (fetched > 0) words.push(`offloaded, fetched ${fetched}×`);
     if (!words.length) words.push("kept");
-    return {word: words.join(", "), again, fetched, steps, cost: each === null ? null : again * each};
+    return {
+      word: words.join(", "),
+      again,
+      fetched,
+      steps,
+      cost: each === null ? null : again * each
+    };
   }
 
   /* The steps at which a tensor is read or made, ascending. */
@@ -258,7 +304,8 @@ class Plan {
     return [...groups.values()].sort((a, b) => b.cost - a.cost || b.runs - a.runs);
   }
 
-  /* The prices of the certificate: {scope, bound, perByte: their sum, at: [{op, step, price}]}; null: there is none. Prices are in cost units a byte. */
+  /* The prices of the certificate: {scope, bound, perByte: their sum, at: [{op, step, price}]};
+   * null: there is none. Prices are in cost units a byte. */
   get prices() {
     if (this.knownPrices !== undefined) return this.knownPrices;
     const own = this.file.bound && this.file.bound.certificate;
@@ -267,26 +314,50 @@ class Plan {
     this.knownPrices = null;
     if (!certificate) return null;
     const bound = own ? this.file.bound : this.file.any_order_bound;
-    const at = certificate.prices.filter(([, price]) => price > 0)
-      .map(([op, price]) => ({op, step: this.firstRun[op], price: price / certificate.scale}));
+    const at = certificate.prices.filter(([, price]) => price > 0).map(([op,
+      price]) => ({op, step: this.firstRun[op], price: price / certificate.scale}));
     this.knownPrices = {
       scope: own ? this.file.bound.scope : "any-order",
-      bound: certificate.cost === undefined || certificate.cost === null ? bound.cost : certificate.cost,
-      perByte: at.reduce((sum, x) => sum + x.price, 0), at,
+      bound: certificate.cost === undefined || certificate.cost === null ? bound.cost
+                                                                         : certificate.cost,
+      perByte: at.reduce((sum, x) => sum + x.price, 0),
+      at,
     };
     return this.knownPrices;
   }
 }
 
-function greatestCommonDivisor(a, b) { while (b) [a, b] = [b, a % b]; return a; }
+function greatestCommonDivisor(a, b) {
+  while (b) [a, b] = [b, a % b];
+  return a;
+}
 
-/* What `more` bytes would save at most: {most, scope}; null: nothing is proved. By the theorem of docs/bound.md the same prices hold at every budget, and the
- * bound falls by their sum for every byte. The bound was rounded up to what re-runs cost multiples of, which is taken back first. */
+/* What `more` bytes would save at most: {most, scope}; null: nothing is proved. By the theorem of
+ * docs/bound.md the same prices hold at every budget, and the bound falls by their sum for every
+ * byte. The bound was rounded up to what re-runs cost multiples of, which is taken back first. It
+ * is that of the budget in the plan's file; a curve may carry a plan on to a larger one. */
 function mostSaved(plan, more) {
   const prices = plan.prices;
-  if (!prices || plan.budget === null || !plan.isWithin || plan.graph.ops.cost === null) return null;
+  if (!prices || plan.budget === null || !plan.isWithin || plan.graph.ops.cost === null)
+    return null;
   let step = 0;
-  for (let op = 0; op < plan.runs.length; op++) if (plan.runs[op] > 1) step = greatestCommonDivisor(step, plan.graph.opCost(op));
-  const bound = Math.max(prices.bound - step - more * prices.perByte, plan.report.keep_all_cost);
+  for (let op = 0; op < plan.runs.length; op++)
+    if (plan.runs[op] > 1) step = greatestCommonDivisor(step, plan.graph.opCost(op));
+  const bytesMore = plan.budget + more - plan.file.budget_bytes;
+  const bound =
+    Math.max(prices.bound - step - bytesMore * prices.perByte, plan.report.keep_all_cost);
   return {most: Math.max(0, plan.cost - bound), scope: prices.scope};
 }
+
+/* ---- the page that this script is part of ---- */
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const graph = new Graph(data);
+const plans = data.plans.map((entry, i) => new Plan(graph, entry, data.reports[i], i));
+const keepAll = plans[0];
+const unit = graph.unit;
+const state = {
+  plan: plans[1] || keepAll,
+  tensor: -1,
+  sameScale: true
+}; /* what is shown */

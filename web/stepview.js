@@ -1,14 +1,25 @@
 "use strict";
-/* stepview.js: pictures over the steps of a plan, on a canvas: what they share (a window of steps, zoom, pan, a cursor), and the two of them.
+/* stepview.js: pictures over the steps of a plan, on a canvas: what they share (a window of steps,
+ * zoom, pan, a cursor), and the two of them.
  *
- * Mouse: hover moves the cursor, a click pins, a drag pans; where all is in view, it chooses a range. The wheel zooms once the picture has the focus, so that
- * it never catches a page that scrolls by. Touch: one finger pans, two zoom. Keyboard: arrows, Home, End, page keys, + - 0, P, Enter.
- * To a screen reader a picture is a slider whose value is the step.
+ * Mouse: hover moves the cursor, a click pins, a drag pans; where all is in view, it chooses a
+ * range. The wheel zooms once the picture has the focus, so that it never catches a page that
+ * scrolls by. Touch: one finger pans, two zoom. Keyboard: arrows, Home, End, page keys, + - 0, P,
+ * Enter. To a screen reader a picture is a slider whose value is the step.
  *
- * Down-sampling: where a column of pixels stands for several steps, the stack of its highest step is drawn, and what lies above the column's lowest step is
- * pale. So no peak is ever lost, and from one step a pixel on the picture is exact. Cost: one pass over the steps in view for each drawing. */
+ * Down-sampling: where a column of pixels stands for several steps, the stack of its highest step
+ * is drawn, and what lies above the column's lowest step is pale. So no peak is ever lost, and from
+ * one step a pixel on the picture is exact. Cost: one pass over the steps in view for each drawing.
+ */
 
-const PATTERN = {resident: null, saved: "/", gradient: "-", "made-again": "\\", transient: ".", workspace: "x"};
+const PATTERN = {
+  resident: null,
+  saved: "/",
+  gradient: "-",
+  "made-again": "\\",
+  transient: ".",
+  workspace: "x"
+};
 let palette = {};
 
 /* The colours in effect, and a pattern for each kind. */
@@ -16,8 +27,10 @@ function readPalette() {
   const style = getComputedStyle(document.documentElement);
   const colour = (key) => style.getPropertyValue(`--${key}`).trim();
   palette = {patterns: {}};
-  for (const key of ["paper", "card", "ink", "soft", "line", "accent", "bad", ...KINDS]) palette[key] = colour(key);
-  for (const kind of KINDS) palette.patterns[kind] = patternOf(palette[kind], PATTERN[kind], palette.card);
+  for (const key of ["paper", "card", "ink", "soft", "line", "accent", "bad", ...KINDS])
+    palette[key] = colour(key);
+  for (const kind of KINDS)
+    palette.patterns[kind] = patternOf(palette[kind], PATTERN[kind], palette.card);
 }
 
 function patternOf(colour, mark, ink) {
@@ -29,11 +42,33 @@ function patternOf(colour, mark, ink) {
   c.globalAlpha = mark === "\\" ? 0.55 : 0.3;
   c.lineWidth = mark === "\\" ? 1.6 : 1;
   c.beginPath();
-  if (mark === "/" || mark === "x") { c.moveTo(-1, 9); c.lineTo(9, -1); c.moveTo(-1, 1); c.lineTo(1, -1); c.moveTo(7, 9); c.lineTo(9, 7); }
-  if (mark === "\\" || mark === "x") { c.moveTo(-1, -1); c.lineTo(9, 9); c.moveTo(7, -1); c.lineTo(9, 1); c.moveTo(-1, 7); c.lineTo(1, 9); }
-  if (mark === "-") { c.moveTo(0, 2.5); c.lineTo(8, 2.5); c.moveTo(0, 6.5); c.lineTo(8, 6.5); }
+  if (mark === "/" || mark === "x") {
+    c.moveTo(-1, 9);
+    c.lineTo(9, -1);
+    c.moveTo(-1, 1);
+    c.lineTo(1, -1);
+    c.moveTo(7, 9);
+    c.lineTo(9, 7);
+  }
+  if (mark === "\\" || mark === "x") {
+    c.moveTo(-1, -1);
+    c.lineTo(9, 9);
+    c.moveTo(7, -1);
+    c.lineTo(9, 1);
+    c.moveTo(-1, 7);
+    c.lineTo(1, 9);
+  }
+  if (mark === "-") {
+    c.moveTo(0, 2.5);
+    c.lineTo(8, 2.5);
+    c.moveTo(0, 6.5);
+    c.lineTo(8, 6.5);
+  }
   c.stroke();
-  if (mark === ".") { c.fillRect(1, 1, 1.5, 1.5); c.fillRect(5, 5, 1.5, 1.5); }
+  if (mark === ".") {
+    c.fillRect(1, 1, 1.5, 1.5);
+    c.fillRect(5, 5, 1.5, 1.5);
+  }
   return c.createPattern(tile, "repeat");
 }
 
@@ -46,10 +81,19 @@ function swatch(kind) {
     c.fillRect(0, 0, 14, 14);
   };
   paint();
-  repaints.push(paint);
+  onRepaint(box, paint);
   return box;
 }
-const repaints = []; /* what a change of colours or of size draws again */
+
+/* What a change of colours or of size draws again, as long as its element is in the page. */
+let repaints = [];
+
+function onRepaint(element, paint) { repaints.push({element, paint}); }
+
+function repaint() {
+  repaints = repaints.filter(({element}) => element.isConnected);
+  for (const {paint} of repaints) paint();
+}
 
 class StepView {
   constructor(plan, {height, title, onPin, onMove}) {
@@ -63,8 +107,10 @@ class StepView {
     this.to = plan.n;
     this.cursor = plan.peakStep;
     this.pinned = -1;
+    this.echo = -1; /* where the op runs first that the cursor of another picture is at */
     this.pointers = new Map();
-    this.canvas = make("canvas", {className: "canvas", tabIndex: 0, role: "slider", "aria-label": title, "aria-valuemin": 0});
+    this.canvas = make("canvas",
+      {className: "canvas", tabIndex: 0, role: "slider", "aria-label": title, "aria-valuemin": 0});
     this.readout = make("p", {className: "readout", "aria-live": "polite"});
     this.behind = tableBehind("Table of what is in view", () => this.table());
     this.listen();
@@ -72,9 +118,11 @@ class StepView {
   }
 
   buttons() {
-    const button = (text, label, act) => make("button", {type: "button", text, "aria-label": label, title: label, onclick: act});
-    return make("span", {className: "zoom"},
-      button("−", "Zoom out", () => this.zoom(2)), button("+", "Zoom in", () => this.zoom(0.5)), button("All", "Show all steps", () => this.show(0, this.plan.n)),
+    const button = (text, label, act) =>
+      make("button", {type: "button", text, "aria-label": label, title: label, onclick: act});
+    return make("span", {className: "zoom"}, button("−", "Zoom out", () => this.zoom(2)),
+      button("+", "Zoom in", () => this.zoom(0.5)),
+      button("All", "Show all steps", () => this.show(0, this.plan.n)),
       button("Peak", "Zoom to the peak", () => this.zoomTo(this.plan.peakStep)));
   }
 
@@ -96,7 +144,8 @@ class StepView {
   }
 
   zoom(factor, around = this.cursor + 0.5) {
-    const share = (Math.max(this.from, Math.min(this.to, around)) - this.from) / (this.to - this.from);
+    const share =
+      (Math.max(this.from, Math.min(this.to, around)) - this.from) / (this.to - this.from);
     const size = (this.to - this.from) * factor;
     this.show(around - share * size, around + (1 - share) * size);
   }
@@ -145,9 +194,12 @@ class StepView {
     c.addEventListener("pointerdown", (event) => this.onDown(event));
     c.addEventListener("pointermove", (event) => this.onMoved(event));
     c.addEventListener("pointerup", (event) => this.onUp(event));
-    c.addEventListener("pointercancel", (event) => { this.pointers.delete(event.pointerId); this.drag = null; });
+    c.addEventListener("pointercancel", (event) => {
+      this.pointers.delete(event.pointerId);
+      this.drag = null;
+    });
     c.addEventListener("dblclick", () => this.zoom(0.25));
-    repaints.push(() => this.paint());
+    onRepaint(c, () => this.paint());
   }
 
   onKey(event) {
@@ -155,11 +207,20 @@ class StepView {
     const page = Math.max(1, Math.round((this.to - this.from) / 10));
     const one = event.shiftKey ? page : 1;
     const act = {
-      ArrowLeft: () => this.moveTo(this.cursor - one), ArrowRight: () => this.moveTo(this.cursor + one),
-      PageUp: () => this.moveTo(this.cursor - page), PageDown: () => this.moveTo(this.cursor + page),
-      Home: () => this.moveTo(0), End: () => this.moveTo(this.plan.n - 1),
-      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), 0: () => this.show(0, this.plan.n),
-      p: () => this.moveTo(this.plan.peakStep), P: () => this.moveTo(this.plan.peakStep), Enter: () => this.pin(), " ": () => this.pin(),
+      ArrowLeft: () => this.moveTo(this.cursor - one),
+      ArrowRight: () => this.moveTo(this.cursor + one),
+      PageUp: () => this.moveTo(this.cursor - page),
+      PageDown: () => this.moveTo(this.cursor + page),
+      Home: () => this.moveTo(0),
+      End: () => this.moveTo(this.plan.n - 1),
+      "+": () => this.zoom(0.5),
+      "=": () => this.zoom(0.5),
+      "-": () => this.zoom(2),
+      0: () => this.show(0, this.plan.n),
+      p: () => this.moveTo(this.plan.peakStep),
+      P: () => this.moveTo(this.plan.peakStep),
+      Enter: () => this.pin(),
+      " ": () => this.pin(),
     }[event.key];
     if (!act) return;
     event.preventDefault();
@@ -171,7 +232,9 @@ class StepView {
     event.preventDefault();
     const size = this.to - this.from;
     const sideways = event.shiftKey ? event.deltaY : event.deltaX;
-    if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) this.show(this.from + (sideways / this.inner) * size, this.to + (sideways / this.inner) * size);
+    if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY))
+      this.show(
+        this.from + (sideways / this.inner) * size, this.to + (sideways / this.inner) * size);
     else this.zoom(Math.exp(event.deltaY * 0.002), this.stepAt(this.at(event)));
   }
 
@@ -181,16 +244,32 @@ class StepView {
     this.pointers.set(event.pointerId, this.at(event));
     this.canvas.setPointerCapture(event.pointerId);
     const isAll = this.to - this.from >= this.plan.n;
-    this.drag = {x: this.at(event), from: this.from, to: this.to, moved: false, range: isAll && event.pointerType === "mouse"};
+    this.drag = {
+      x: this.at(event),
+      from: this.from,
+      to: this.to,
+      moved: false,
+      range: isAll && event.pointerType === "mouse"
+    };
   }
 
   onMoved(event) {
     const x = this.at(event);
-    if (this.pointers.size === 2 && this.pointers.has(event.pointerId)) { this.pinch(event.pointerId, x); return; }
-    if (!this.drag || !this.pointers.has(event.pointerId)) { this.setCursor(this.stepAt(x)); return; }
+    if (this.pointers.size === 2 && this.pointers.has(event.pointerId)) {
+      this.pinch(event.pointerId, x);
+      return;
+    }
+    if (!this.drag || !this.pointers.has(event.pointerId)) {
+      this.setCursor(this.stepAt(x));
+      return;
+    }
     if (Math.abs(x - this.drag.x) > 4) this.drag.moved = true;
     if (!this.drag.moved) return;
-    if (this.drag.range) { this.selection = [this.drag.x, x]; this.paint(); return; }
+    if (this.drag.range) {
+      this.selection = [this.drag.x, x];
+      this.paint();
+      return;
+    }
     const steps = ((this.drag.x - x) / this.inner) * (this.drag.to - this.drag.from);
     this.show(this.drag.from + steps, this.drag.to + steps);
   }
@@ -282,8 +361,13 @@ class StepView {
     }
     const ticks = Math.max(2, Math.floor(this.inner / 140));
     for (let i = 0; i <= ticks; i++) {
-      const step = Math.min(this.plan.n - 1, Math.floor(this.from + ((this.to - this.from) * i) / ticks));
-      this.text(i === 0 ? `step ${step}` : String(step), this.left + (this.inner * i) / ticks, this.height - 6, i === 0 ? "left" : i === ticks ? "right" : "center");
+      const step =
+        Math.min(this.plan.n - 1, Math.floor(this.from + ((this.to - this.from) * i) / ticks));
+      this.text(i === 0 ? `step ${step}` : String(step), this.left + (this.inner * i) / ticks,
+        this.height - 6,
+        i === 0         ? "left"
+          : i === ticks ? "right"
+                        : "center");
     }
   }
 
@@ -297,12 +381,25 @@ class StepView {
       if (x - this.left > 70) this.text("forward", x - 6, 12, "right");
       if (this.left + this.inner - x > 76) this.text("backward", x + 6, 12, "left");
     }
-    if (this.pinned >= 0 && inView(this.pinned)) this.rule(middle(this.pinned), this.top, middle(this.pinned), this.bottom, palette.accent);
-    if (inView(this.cursor)) this.rule(middle(this.cursor), this.top, middle(this.cursor), this.bottom, palette.ink, [1, 2]);
+    if (this.echo >= 0 && inView(this.echo)) {
+      const x = middle(this.echo);
+      c.fillStyle = palette.accent;
+      c.beginPath();
+      c.moveTo(x - 5, this.top - 8);
+      c.lineTo(x + 5, this.top - 8);
+      c.lineTo(x, this.top);
+      c.fill();
+    }
+    if (this.pinned >= 0 && inView(this.pinned))
+      this.rule(middle(this.pinned), this.top, middle(this.pinned), this.bottom, palette.accent);
+    if (inView(this.cursor))
+      this.rule(
+        middle(this.cursor), this.top, middle(this.cursor), this.bottom, palette.ink, [1, 2]);
     if (this.selection) {
       c.globalAlpha = 0.15;
       c.fillStyle = palette.accent;
-      c.fillRect(Math.min(...this.selection), this.top, Math.abs(this.selection[1] - this.selection[0]), this.bottom - this.top);
+      c.fillRect(Math.min(...this.selection), this.top,
+        Math.abs(this.selection[1] - this.selection[0]), this.bottom - this.top);
       c.globalAlpha = 1;
     }
   }
@@ -320,10 +417,13 @@ class Timeline extends StepView {
   words(t) {
     const {plan} = this;
     if (!plan.n) return [make("span", {text: "no steps"})];
-    const parts = KINDS.map((kind, k) => [kind, plan.memory[k][t]]).filter(([, amount]) => amount > 0).sort((a, b) => b[1] - a[1]);
+    const parts = KINDS.map((kind, k) => [kind, plan.memory[k][t]])
+                    .filter(([, amount]) => amount > 0)
+                    .sort((a, b) => b[1] - a[1]);
     const target = plan.op[t] >= 0 ? plan.graph.ops.target[plan.op[t]] : "";
-    return [make("span", {}, "step ", make("b", {text: String(t)}), " · ", name(plan.stepName(t)), target ? ` ${target}` : "", " · ",
-      make("b", {text: bytes(plan.total[t])}), " in memory: ", parts.map(([kind, amount]) => `${bytes(amount)} ${KIND_WORDS[kind]}`).join(", "))];
+    return [make("span", {}, "step ", make("b", {text: String(t)}), " · ", name(plan.stepName(t)),
+      target ? ` ${target}` : "", " · ", make("b", {text: bytes(plan.total[t])}), " in memory: ",
+      parts.map(([kind, amount]) => `${bytes(amount)} ${KIND_WORDS[kind]}`).join(", "))];
   }
 
   /* By column of pixels: the step with the most memory, and the least memory of its steps. */
@@ -334,7 +434,8 @@ class Timeline extends StepView {
     const columns = [];
     for (let i = 0; i < n; i++) {
       const first = this.clamp(this.from + (per < 1 ? i + 0.5 : i) * per);
-      const last = per < 1 ? first : Math.max(first, this.clamp(Math.ceil(this.from + (i + 1) * per) - 1));
+      const last =
+        per < 1 ? first : Math.max(first, this.clamp(Math.ceil(this.from + (i + 1) * per) - 1));
       let most = first;
       let least = this.plan.total[first];
       for (let t = first + 1; t <= last; t++) {
@@ -350,19 +451,29 @@ class Timeline extends StepView {
     const {c, plan} = this;
     const columns = this.columns();
     const base = new Float64Array(columns.length);
-    const edge = (i, amount) => { const y = this.y(amount); c.lineTo(columns[i].x, y); c.lineTo(columns[i].x + columns[i].width, y); };
+    const edge = (i, amount) => {
+      const y = this.y(amount);
+      c.lineTo(columns[i].x, y);
+      c.lineTo(columns[i].x + columns[i].width, y);
+    };
     KINDS.forEach((kind, k) => {
       c.beginPath();
       c.moveTo(columns[0].x, this.y(base[0]));
       columns.forEach((column, i) => edge(i, base[i] + plan.memory[k][column.step]));
-      for (let i = columns.length - 1; i >= 0; i--) { c.lineTo(columns[i].x + columns[i].width, this.y(base[i])); c.lineTo(columns[i].x, this.y(base[i])); }
+      for (let i = columns.length - 1; i >= 0; i--) {
+        c.lineTo(columns[i].x + columns[i].width, this.y(base[i]));
+        c.lineTo(columns[i].x, this.y(base[i]));
+      }
       c.fillStyle = palette.patterns[kind];
       c.fill();
       columns.forEach((column, i) => { base[i] += plan.memory[k][column.step]; });
     });
     c.globalAlpha = 0.5;
     c.fillStyle = palette.card;
-    columns.forEach((column, i) => { if (column.least < base[i]) c.fillRect(column.x, this.y(base[i]), column.width, this.y(column.least) - this.y(base[i])); });
+    columns.forEach((column, i) => {
+      if (column.least < base[i])
+        c.fillRect(column.x, this.y(base[i]), column.width, this.y(column.least) - this.y(base[i]));
+    });
     c.globalAlpha = 1;
     c.strokeStyle = palette.ink;
     c.lineWidth = 1;
@@ -380,8 +491,10 @@ class Timeline extends StepView {
     if (this.budget !== null && this.budget <= this.scale * 1.001) {
       const y = Math.round(this.y(this.budget)) + 0.5;
       this.rule(this.left, y, right, y, palette.bad, [6, 4]);
-      const onLeft = this.x(plan.peakStep) > this.left + this.inner / 2; /* not where the peak has its label */
-      this.label(`budget ${bytes(this.budget)}`, onLeft ? this.left + 6 : right - 6, y - 5, onLeft ? "left" : "right", palette.bad);
+      const onLeft =
+        this.x(plan.peakStep) > this.left + this.inner / 2; /* not where the peak has its label */
+      this.label(`budget ${bytes(this.budget)}`, onLeft ? this.left + 6 : right - 6, y - 5,
+        onLeft ? "left" : "right", palette.bad);
     }
     if (plan.peakStep >= this.from && plan.peakStep < this.to) {
       const x = this.x(plan.peakStep + 0.5);
@@ -391,7 +504,12 @@ class Timeline extends StepView {
       this.c.arc(x, y, 3.5, 0, 7);
       this.c.fill();
       const align = x > right - 90 ? "right" : x < this.left + 90 ? "left" : "center";
-      this.label(`peak ${bytes(plan.peak)}`, x + (align === "left" ? 8 : align === "right" ? -8 : 0), align === "center" ? Math.max(27, y - 8) : y + 4, align, palette.ink);
+      this.label(`peak ${bytes(plan.peak)}`,
+        x +
+          (align === "left"       ? 8
+              : align === "right" ? -8
+                                  : 0),
+        align === "center" ? Math.max(27, y - 8) : y + 4, align, palette.ink);
     }
   }
 
@@ -402,11 +520,20 @@ class Timeline extends StepView {
     const rows = [];
     for (let at = this.from; at < this.to - 1e-6; at += size) {
       let most = this.clamp(at);
-      for (let t = most; t <= this.clamp(at + size - 1e-6); t++) if (plan.total[t] > plan.total[most]) most = t;
-      rows.push([String(most), name(plan.stepName(most)), bytes(plan.total[most]), ...KINDS.map((kind, k) => bytes(plan.memory[k][most]))]);
+      for (let t = most; t <= this.clamp(at + size - 1e-6); t++)
+        if (plan.total[t] > plan.total[most]) most = t;
+      rows.push([
+        String(most), name(plan.stepName(most)), bytes(plan.total[most]),
+        ...KINDS.map((kind, k) => bytes(plan.memory[k][most]))
+      ]);
     }
-    const columns = [["step", true], ["op", false], ["in memory", true], ...KINDS.map((kind) => [KIND_WORDS[kind], true])];
-    return table(`${plan.label}: steps ${this.clamp(this.from)} to ${this.clamp(this.to - 1)}, the highest of each part`, columns, rows);
+    const columns = [
+      ["step", true], ["op", false], ["in memory", true],
+      ...KINDS.map((kind) => [KIND_WORDS[kind], true])
+    ];
+    return table(`${plan.label}: steps ${this.clamp(this.from)} to ${
+                   this.clamp(this.to - 1)}, the highest of each part`,
+      columns, rows);
   }
 }
 
@@ -429,7 +556,9 @@ class Addresses extends StepView {
     const {plan} = this;
     for (let i = 0; i < plan.tensor.length; i++) {
       const offset = plan.placement.offsets[i];
-      if (plan.begin[i] <= t && plan.end[i] >= t && offset <= address && address < offset + plan.graph.tensors.bytes[plan.tensor[i]]) return i;
+      if (plan.begin[i] <= t && plan.end[i] >= t && offset <= address &&
+        address < offset + plan.graph.tensors.bytes[plan.tensor[i]])
+        return i;
     }
     return -1;
   }
@@ -437,10 +566,14 @@ class Addresses extends StepView {
   words(t) {
     const {plan} = this;
     const found = this.address === undefined ? -1 : this.spanAt(t, this.address);
-    const what = found < 0 ? [] : [" · ", name(plan.graph.tensorName(plan.tensor[found])),
-      `: ${bytes(plan.graph.tensors.bytes[plan.tensor[found]])} at ${count(plan.placement.offsets[found])}, steps ${plan.begin[found]} to ${plan.end[found]}, ` +
-      KIND_WORDS[KINDS[plan.kind[found]]]];
-    return [make("span", {}, "step ", make("b", {text: String(t)}), " · ", name(plan.stepName(t)), what)];
+    const what = found < 0 ? [] : [
+      " · ", name(plan.graph.tensorName(plan.tensor[found])),
+      `: ${bytes(plan.graph.tensors.bytes[plan.tensor[found]])} at ${
+        count(plan.placement.offsets[found])}, steps ${plan.begin[found]} to ${plan.end[found]}, ` +
+        KIND_WORDS[KINDS[plan.kind[found]]]
+    ];
+    return [make(
+      "span", {}, "step ", make("b", {text: String(t)}), " · ", name(plan.stepName(t)), what)];
   }
 
   block(begin, end, offset, size, kind) {
@@ -451,7 +584,11 @@ class Addresses extends StepView {
     const height = Math.max(0.5, this.y(offset) - y);
     c.fillStyle = palette.patterns[KINDS[kind]];
     c.fillRect(x, y, width, height);
-    if (width > 3 && height > 3) { c.strokeStyle = palette.card; c.lineWidth = 0.5; c.strokeRect(x, y, width, height); }
+    if (width > 3 && height > 3) {
+      c.strokeStyle = palette.card;
+      c.lineWidth = 0.5;
+      c.strokeRect(x, y, width, height);
+    }
   }
 
   paintBody() {
@@ -459,9 +596,12 @@ class Addresses extends StepView {
     const sizes = plan.graph.tensors.bytes;
     for (let i = 0; i < plan.tensor.length; i++) {
       if (plan.end[i] < this.from || plan.begin[i] >= this.to) continue;
-      this.block(plan.begin[i], plan.end[i], plan.placement.offsets[i], sizes[plan.tensor[i]], plan.kind[i]);
+      this.block(
+        plan.begin[i], plan.end[i], plan.placement.offsets[i], sizes[plan.tensor[i]], plan.kind[i]);
     }
-    for (const [step, offset] of this.workspaces) if (step >= this.from && step < this.to) this.block(step, step, offset, plan.memory[WORKSPACE][step], WORKSPACE);
+    for (const [step, offset] of this.workspaces)
+      if (step >= this.from && step < this.to)
+        this.block(step, step, offset, plan.memory[WORKSPACE][step], WORKSPACE);
     this.c.lineWidth = 1;
   }
 
@@ -469,10 +609,17 @@ class Addresses extends StepView {
   table() {
     const {plan} = this;
     const sizes = plan.graph.tensors.bytes;
-    const list = [...plan.tensor.keys()].filter((i) => plan.end[i] >= this.from && plan.begin[i] < this.to)
-      .sort((a, b) => sizes[plan.tensor[b]] - sizes[plan.tensor[a]]).slice(0, 100);
-    return table("The largest in view", [["tensor", false], ["bytes", true], ["offset", true], ["from step", true], ["to step", true], ["kind", false]],
-      list.map((i) => [name(plan.graph.tensorName(plan.tensor[i])), count(sizes[plan.tensor[i]]), count(plan.placement.offsets[i]), String(plan.begin[i]),
-        String(plan.end[i]), KIND_WORDS[KINDS[plan.kind[i]]]]));
+    const list = [...plan.tensor.keys()]
+                   .filter((i) => plan.end[i] >= this.from && plan.begin[i] < this.to)
+                   .sort((a, b) => sizes[plan.tensor[b]] - sizes[plan.tensor[a]])
+                   .slice(0, 100);
+    return table("The largest in view",
+      [
+        ["tensor", false], ["bytes", true], ["offset", true], ["from step", true],
+        ["to step", true], ["kind", false]
+      ],
+      list.map((i) => [name(plan.graph.tensorName(plan.tensor[i])), count(sizes[plan.tensor[i]]),
+                 count(plan.placement.offsets[i]), String(plan.begin[i]), String(plan.end[i]),
+                 KIND_WORDS[KINDS[plan.kind[i]]]]));
   }
 }

@@ -74,7 +74,8 @@ class Summary(Struct):
                   need_bytes offloaded_bytes saved_bytes cut_capacity traffic_bytes seed work bandwidth""".split()),
                 *((name, c_uint32) for name in "peak_step need_op steps ops recomputed_ops".split()),
                 ("outcome", c_int), ("stopped", c_int), ("kind", c_int), ("within_budget", c_bool), ("flags", c_uint),
-                ("any_order_cost", c_int64), ("any_order_method", c_char_p), ("align", c_int64)]
+                ("any_order_cost", c_int64), ("any_order_method", c_char_p), ("align", c_int64),
+                ("least_peak_bound", c_int64)]
 
 
 class Verdict(Answer):

@@ -333,6 +333,8 @@ class Graph(_Plannable):
     def _why(self, plan: Plan) -> str:
         if plan.status == 11:
             return f"no plan within {plan.budget_bytes} bytes was found: the least peak met was {plan.peak_bytes} ({size_text(plan.peak_bytes)})"
+        if plan.budget_bytes >= plan.need_bytes and (plan.least_peak_bound or 0) > plan.budget_bytes:
+            return f"nothing fits {plan.budget_bytes} bytes: at least {plan.least_peak_bound} ({size_text(plan.least_peak_bound)}) are needed"
         op = self.op_name(plan.need_op) if plan.need_op is not None else "the end of the step"
         return (f"nothing fits {plan.budget_bytes} bytes: at least {plan.need_bytes} ({size_text(plan.need_bytes)}) are needed at {op} "
                 f"({self._in_the_way()})")

@@ -10,7 +10,8 @@ const char *remat_ban_reason(remat_ban ban)
                                           [REMAT_BAN_OTHER] = "not known to be fusible",
                                           [REMAT_BAN_REDUCTION] = "reduction",
                                           [REMAT_BAN_READ] =
-                                              "read by a backward op that cannot be fused with it"};
+                                              "read by a backward op that cannot be fused with it",
+                                          [REMAT_BAN_LONG] = "too many ops in a row"};
     return (size_t)ban < RM_LEN(reasons) ? reasons[ban] : NULL;
 }
 

@@ -96,6 +96,23 @@ static remat_status check_kind(remat_ctx *ctx, const remat_input *input, remat_k
                    names[wanted]);
 }
 
+/* Around every reader: messages name the input, which must be of this kind, and scratch is given
+ * back. */
+static remat_status begin_reading(remat_ctx *ctx, const remat_input *input, remat_kind wanted,
+                                  rm_mark *mark)
+{
+    *mark = rm_scratch_mark(ctx);
+    rm_input_name(ctx, input->name);
+    return check_kind(ctx, input, wanted);
+}
+
+static remat_status end_reading(remat_ctx *ctx, rm_mark mark, remat_status status)
+{
+    rm_input_name(ctx, NULL);
+    rm_scratch_release(ctx, mark);
+    return status;
+}
+
 static remat_status fill_builder(remat_ctx *ctx, const remat_input *input, int64_t batch,
                                  remat_builder *b)
 {
@@ -110,7 +127,6 @@ static remat_status fill_builder(remat_ctx *ctx, const remat_input *input, int64
 static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t batch,
                                remat_graph **out)
 {
-    TRY(check_kind(ctx, input, REMAT_KIND_GRAPH));
     if (input->dialect == RM_ZOO) return rm_zoo_build(ctx, input->text, batch, out);
     if (batch && input->dialect != RM_REMAT_JSON)
         return rm_fail(ctx, REMAT_E_INPUT,
@@ -127,12 +143,10 @@ static remat_status read_graph(remat_ctx *ctx, const remat_input *input, int64_t
 static remat_status read_at_batch(remat_ctx *ctx, const remat_input *input, int64_t batch,
                                   remat_graph **out)
 {
-    const rm_mark mark = rm_scratch_mark(ctx);
-    rm_input_name(ctx, input->name);
-    const remat_status status = read_graph(ctx, input, batch, out);
-    rm_input_name(ctx, NULL);
-    rm_scratch_release(ctx, mark);
-    return status;
+    rm_mark mark;
+    remat_status status = begin_reading(ctx, input, REMAT_KIND_GRAPH, &mark);
+    if (status == REMAT_OK) status = read_graph(ctx, input, batch, out);
+    return end_reading(ctx, mark, status);
 }
 
 remat_status remat_graph_read(remat_ctx *ctx, const remat_input *input, remat_graph **out)
@@ -159,46 +173,36 @@ remat_status remat_graph_load(remat_ctx *ctx, const char *source, remat_graph **
 
 remat_status remat_chain_read(remat_ctx *ctx, const remat_input *input, remat_chain **out)
 {
-    const rm_mark mark = rm_scratch_mark(ctx);
-    rm_input_name(ctx, input->name);
-    remat_status status = check_kind(ctx, input, REMAT_KIND_CHAIN);
+    rm_mark mark;
+    remat_status status = begin_reading(ctx, input, REMAT_KIND_CHAIN, &mark);
     if (status == REMAT_OK)
         status = input->dialect == RM_ZOO ? rm_zoo_chain(ctx, input->text, out)
                                           : rm_read_chain(ctx, input, out);
-    rm_input_name(ctx, NULL);
-    rm_scratch_release(ctx, mark);
-    return status;
+    return end_reading(ctx, mark, status);
 }
 
 remat_status remat_plan_read(remat_ctx *ctx, const remat_input *input, remat_plan **out)
 {
-    const rm_mark mark = rm_scratch_mark(ctx);
-    rm_input_name(ctx, input->name);
-    remat_status status = check_kind(ctx, input, REMAT_KIND_PLAN);
+    rm_mark mark;
+    remat_status status = begin_reading(ctx, input, REMAT_KIND_PLAN, &mark);
     if (status == REMAT_OK) status = rm_read_plan(ctx, input, out);
-    rm_input_name(ctx, NULL);
-    rm_scratch_release(ctx, mark);
-    return status;
+    return end_reading(ctx, mark, status);
 }
 
 remat_status remat_network_read(remat_ctx *ctx, const remat_input *input, remat_network **out)
 {
-    rm_input_name(ctx, input->name);
-    remat_status status = check_kind(ctx, input, REMAT_KIND_NETWORK);
+    rm_mark mark;
+    remat_status status = begin_reading(ctx, input, REMAT_KIND_NETWORK, &mark);
     if (status == REMAT_OK) status = rm_read_dimacs(ctx, input, out);
-    rm_input_name(ctx, NULL);
-    return status;
+    return end_reading(ctx, mark, status);
 }
 
 remat_status remat_spans_read(remat_ctx *ctx, const remat_input *input, remat_spans **out)
 {
-    const rm_mark mark = rm_scratch_mark(ctx);
-    rm_input_name(ctx, input->name);
-    remat_status status = check_kind(ctx, input, REMAT_KIND_SPANS);
+    rm_mark mark;
+    remat_status status = begin_reading(ctx, input, REMAT_KIND_SPANS, &mark);
     if (status == REMAT_OK) status = rm_read_spans(ctx, input, out);
-    rm_input_name(ctx, NULL);
-    rm_scratch_release(ctx, mark);
-    return status;
+    return end_reading(ctx, mark, status);
 }
 
 /* ---- writing ---- */

@@ -97,6 +97,7 @@ static remat_summary summarize(const rm_chain_problem *p, const rm_planner *plan
                        .bound_cost = base->cost,
                        .any_order_cost = REMAT_ABSENT, /* a chain has one order */
                        .any_order_method = "",
+                       .least_peak_bound = REMAT_ABSENT,
                        .saved_bytes = REMAT_ABSENT,
                        .traffic_bytes = REMAT_ABSENT,
                        .cut_capacity = REMAT_ABSENT,

@@ -5,7 +5,8 @@
  *
  * One bound every plan gets for nothing: each op runs at least once, in any order. If the plan
  * costs more than that, it gets two from the flow (docs/bound.md), with their certificates: for
- * every order, and for its own. */
+ * every order, and for its own. Where the least peak is asked for, or nothing was found, it is told
+ * how low a peak can be (graph/least_peak.c). */
 #include "api/plan_make.h"
 
 #include "api/plan_bound.h"
@@ -84,9 +85,10 @@ static remat_status add_statistics(remat_ctx *ctx, const remat_graph *g, const r
 
 static remat_outcome judge(const remat_summary *s, const rm_incumbent *best)
 {
+    const bool is_too_small =
+        s->budget_bytes < s->need_bytes || s->budget_bytes < s->least_peak_bound;
     if (!s->within_budget)
-        return s->budget_bytes < s->need_bytes || best->infeasible ? REMAT_INFEASIBLE
-                                                                   : REMAT_UNKNOWN;
+        return is_too_small || best->infeasible ? REMAT_INFEASIBLE : REMAT_UNKNOWN;
     return s->cost == s->bound_cost ? REMAT_OPTIMAL : REMAT_FEASIBLE;
 }
 
@@ -152,8 +154,9 @@ static remat_status bound_any_order(remat_ctx *ctx, const remat_graph *g, rm_bou
 /* What the planner itself has proved, if that says more. */
 static void take_claim(const rm_incumbent *best, remat_summary *s, rm_certificates *certificates)
 {
-    if (best->infeasible && !s->within_budget && s->budget_bytes >= s->need_bytes)
-        s->bound_method = "search"; /* for the verifier: the need alone does not prove it */
+    if (best->infeasible && !s->within_budget && s->budget_bytes >= s->need_bytes &&
+        s->budget_bytes >= s->least_peak_bound)
+        s->bound_method = "search"; /* for the verifier: nothing else proves it */
     if (!best->bound.scope || !s->within_budget || best->bound.cost > s->cost) return;
     const bool is_wider =
         strcmp(best->bound.scope, "any-order") == 0 && strcmp(s->bound_scope, "any-order") != 0;
@@ -220,6 +223,7 @@ static remat_status summarize(const rm_problem *p, const rm_planner *planner,
                            .need_bytes = need.bytes,
                            .bound_cost = g->total_cost,
                            .any_order_cost = g->total_cost,
+                           .least_peak_bound = REMAT_ABSENT,
                            .seed = ctx->options.seed,
                            .work = rm_work_units(ctx),
                            .need_op = need.op == REMAT_NONE ? REMAT_NONE : g->op_original[need.op],
@@ -229,6 +233,22 @@ static remat_status summarize(const rm_problem *p, const rm_planner *planner,
                            .bandwidth = transfers.bandwidth,
                            .budget_bytes = least ? best->peak_bytes : p->budget_bytes,
                            .within_budget = rm_fits(p, best->peak_bytes)};
+    return REMAT_OK;
+}
+
+/* Where the least peak is asked for, how low could it be? Where nothing was found, can anything
+ * fit?
+ */
+static remat_status bound_least_peak(const rm_problem *p, bool may_move, remat_summary *s)
+{
+    const bool least = p->budget_bytes == REMAT_BUDGET_MIN;
+    if (may_move || (s->within_budget && !least)) return REMAT_OK;
+    s->least_peak_bound = s->need_bytes;
+    if (s->budget_bytes < s->need_bytes || s->stopped == REMAT_SIGNAL) return REMAT_OK;
+    const rm_need from = {least ? s->need_bytes : s->budget_bytes, REMAT_NONE};
+    rm_need proved;
+    TRY(rm_least_peak_find(p->ctx, p->graph, from, &proved));
+    if (proved.bytes > from.bytes) s->least_peak_bound = proved.bytes;
     return REMAT_OK;
 }
 
@@ -245,6 +265,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     transfers.allowed |= rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
     TRY(summarize(p, planner, transfers, best, &s));
     TRY(add_statistics(ctx, g, &best->steps, &s));
+    TRY(bound_least_peak(p, transfers.allowed, &s));
     rm_steps_to_original(g, best->steps.items, best->steps.n);
     TRY(rm_verify(ctx, g, best->steps.items, best->steps.n, transfers.bandwidth, &verdict));
     TRY(rm_plan_confirm(ctx, &verdict, &s));

@@ -29,6 +29,21 @@ static bool same_cost_model(const remat_plan *plan, const remat_graph *g)
     return !*model || strcmp(model, g->cost_model) == 0;
 }
 
+/* A plan may say that a budget is infeasible which is not below the need. */
+static remat_status raise_need(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
+                               rm_need *need)
+{
+    const remat_summary *s = &plan->summary;
+    if (s->outcome != REMAT_INFEASIBLE || s->budget_bytes < need->bytes || may_fetch(plan) ||
+        strcmp(s->bound_method, "search") == 0)
+        return REMAT_OK;
+    const rm_need from = {s->budget_bytes, REMAT_NONE};
+    rm_need proved;
+    TRY(rm_least_peak_find(ctx, g, from, &proved));
+    if (proved.bytes > from.bytes) *need = proved;
+    return REMAT_OK;
+}
+
 static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
                                remat_verdict *out)
 {
@@ -47,6 +62,7 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     rm_need need;
     TRY(rm_need_find(ctx, g, may_fetch(plan), &need));
+    TRY(raise_need(ctx, g, plan, &need));
     const bool same_cost = same_cost_model(plan, g);
     const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost,
                                  same_cost ? g->cost_unit : ""};

@@ -142,6 +142,9 @@ typedef struct rm_need {
 } rm_need;
 /* need.c: the least budget of any schedule. With `offload`, schedules may offload and fetch. */
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out);
+/* least_peak.c: if out->bytes is more than from.bytes, no schedule without fetches has a lower
+ * peak, and out->op is why: to have its inputs together takes so much. Else *out is `from`. */
+remat_status rm_least_peak_find(remat_ctx *ctx, const remat_graph *g, rm_need from, rm_need *out);
 /* The values whose storages are in memory at need.op whatever the schedule, largest first. All of
  * them, the resident bytes and the op's workspace, if there is an op, add up to the need. At most
  * `capacity` of them are written. */

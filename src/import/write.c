@@ -238,13 +238,11 @@ static void write_placement(rm_out *out, const rm_plan_placement *x)
     rm_out_text(out, "]}");
 }
 
-void rm_write_plan(rm_out *out, const remat_plan *plan)
+/* What was asked: of which graph, within which budget, how. */
+static void write_question(rm_out *out, const remat_plan *plan)
 {
     const remat_summary *s = &plan->summary;
-    rm_out_format(out,
-                  "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"library\":\"%s\","
-                  "\n\"graph\":{\"name\":",
-                  s->kind == REMAT_KIND_CHAIN ? "chain" : "graph", remat_version());
+    rm_out_text(out, "\n\"graph\":{\"name\":");
     rm_write_string(out, s->graph);
     rm_out_text(out, ",\"digest\":");
     rm_write_string(out, s->digest);
@@ -262,7 +260,24 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
     rm_out_text(out, "}");
     member_string(out, "cost_unit", s->cost_unit);
     member_string(out, "cost_model", s->cost_model);
-    write_steps(out, plan);
+}
+
+/* Nothing where the cost is absent. scope: NULL if the name says it. */
+static void write_bound(rm_out *out, const char *name, int64_t cost, const char *scope,
+                        const char *method, const rm_certificate *certificate)
+{
+    if (cost == REMAT_ABSENT) return;
+    rm_out_format(out, ",\"%s\":{\"cost\":%" PRId64, name, cost);
+    if (scope) member_string(out, "scope", scope);
+    member_string(out, "method", method);
+    if (certificate->scale) write_certificate(out, certificate);
+    rm_out_text(out, "}");
+}
+
+/* What came of it. */
+static void write_answer(rm_out *out, const remat_plan *plan)
+{
+    const remat_summary *s = &plan->summary;
     rm_out_text(out, ",\n\"outcome\":");
     rm_write_string(out, rm_outcome_name(s->outcome));
     member_int(out, "peak_bytes", s->peak_bytes, REMAT_ABSENT);
@@ -270,24 +285,24 @@ void rm_write_plan(rm_out *out, const remat_plan *plan)
     member_int(out, "cost", s->cost, REMAT_ABSENT);
     member_int(out, "keep_all_peak_bytes", s->keep_all_peak_bytes, REMAT_ABSENT);
     member_int(out, "keep_all_cost", s->keep_all_cost, REMAT_ABSENT);
-    if (s->bound_cost != REMAT_ABSENT) {
-        rm_out_format(out, ",\"bound\":{\"cost\":%" PRId64, s->bound_cost);
-        member_string(out, "scope", s->bound_scope);
-        member_string(out, "method", s->bound_method);
-        if (plan->certificates.own_order.scale)
-            write_certificate(out, &plan->certificates.own_order);
-        rm_out_text(out, "}");
-    }
-    if (s->any_order_cost != REMAT_ABSENT) {
-        rm_out_format(out, ",\"any_order_bound\":{\"cost\":%" PRId64, s->any_order_cost);
-        member_string(out, "method", s->any_order_method);
-        if (plan->certificates.any_order.scale)
-            write_certificate(out, &plan->certificates.any_order);
-        rm_out_text(out, "}");
-    }
+    write_bound(out, "bound", s->bound_cost, s->bound_scope, s->bound_method,
+                &plan->certificates.own_order);
+    write_bound(out, "any_order_bound", s->any_order_cost, NULL, s->any_order_method,
+                &plan->certificates.any_order);
     const bool within = plan->claimed_within < 0 ? s->within_budget : plan->claimed_within > 0;
     if (plan->claimed_within >= 0 || s->peak_bytes != REMAT_ABSENT || s->budget_bytes < 0)
         rm_out_format(out, ",\"within_budget\":%s", within ? "true" : "false");
+}
+
+void rm_write_plan(rm_out *out, const remat_plan *plan)
+{
+    const bool is_chain = plan->summary.kind == REMAT_KIND_CHAIN;
+    rm_out_format(out,
+                  "{\"format\":\"remat-plan\",\"version\":1,\"kind\":\"%s\",\"library\":\"%s\",",
+                  is_chain ? "chain" : "graph", remat_version());
+    write_question(out, plan);
+    write_steps(out, plan);
+    write_answer(out, plan);
     if (plan->placement.align) write_placement(out, &plan->placement);
     rm_out_text(out, "}\n");
 }

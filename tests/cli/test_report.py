@@ -127,6 +127,15 @@ def test_two_plans_curve_and_placement(remat):
     assert [x["strategy"] for x in data["reports"]] == ["keep-all", "periodic", "rotor", *["periodic"] * 3, *["rotor"] * 3]
 
 
+def test_a_plan_of_a_file_with_a_curve(remat):
+    graph = GRAPHS / "vgg11.json.gz"
+    remat.ok("plan", graph, "--budget", "90%", "--work", "50000", "-o", remat.folder / "p.json")
+    data = report(remat, graph, remat.folder / "p.json", "--curve", "--points", "2", "--from", "85%", "--work", "50000").data
+    check(data)
+    assert [(plan["role"], summary["plan"] is None) for plan, summary in zip(data["plans"], data["reports"])] == [
+        ("keep-all", True), ("plan", False), ("curve", True), ("curve", True)]
+
+
 def test_offload(remat):
     data = report(remat, GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000").data
     check(data)

@@ -1,12 +1,12 @@
 /* prop_bound.c: N random tiny graphs, each at a budget and in an order of first runs. The bound, as
  * the verifier reads it from the certificate, is never above the cheapest schedule that brute force
  * finds, for no rule, each rule alone and all together; and never below what running every op once
- * costs. No schedule fits below the need. What random certificates prove is true. Each rule must
- * have made a bound higher somewhere: a rule that never acts would not be tested. With fetches
- * allowed, bound and brute force are compared as well. The search for a proof finds the optimum,
- * whatever it starts from, and proves it; stopped early, what it proves is not above the optimum.
- * Usage: prop_bound N SEED. A failure prints the seed of its graph: prop_bound 1 SEED runs that one
- * alone. */
+ * costs. No schedule fits below the need, nor below the least peak that looking back gives. What
+ * random certificates prove is true. Each rule must have made a bound higher somewhere: a rule that
+ * never acts would not be tested. With fetches allowed, bound and brute force are compared as well.
+ * The search for a proof finds the optimum, whatever it starts from, and proves it; stopped early,
+ * what it proves is not above the optimum. Usage: prop_bound N SEED. A failure prints the seed of
+ * its graph: prop_bound 1 SEED runs that one alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,8 @@ enum {
 
 static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching,
     n_proved, n_stopped, n_floating, n_needed_at_end, n_any_above, n_any_tight, n_any_by_rules,
-    n_random_true[2], n_random_heirs[2], n_random_by_heirs, n_any_by_holders, n_active[5];
+    n_random_true[2], n_random_heirs[2], n_random_by_heirs, n_any_by_holders, n_least_above,
+    n_least_exact, n_active[5];
 
 static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
                        const uint32_t *out, uint32_t n_out)
@@ -410,6 +411,33 @@ static void compare_any_order(bed *b, int64_t any, const int64_t *transfer, int6
           fetching, least);
 }
 
+/* No schedule has a peak below the limit that looking back gives, from the need on and from the
+ * budget on. Where no op is pinned and nothing but storages counts, some schedule has that peak. */
+static void compare_least_peak(bed *b, rm_need need)
+{
+    rm_need least, above;
+    CHECK(rm_least_peak_find(b->ctx, b->graph, need, &least) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
+    CHECK(brute_least_cost(&b->nm, NULL, least.bytes - 1, NULL) == BRUTE_NOTHING,
+          "a schedule fits below the least peak %" PRId64 ", need %" PRId64, least.bytes,
+          need.bytes);
+    const rm_need from = {b->budget, REMAT_NONE};
+    CHECK(rm_least_peak_find(b->ctx, b->graph, from, &above) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
+    CHECK(above.bytes >= b->budget && (above.bytes > b->budget) == (least.bytes > b->budget),
+          "from %" PRId64 ": %" PRId64 ", from the need: %" PRId64, b->budget, above.bytes,
+          least.bytes);
+    n_least_above += least.bytes > need.bytes;
+    bool is_plain = true;
+    for (uint32_t op = 0; op < b->nm.n_ops; op++)
+        is_plain = is_plain && !b->nm.pinned[op] && !rm_is_free_view(&b->nm, op);
+    for (uint32_t s = 0; s < b->nm.n_stores; s++) is_plain = is_plain && b->nm.bytes[s] > 0;
+    if (!is_plain) return;
+    CHECK(brute_least_cost(&b->nm, NULL, least.bytes, NULL) != BRUTE_NOTHING,
+          "no schedule has the least peak %" PRId64, least.bytes);
+    n_least_exact += least.bytes > need.bytes;
+}
+
 static void compare(bed *b, random_source *r)
 {
     static const unsigned sets[] = {0,
@@ -458,6 +486,7 @@ static void compare(bed *b, random_source *r)
         CHECK(brute_least_cost(&b->nm, NULL, need.bytes - 1, NULL) == BRUTE_NOTHING,
               "a schedule fits below the need %" PRId64, need.bytes);
         n_needed_at_end += need.op == REMAT_NONE;
+        compare_least_peak(b, need);
     }
     n_compared++;
     n_infeasible += least == BRUTE_NOTHING;
@@ -525,6 +554,10 @@ int main(int argc, char **argv)
     printf("proofs: %" PRId64 " optima above the first runs, %" PRId64
            " bounds of searches that were stopped, %" PRId64 " first runs of free views\n",
            n_proved, n_stopped, n_floating);
+    printf("least peaks: %" PRId64 " above the need, %" PRId64 " of them surely exact\n",
+           n_least_above, n_least_exact);
+    if (n >= 1000 && n_least_exact == 0)
+        return printf("looking back never helped: this tests nothing\n"), 1;
     if (n >= 1000 && (n_proved == 0 || n_stopped == 0 || n_floating == 0 || n_needed_at_end == 0))
         return printf("no proof, stop, free view or need at the end: this tests nothing\n"), 1;
     if (n >= 1000 && (n_fetching == 0 || n_any_cheaper == 0))

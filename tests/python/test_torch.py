@@ -77,6 +77,10 @@ def test_a_budget_below_the_least_is_refused_before_training_with_what_would_do(
     assert isinstance(caught.value.inner_exception, remat.Infeasible)
     line = str(caught.value.inner_exception)
     assert "at least" in line and "the least that was found to do" in line and "needed at" in line
+    assert [frame.name for frame in caught.traceback][-1] == "backend"  # nothing of what is below it
+    wide = nn.Sequential(nn.Linear(16, 512), nn.Tanh(), nn.Linear(512, 16))
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="needed at tanh_backward in 1 "):  # the module
+        step(wide, torch.randn(512, 16), budget="1%")
     with pytest.raises(remat.Infeasible):
         remat.torch.check(mlp(), torch.randn(64, 32), budget=1000, loss=square, **SEARCH)
 

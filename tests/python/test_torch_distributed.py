@@ -1,5 +1,6 @@
 """Two processes (gloo): DDP around a compiled model, a compiled DDP in buckets, FSDP2 block by block, tensor parallel. Parameters after many steps are those of
 keep-all to the bit, graphs are planned, both processes run the same plans, and each plan was made by one of them; a process that dies while it plans ends the other."""
+import gc
 import os
 import signal
 import socket
@@ -89,6 +90,8 @@ def join(rank, port):
 def work(rank, port, queue):
     import remat.torch
     join(rank, port)
+    gc.collect()
+    gc.freeze()  # as conftest's `frozen`, in this process
     for make in MAKES:
         before = len(remat.torch.reports())
         kept, found = trained(make, KEEP_ALL, {}, rank), trained(make, "remat", OPTIONS, rank)

@@ -376,3 +376,35 @@ def test_a_step_like_the_last_one_looks_at_no_parameter_and_no_plan_again(monkey
     model[0].weight = other = nn.Parameter(model[0].weight.detach().clone())
     compiled(x).sum().backward()
     assert other.grad is not None and any(leaf is other for leaf in policy._trainings[model[0].bias].leaves())
+
+
+def test_a_profile_shows_what_runs_again_by_module():
+    model = torch.compile(nn.Sequential(Block(), Block(), Block()), backend="remat", options={"budget": "min", **SEARCH})
+    x = torch.randn(512, 64)
+    model(x).square().mean().backward()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        model(x).square().mean().backward()
+    marks = [event.name for event in profile.events() if event.name.startswith("remat: ")]
+    assert len(marks) == remat.torch.last_report()["recomputed_ops"] > 0
+    assert all(mark.split()[1][0] in "012" for mark in marks)
+
+
+def test_the_budget_auto_is_what_is_free_less_what_an_optimizer_will_take(monkeypatch):
+    mib, device = 1 << 20, torch.device("cuda", 0)
+
+    def there_is(free, reserved, allocated):
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free * mib, 9999 * mib))
+        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: reserved * mib)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: allocated * mib)
+
+    free_budget = remat.torch.measuring.free_budget
+    weight, other = nn.Parameter(torch.zeros(mib)), nn.Parameter(torch.zeros(mib))
+    there_is(1000, 200, 100)
+    assert free_budget(device, [weight]) == int(0.95 * 1100 * mib) - 2 * 4 * mib
+    there_is(10, 0, 0)
+    assert free_budget(device, [weight]) == free_budget(device, []) == int(0.95 * 1100 * mib) - 2 * 4 * mib  # fixed
+    there_is(8, 0, 0)
+    with pytest.raises(remat.UsageError, match="nothing is left of 8.00 MiB"):
+        free_budget(device, [other])
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="only on CUDA"):
+        torch.compile(Block(), backend="remat", options={"budget": "auto"})(torch.randn(8, 64))

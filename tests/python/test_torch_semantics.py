@@ -307,3 +307,113 @@ def test_a_stage_that_was_measured_as_not_reproducible_runs_once():
     assert len(counter) == 1 and torch.equal(gradient, x.grad)
     assert same([p.grad for p in wrapped.parameters()], [p.grad for p in model.parameters()])
     assert decision.cost < 10 * decision.keep_all_cost  # a penalty for its runs is not counted
+
+
+# ---- loops that do more than forward and backward ----
+
+def layers(depth=4, width=32):
+    return nn.Sequential(*(layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.Tanh())))
+
+
+def adversaries(wrap):
+    """Two compiled models; the results of one wait while the other is trained, and are differentiated through its new weights."""
+    maker, judge, found = layers(), nn.Sequential(layers(), nn.Linear(32, 1)), []
+    make, score = wrap(maker), wrap(judge)
+    optimizers = [torch.optim.SGD(model.parameters(), 0.1) for model in (judge, maker)]
+    for _ in range(3):
+        made = make(torch.randn(64, 32))
+        for optimizer, loss in ((optimizers[0], lambda: (score(torch.randn(64, 32)) - score(made.detach())).mean()), (optimizers[1], lambda: score(made).mean())):
+            optimizer.zero_grad()
+            loss().backward()
+            optimizer.step()
+        found += [p.detach().clone() for model in (maker, judge) for p in model.parameters()]
+    return found
+
+
+class FollowsSlowly(nn.Module):
+    """The weights of a second network are moved towards those of the first in every forward pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.online, self.target = layers(), layers().requires_grad_(False)
+
+    def forward(self, x):
+        with torch.no_grad():
+            for slow, fast in zip(self.target.parameters(), self.online.parameters()):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+            goal = self.target(x)
+        return nn.functional.mse_loss(self.online(x), goal)
+
+
+def slow_target(wrap):
+    model, found = FollowsSlowly(), []
+    run = wrap(model)
+    for _ in range(3):
+        run(torch.randn(64, 32)).backward()
+        found += [t.detach().clone() for p in model.parameters() for t in (p, p.grad) if t is not None]
+    return found
+
+
+def checkpointed_from_outside(wrap):
+    """The compiled function runs again in its own backward pass, with what it dropped, and its forward pass is forgotten in between."""
+    from torch.utils.checkpoint import checkpoint
+    model = nn.Sequential(layers(), nn.Dropout(0.3), layers())
+    run = wrap(model)
+    for _ in range(2):
+        (checkpoint(run, torch.randn(64, 32), use_reentrant=False) + checkpoint(run, torch.randn(64, 32), use_reentrant=False)).square().mean().backward()
+    return [p.grad for p in model.parameters()]
+
+
+def saved_elsewhere(wrap):
+    """What is saved, the token too, is replaced by a copy."""
+    model = nn.Sequential(layers(), nn.Dropout(0.3), layers())
+    run = wrap(model)
+    for _ in range(2):
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+            loss = run(torch.randn(64, 32)).square().mean()
+        loss.backward()
+    return [p.grad for p in model.parameters()]
+
+
+class Broken(nn.Module):
+    """Two graphs."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = layers(), layers()
+
+    def forward(self, x):
+        x = self.first(x)
+        torch._dynamo.graph_break()
+        return self.second(x)
+
+
+def optimized_in_backward(wrap):
+    """Weights of the second graph change before the first one is differentiated."""
+    model = Broken()
+
+    def update(parameter):
+        with torch.no_grad():
+            parameter -= 0.1 * parameter.grad
+        parameter.grad = None
+
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(update)
+    run = wrap(model)
+    for _ in range(3):
+        run(torch.randn(64, 32)).square().mean().backward()
+    return [p.detach() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("loop", [adversaries, slow_target, checkpointed_from_outside, saved_elsewhere, optimized_in_backward])
+def test_loops_that_do_more_than_forward_and_backward(loop):
+    def outcome(wrap):
+        torch._dynamo.reset()
+        torch.manual_seed(3)
+        return loop(wrap)
+
+    before = len(remat.torch.reports())
+    found = outcome(with_remat())
+    reports = remat.torch.reports()[before:]
+    assert reports and all(report["planned"] for report in reports) and max(report["recomputed_ops"] for report in reports) > 0
+    assert same(found, outcome(aot)) and same(found, outcome(lambda model: model))

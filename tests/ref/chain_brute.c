@@ -118,10 +118,19 @@ typedef struct entry {
     uint32_t next;
 } entry;
 
-struct brute {
+enum { FEWEST_PLACES = 1 << 12 };
+
+typedef struct table {
     place *places;
+    size_t capacity;
+} table;
+
+struct brute {
+    table table, spare; /* hash tables: the one in use, and the one to grow into */
     entry *entries;
     uint32_t *lists; /* by distance: 1 + the first entry, or 0 */
+    /* n_places: of table, in use. Every search begins with few, so that short ones stay in cache.
+     */
     size_t n_places, n_used, n_entries, entry_capacity, n_lists;
     uint32_t round;
 };
@@ -132,36 +141,44 @@ static void *must(void *p)
     return p;
 }
 
-brute *brute_new(void)
-{
-    brute *b = must(calloc(1, sizeof *b));
-    b->n_places = 1 << 12;
-    b->places = must(calloc(b->n_places, sizeof *b->places));
-    return b;
-}
+brute *brute_new(void) { return must(calloc(1, sizeof(brute))); }
 
 void brute_free(brute *b)
 {
-    if (b) free(b->places), free(b->entries), free(b->lists), free(b);
+    if (b) free(b->table.places), free(b->spare.places), free(b->entries), free(b->lists), free(b);
 }
 
 static place *find(brute *b, key k)
 {
     const uint32_t mixed = k * UINT32_C(2654435769);
+    place *const places = b->table.places;
     size_t i = (mixed ^ mixed >> 15) & (b->n_places - 1);
-    while (b->places[i].round == b->round && b->places[i].k != k) i = (i + 1) & (b->n_places - 1);
-    return &b->places[i];
+    while (places[i].round == b->round && places[i].k != k) i = (i + 1) & (b->n_places - 1);
+    return &places[i];
+}
+
+/* An empty table of n places, a power of two. What another round left there is not seen. */
+static void use_places(brute *b, size_t n)
+{
+    if (b->table.capacity < n) {
+        free(b->table.places);
+        b->table = (table){must(calloc(n, sizeof(place))), n};
+    }
+    b->n_places = n;
+    b->round++;
 }
 
 static void grow_places(brute *b)
 {
-    place *old = b->places;
+    const table old = b->table;
     const size_t n = b->n_places;
-    b->n_places *= 2;
-    b->places = must(calloc(b->n_places, sizeof *b->places));
+    const uint32_t round = b->round;
+    b->table = b->spare;
+    b->spare = old;
+    use_places(b, 2 * n);
     for (size_t i = 0; i < n; i++)
-        if (old[i].round == b->round) *find(b, old[i].k) = old[i];
-    free(old);
+        if (old.places[i].round == round)
+            *find(b, old.places[i].k) = (place){old.places[i].k, b->round, old.places[i].distance};
 }
 
 static void reach(brute *b, key k, int64_t distance)
@@ -194,7 +211,8 @@ static void leave(brute *b, const remat_stage *stages, uint32_t last, brute_kind
 {
     const state from = unpack(k);
     const int64_t in_memory = stored(stages, last, from);
-    for (uint32_t l = 1; l <= last; l++)
+    for (uint32_t l = 1; l <= last; l++) {
+        if (!((from.a | from.abar) >> (l - 1) & 1)) continue; /* no operation can run there */
         for (uint32_t op = REMAT_F_ALL; op <= REMAT_B; op++) {
             state s = from;
             int64_t memory, time, memory_b, time_b;
@@ -211,6 +229,7 @@ static void leave(brute *b, const remat_stage *stages, uint32_t last, brute_kind
             else if (memory <= budget)
                 reach(b, pack(s), distance + (op == REMAT_B || from.seen < l ? 0 : time));
         }
+    }
 }
 
 static int64_t search(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
@@ -220,7 +239,8 @@ static int64_t search(brute *b, const remat_stage *stages, uint32_t n_stages, br
     const int64_t first = stored(stages, n_stages + 1, begin);
     if (n_stages > BRUTE_STAGES) abort();
     if (budget >= 0 && first > budget) return -1;
-    b->round++, b->n_used = 0, b->n_entries = 0;
+    use_places(b, FEWEST_PLACES);
+    b->n_used = 0, b->n_entries = 0;
     if (b->lists) memset(b->lists, 0, b->n_lists * sizeof *b->lists);
     reach(b, pack(begin), budget < 0 ? first : 0);
     for (size_t d = 0; d < b->n_lists; d++)

@@ -293,8 +293,35 @@ static void classes_by_name(void **state)
     assert_int_equal(rules[1].op_class, REMAT_CLASS_FUSIBLE);
     assert_int_equal(rules[8].op_class, REMAT_CLASS_OTHER); /* the old rules do not come back */
     assert_null(remat_class_name((remat_class)5));
-    assert_null(remat_ban_reason((remat_ban)7));
+    assert_null(remat_ban_reason((remat_ban)8));
     remat_graph_free(g);
+}
+
+/* x -> 120 pointwise ops in a row, views between them -> boundary. Every fiftieth is saved. */
+static void long_rows_are_cut(void **state)
+{
+    enum { ROW = 120, MOST = 50 };
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "row");
+    uint32_t last = remat_builder_value(b, "x", 4);
+    for (uint32_t i = 0; i < 2 * ROW + 1; i++) {
+        const uint32_t v =
+            i % 2 == 0 ? remat_builder_value(b, NULL, 4) : remat_builder_view(b, NULL, 4, last);
+        const uint32_t op = remat_builder_op(b, NULL, &last, 1, &v, 1);
+        remat_builder_op_target(b, op,
+                                i == 2 * ROW ? "remat.boundary"
+                                : i % 2 == 0 ? "aten.cos.default"
+                                             : "aten.view.default");
+        last = v;
+    }
+    remat_graph *g = NULL;
+    OK(ctx, remat_builder_finish(b, &g));
+    remat_recompute_rule rules[2 * ROW + 1];
+    OK(ctx, remat_graph_recompute_rules(ctx, g, rules));
+    for (uint32_t i = 0; i < 2 * ROW; i++)
+        assert_int_equal(rules[i].ban,
+                         i % 2 == 0 && (i / 2 + 1) % MOST == 0 ? REMAT_BAN_LONG : REMAT_BAN_NONE);
+    remat_builder_free(b), remat_graph_free(g);
 }
 
 static void known_packets_are_sorted(void **state)
@@ -484,6 +511,7 @@ int main(void)
         WITH_CONTEXT(the_smaller_dtype_is_saved),
         WITH_CONTEXT(classes_by_name),
         WITH_CONTEXT(known_packets_are_sorted),
+        WITH_CONTEXT(long_rows_are_cut),
         WITH_CONTEXT(reductions),
         WITH_CONTEXT(distance_as_a_weight),
         WITH_CONTEXT(without_phases),

@@ -60,6 +60,12 @@ def test_kinds_do_not_depend_on_where_the_backward_pass_begins(report, open_page
     assert first < boundary  # of mincut
 
 
+def test_saved_is_what_the_program_calls_saved(gpt2):
+    """At the peak of this plan, which lies at the boundary: to the byte."""
+    saved = gpt2.evaluate("state.plan.memory[1][state.plan.peakStep]")
+    assert saved == gpt2.evaluate("state.plan.report.saved_bytes")
+
+
 def test_six_questions(gpt2):
     """What a new user asks of the report of GPT-2 in a quarter of its memory."""
     answers = text(gpt2, "#answers")
@@ -100,6 +106,24 @@ def test_hover_tells_the_step(gpt2):
     assert told.startswith(f"step {step} · ") and "in memory" in told
     assert gpt2.evaluate("state.plan.stepName(views.timeline[1].cursor)") in told
     assert box.get_attribute("aria-valuenow") == str(step) and "in memory" in box.get_attribute("aria-valuetext")
+
+
+def test_pictures_echo_each_other(gpt2):
+    canvas(gpt2).focus()
+    gpt2.keyboard.press("p")
+    gpt2.keyboard.press("ArrowLeft")
+    op, echo = gpt2.evaluate("[state.plan.op[views.timeline[1].cursor], views.timeline[0].echo]")
+    assert echo == gpt2.evaluate("(op) => keepAll.firstRun[op]", op) >= 0
+
+
+def test_nothing_is_drawn_that_is_gone(gpt2):
+    before = gpt2.evaluate("repaint() || repaints.length")
+    for _ in range(3):
+        gpt2.evaluate("choose(keepAll)")
+        gpt2.evaluate("choose(plans[1])")
+        gpt2.evaluate("views.timeline[1].pin(10)")
+        gpt2.evaluate("views.timeline[1].pin(plans[1].peakStep)")
+    assert gpt2.evaluate("repaint() || repaints.length") == before
 
 
 def test_click_pins_the_list(gpt2):

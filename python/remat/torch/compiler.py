@@ -20,11 +20,11 @@ import torch
 from torch import fx
 from torch._guards import TracingContext, tracing
 
-from . import inductor, lower, policy, reporting, steps
+from . import inductor, lower, measuring, policy, reporting, steps
 from .generated import Generated
 from .fitting import ANYWHERE
 from .inductor import KernelWork
-from ..errors import size_text
+from ..errors import Error, size_text
 from .joint import SCALARS, Unsupported
 from .options import Settings
 from .planning import Solution, Work
@@ -283,4 +283,10 @@ def _device_of(values: Sequence[Any]) -> torch.device:
 
 def backend(module: fx.GraphModule, example_inputs: List[Any], *, options: Optional[Dict[str, Any]] = None, **more: Any) -> Any:
     """torch.compile(model, backend="remat", options={"budget": "8GiB"}); docs/pytorch.md has the options."""
-    return PlannedGraph(module, example_inputs, Settings.of({**(options or {}), **more}))
+    try:
+        settings, arguments = Settings.of({**(options or {}), **more}), [*module.parameters(), *module.buffers(), *example_inputs]
+        if settings.budget == "auto":
+            settings.budget = measuring.free_budget(_device_of(arguments), arguments)
+        return PlannedGraph(module, example_inputs, settings)
+    except Error as error:  # one line says it all; where it was raised is of no use to who called the model
+        raise error if torch._dynamo.config.verbose else error.with_traceback(None) from None

@@ -3,8 +3,8 @@
 Problem. Plans are made with a model of fused kernels. Inductor's code needs more or less than the model says, by some percent or, near the least memory, by much more; and the excess depends on the plan.
 Lowering the budget of the plan by the excess overshoots: the cheaper the memory, the smaller the excess.
 
-Method. What code needs and moves is read before it is compiled (reading.py). `room` is the budget that is planned for, `limit` the one that was given. The first look is at room = limit, at the cheapest candidates.
-Where no code fits, the same plan with kernels merged only nearby is looked at, then a room that is smaller by the least excess so far. Where code leaves room unused, the next room lies on the line through the last
+Method. What code needs and moves is read before it is compiled (reading.py). `room` is the budget that is planned for, `limit` the one that was given. The first look is at room = limit, at the cheapest candidate, and at the next one if that does not fit and costs hardly more.
+Where code needs much more than the limit, the same plan with kernels merged only nearby is looked at; then a room that is smaller by the least excess so far. Where code leaves room unused, the next room lies on the line through the last
 one that fits and the last one that does not. At most LOOKS looks; of all that fit the fastest one by its code is taken, and if none fits the one that needs least.
 
 Invariant: what is returned was planned and verified, and its code was read; where nothing can be read, it is the first plan, unchanged. Cost: LOOKS readings and plans at most.
@@ -15,10 +15,11 @@ from typing import Callable, List, NamedTuple, Optional
 
 from .planning import Solution
 
-LOOKS = 6
+LOOKS = 4
+CLOSE = 1.05  # code that needs so much more than the budget is helped by a little less room; more, by merging less
 TOLERANCE = 1.005  # how much more than the budget code may need
 UNUSED = 0.96  # of the budget: code that needs less is looked at again with more room
-ALIKE = 1.02  # candidates whose costs differ by less are told apart by their code
+ALIKE = 1.02  # candidates whose costs differ by less are as good
 
 ANYWHERE, NEAR = 1 << 30, 12  # steps of a plan within which kernels that read the same tensors may become one: at first, and where that took too much memory
 
@@ -59,11 +60,12 @@ class Fit:
     def run(self, first: Solution) -> Optional[Look]:
         candidates = self._plan(self.limit) or [first]
         for solution in candidates[:2]:
-            if solution is candidates[0] or solution.verdict.cost <= ALIKE * candidates[0].verdict.cost or not any(map(self._fits, self.looks)):
+            alike = solution.verdict.cost <= ALIKE * candidates[0].verdict.cost
+            if solution is candidates[0] or alike and not any(map(self._fits, self.looks)):
                 if not self._look(solution, ANYWHERE, self.limit):
                     return self.best()
-        if not any(map(self._fits, self.looks)):
-            least = min(self.looks, key=lambda look: look.needs_bytes)
+        least = min(self.looks, key=lambda look: look.needs_bytes)
+        if least.needs_bytes > CLOSE * self.limit:
             self._look(least.solution, NEAR, self.limit)
         self._converge()
         return self.best()

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 import torch
 from torch import fx
 
-from . import rng
+from . import reporting, rng
 from .joint import Joint, Unsupported, device_of, is_object, is_tensorless, tensors_of
 
 
@@ -141,7 +141,7 @@ class _Side:
             made.meta = dict(node.meta)
         else:
             made = self.graph.node_copy(node, self.read)
-        made.meta.update(remat_forward=document["phase"] == "forward", remat_step=(self.step, node.name))
+        made.meta.update(remat_forward=document["phase"] == "forward", remat_step=(self.step, node.name), remat_again=again)
         outputs = tensors_of(node.meta.get("val"))
         if isinstance(node.meta.get("val"), torch.Tensor):
             self.env[self.joint.values[node, 0]] = made
@@ -316,13 +316,14 @@ meter: List[Meter] = []  # the one that counts now, if any
 
 
 def compile_boxed(module: fx.GraphModule) -> Callable[[List[Any]], Any]:
-    """A module as one Python function of one list, which it empties. While a meter is set, the same code with the meter called behind every op. A backward
-    pass under autocast runs the ops of the forward pass without it, as they ran the first time: what autocast changed there is in the graph."""
-    variants: Dict[Tuple[bool, bool], Callable[[List[Any]], Any]] = {(False, False): _generate(module)}
+    """A module as one Python function of one list, which it empties. While a meter is set, the same code with the meter called behind every op; under torch.profiler, with
+    a mark around every op that runs again. A backward pass under autocast runs the ops of the forward pass without it, as they ran the first time: what autocast
+    changed there is in the graph."""
+    variants: Dict[Tuple[bool, bool, bool], Callable[[List[Any]], Any]] = {(False, False, False): _generate(module)}
     backward = "remat_tangents" in module.meta
 
     def run(args: List[Any]) -> Any:
-        kind = bool(meter), backward and torch._C._is_any_autocast_enabled()
+        kind = bool(meter), backward and torch._C._is_any_autocast_enabled(), torch.autograd._profiler_enabled()
         code = variants.get(kind)
         if code is None:
             code = variants[kind] = _generate(module, *kind)
@@ -340,7 +341,7 @@ def compile_boxed(module: fx.GraphModule) -> Callable[[List[Any]], Any]:
     return boxed
 
 
-def _generate(module: fx.GraphModule, metered: bool = False, autocast: bool = False) -> Callable[[List[Any]], Any]:
+def _generate(module: fx.GraphModule, metered: bool = False, autocast: bool = False, profiled: bool = False) -> Callable[[List[Any]], Any]:
     """A line for each node, a `del` behind each last use."""
     last: Dict[fx.Node, fx.Node] = {}
     for node in module.graph.nodes:
@@ -393,7 +394,10 @@ def _generate(module: fx.GraphModule, metered: bool = False, autocast: bool = Fa
         else:
             target = node.target._op if isinstance(node.target, torch._ops.OpOverload) else node.target
             arguments = [text(argument) for argument in node.args] + [f"{key}={text(value)}" for key, value in node.kwargs.items()]
-            guard = f"with {constant(torch._C._DisableAutocast)}(): " if autocast and node.meta.get("remat_forward") else ""
+            around = [f"{constant(torch._C._DisableAutocast)}()"] if autocast and node.meta.get("remat_forward") else []
+            if profiled and node.meta.get("remat_again"):
+                around.append(f"{constant(torch.profiler.record_function)}({'remat: ' + reporting.module_path(node)!r})")
+            guard = f"with {', '.join(around)}: " if around else ""
             lines.append(f"    {guard}{names[node]} = {constant(target)}({', '.join(arguments)})")
             if metered:
                 lines.append(f"    {constant(meter)}[0]({names[node]})")

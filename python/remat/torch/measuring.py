@@ -1,4 +1,4 @@
-"""What ops really take on a device: nanoseconds and workspaces, measured with their real shapes; and what libraries hold besides.
+"""What ops really take on a device: nanoseconds and workspaces, measured with their real shapes; what libraries hold besides; and what memory there is.
 
 What was measured is kept on the disk, by op, shapes, device and version of torch, so that a model is measured once, and planned the same way every time.
 """
@@ -11,14 +11,16 @@ import operator
 import os
 import pathlib
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from torch import fx
 from torch.utils import _pytree as pytree
+from torch.utils.weak import WeakIdKeyDictionary
 
+from ..errors import UsageError, size_text
 from . import reporting
-from .joint import Joint, hint, is_scalar, tensors_of
+from .joint import Joint, hint, is_scalar, storage_key, tensors_of
 
 _measured: Dict[str, Tuple[int, int]] = {}  # nanoseconds and bytes, by op and shapes
 
@@ -66,23 +68,43 @@ def _measure(node: fx.Node, device: torch.device, repeat: int, channels_last: bo
         args, kwargs = _arguments(node, device)
         if channels_last and "convolution" in str(node.target):
             args = pytree.tree_map(_restrided, args)
-    cuda = device.type == "cuda"
-    times, workspace = [], 0
     with torch.no_grad():
         made = node.target(*args, **kwargs)  # warm-up
+        del made
+        if device.type == "cuda":
+            return _measure_cuda(lambda: node.target(*args, **kwargs), device, repeat)
+        times = []
         for _ in range(repeat):
-            del made
-            if cuda:
-                torch.cuda.synchronize(device)
-                torch.cuda.reset_peak_memory_stats(device)
-                before = torch.cuda.memory_allocated(device)
             start = time.perf_counter_ns()
             made = node.target(*args, **kwargs)
-            if cuda:
-                torch.cuda.synchronize(device)
             times.append(time.perf_counter_ns() - start)
-            if cuda:
-                workspace = max(workspace, torch.cuda.max_memory_allocated(device) - max(before, torch.cuda.memory_allocated(device)))
+            del made
+    return sorted(times)[len(times) // 2], 0
+
+
+BEHIND = 1_000_000  # cycles that the device is kept busy with, so that what is timed is launched before it runs
+RUNS = 3  # of an op, one behind another: what lies between two of them on the host is not timed
+
+
+def _measure_cuda(run: Callable[[], Any], device: torch.device, repeat: int) -> Tuple[int, int]:
+    """The time of the kernels alone: the host may be busy with other things."""
+    torch.cuda.synchronize(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device)
+    made = run()
+    torch.cuda.synchronize(device)
+    workspace = torch.cuda.max_memory_allocated(device) - max(before, torch.cuda.memory_allocated(device))
+    del made
+    times = []
+    for _ in range(repeat):
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda._sleep(BEHIND)
+        first.record()
+        for _ in range(RUNS):
+            run()
+        last.record()
+        torch.cuda.synchronize(device)
+        times.append(round(1e6 * first.elapsed_time(last) / RUNS))
     return sorted(times)[len(times) // 2], workspace
 
 
@@ -107,7 +129,7 @@ def _file(folder: Optional[pathlib.Path], device: torch.device) -> Optional[path
     if folder is None:
         return None
     cuda = (torch.cuda.get_device_name(device), torch.backends.cudnn.version()) if device.type == "cuda" else ()
-    kind = repr((torch.__version__, *cuda, torch.backends.cudnn.benchmark, torch.are_deterministic_algorithms_enabled()))
+    kind = repr(("kernels alone", torch.__version__, *cuda, torch.backends.cudnn.benchmark, torch.are_deterministic_algorithms_enabled()))
     return folder / f"ops-{device.type}-{hashlib.sha256(kind.encode()).hexdigest()[:16]}.json"
 
 
@@ -200,3 +222,32 @@ def library_bytes(device: torch.device) -> int:
             _library_bytes[str(device)] = max(0, torch.cuda.memory_allocated(device) - before)
             torch._C._cuda_clearCublasWorkspaces()  # a model without matrix products would never have them
     return _library_bytes[str(device)]
+
+
+# ---- what there is ----
+
+SPARE = 0.05  # of what is free: for fragments, and what libraries allocate
+OPTIMIZER_TENSORS = 2  # that an optimizer keeps for each parameter (Adam and its kin)
+_free: Any = WeakIdKeyDictionary()  # the budget "auto" of parameters that were met
+_latest: Dict[str, int] = {}  # by device, for graphs without parameters
+
+
+def free_budget(device: torch.device, arguments: Sequence[Any]) -> int:
+    """The budget "auto", fixed where parameters are first met: what this process has of the device's memory and what is free, less what is in memory besides the
+    arguments of the graph, less what an optimizer will take for parameters that it has not seen (they have no .grad yet), less a spare part."""
+    if device.type != "cuda":
+        raise UsageError('budget="auto": only on CUDA is it known what is free')
+    parameters = [a for a in arguments if isinstance(a, torch.nn.Parameter) and a.requires_grad]
+    known = next((_free[p] for p in parameters if p in _free), None if parameters else _latest.get(str(device)))
+    if known is None:
+        free, _ = torch.cuda.mem_get_info(device)
+        held = {storage_key(a): a.untyped_storage().nbytes() for a in arguments if isinstance(a, torch.Tensor) and a.device.type == "cuda"}
+        besides = max(0, torch.cuda.memory_allocated(device) - sum(held.values()))
+        to_come = OPTIMIZER_TENSORS * sum(p.numel() * p.element_size() for p in parameters if p.grad is None)
+        known = int((1 - SPARE) * (free + torch.cuda.memory_reserved(device) - besides)) - to_come
+        if known <= 0:
+            raise UsageError(f'budget="auto": nothing is left of {size_text(free)} that are free once an optimizer has {size_text(to_come)}')
+        _latest[str(device)] = known
+    for parameter in parameters:
+        _free[parameter] = known
+    return known

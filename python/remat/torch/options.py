@@ -33,7 +33,7 @@ def bytes_of(text: Union[int, str], whole: Optional[int] = None) -> int:
 
 def check_budget(budget: Budget) -> None:
     """Refuses what is no budget, before anything is traced."""
-    if budget not in (None, "min"):
+    if budget not in (None, "min", "auto"):
         bytes_of(budget, 1)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -165,6 +166,17 @@ class Solution:
                 "cached": self.cached, "digest": plan.digest, "rank": self.rank, "step_peak_bytes": verdict.peak_bytes, "step_keep_all_bytes": info["keep_all_peak_bytes"], **more}
 
 
+def located(text: str, joint: Joint) -> str:
+    """A message with the module behind the op that it names: "at tanh_backward in h.2"."""
+    nodes = {entry.node.name: entry.node for entry in joint.ops if entry.node is not None}
+
+    def with_module(found: "re.Match[str]") -> str:
+        path = reporting.module_path(nodes.get(found[1]))
+        return found[0] if path == reporting.NOWHERE else f"{found[0]} in {path}"
+
+    return re.sub(r"(?<=needed at )(\w+)", with_module, text)
+
+
 @dataclass
 class Work:
     """A joint graph to plan, as AOTAutograd hands it over."""
@@ -269,7 +281,10 @@ class Work:
 
     def _planned(self, joint: Joint, budget: Budget, memory: Dict[str, Any], keep_all_peak_bytes: int) -> Solution:
         graph = joint.graph().prepare(self._cost_model(joint.device))
-        plan, cached, rank = make_plan(graph, self.settings, budget, keep_all_peak_bytes)
+        try:
+            plan, cached, rank = make_plan(graph, self.settings, budget, keep_all_peak_bytes)
+        except BudgetError as error:
+            raise type(error)(located(str(error), joint), error.plan) from None
         if any(step.kind != "run" for step in plan.steps):
             raise Unsupported("a plan that offloads")
         schedule = [step.index for step in plan.steps]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from types import SimpleNamespace
 from typing import Any, Callable, ContextManager, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from unittest import mock
 
@@ -108,12 +109,10 @@ def _donated(forward: fx.GraphModule, backward: fx.GraphModule, n_results: int, 
     return [i for i, node in enumerate(saved) if not is_scalar(node) and not storages([node]) & held]
 
 
-@contextlib.contextmanager
-def _donating(places: List[int]) -> Any:
+def _donating(places: List[int]) -> ContextManager[Any]:
+    """Tells Inductor, as AOTAutograd does behind the partition."""
     context = TracingContext.try_get()
-    metadata = context.fw_metadata if context else None
-    with mock.patch.object(metadata, "bw_donated_idxs", places) if hasattr(metadata, "bw_donated_idxs") else contextlib.nullcontext():
-        yield
+    return mock.patch.object(context, "fw_metadata", SimpleNamespace(bw_donated_idxs=places)) if context else contextlib.nullcontext()
 
 
 def _traffic(graph: Any) -> Tuple[int, int]:

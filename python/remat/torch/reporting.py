@@ -53,6 +53,7 @@ def of(solution: Any) -> Dict[str, Any]:
 
 _last: List[Any] = []
 MOST_LINES = 8
+NOWHERE = "(outside modules)"
 
 
 def module_path(node: Any) -> str:
@@ -60,7 +61,7 @@ def module_path(node: Any) -> str:
     stack = (node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}) if node is not None else {}
     path = list(stack.values())[-1][0] if stack else ""
     path = re.sub(r"^L\['(\w+)'\]\.?", "", str(path))
-    return re.sub(r"\._modules\['?(\w+)'?\]|\['?(\w+)'?\]", r".\1\2", path).lstrip(".") or "(outside modules)"
+    return re.sub(r"\._modules\['?(\w+)'?\]|\['?(\w+)'?\]", r".\1\2", path).lstrip(".") or NOWHERE
 
 
 def _recomputed(solutions: Sequence[Any]) -> List[str]:

@@ -11,7 +11,9 @@
  *   - ops not known to be fusible;
  *   - reductions;
  *   - fusible ops that are read by an op outside V_f which cannot be fused with them. They would be
- *     written in the backward pass anyway (Lemma 3.1).
+ *     written in the backward pass anyway (Lemma 3.1);
+ *   - the last of MOST_IN_A_ROW fusible ops of which each reads the one before. A kernel that
+ *     repeats more than some fifty operations an element takes longer for it (section 3.1).
  * Views never are. Whoever reads a view of a storage counts as a reader of the storage.
  *
  * A storage is materialised if it is an input or an output of the forward pass, if its op is not
@@ -30,7 +32,7 @@
 #include "fusion/op_class.h"
 #include "fusion/trace.h"
 
-enum { MOST_REWEIGHTS = 100 };
+enum { MOST_REWEIGHTS = 100, MOST_IN_A_ROW = 50 };
 
 typedef struct finder {
     remat_ctx *ctx;
@@ -142,6 +144,29 @@ static void ban_by_readers(finder *f)
     }
 }
 
+/* Ops that are banned for how much would be repeated with them. `row`, by op: how many ops, up to
+ * it, a kernel runs in a row to make it from what is saved. Views move nothing and count for none.
+ */
+static remat_status ban_long_rows(finder *f)
+{
+    const remat_graph *g = f->g;
+    uint32_t *row;
+    TRY(RM_SCRATCH(f->ctx, row, g->n_ops));
+    for (uint32_t i = 0; i < f->x.n_inside; i++) {
+        const uint32_t op = f->x.inside[i];
+        if (f->x.ban[op] != REMAT_BAN_NONE) continue; /* it is saved */
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) {
+            const uint32_t maker = g->producer[g->in[k]];
+            if (maker != REMAT_NONE && row[maker] > row[op]) row[op] = row[maker];
+        }
+        row[op] += !rm_is_view_op(g, op);
+        if (row[op] < MOST_IN_A_ROW) continue;
+        f->x.ban[op] = REMAT_BAN_LONG;
+        row[op] = 0;
+    }
+    return REMAT_OK;
+}
+
 /* ---- prices ---- */
 
 static void materialise_inputs(finder *f, uint32_t op)
@@ -230,6 +255,7 @@ remat_status rm_recompute_rules_find(remat_ctx *ctx, const remat_graph *g, rm_re
     split(&f);
     ban_by_class(&f);
     ban_by_readers(&f);
+    TRY(ban_long_rows(&f));
     find_materialised(&f);
     TRY(find_prices(&f));
     *out = f.x;
