@@ -33,10 +33,10 @@
 enum {
     MOST_MEMBERS = 24,
     SMALL = 1024,
-    TABLE_BITS = 18,
-    MOST_PLACES = 1 << 17, /* of a search */
-    GOOD_BITS = 20,
-    MOST_GOOD = 1 << 19
+    TABLE_BITS = 16,
+    MOST_PLACES = 1 << 15, /* of a search */
+    GOOD_BITS = 16,
+    MOST_GOOD = 1 << 15
 };
 
 /* Storages in memory together. */

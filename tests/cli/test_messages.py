@@ -178,7 +178,7 @@ def test_the_schedule_is_in_the_json(remat, small):
         made = remat.json("plan", *words, "-o", path, code=(0, NOT_FOUND, INFEASIBLE))
         assert made["schedule"] == json.loads(path.read_text())["schedule"] and len(made["schedule"]) == made["steps"]
         assert ("error" in made) != made["within_budget"]
-    for source, budget, code, words in ((graph, "1", INFEASIBLE, "no plan fits 1 bytes"), ("zoo:mlp", "95%", NOT_FOUND, "found no plan within")):
+    for source, budget, code, words in ((graph, "1", INFEASIBLE, "no plan fits 1 bytes"), ("zoo:resnet18?batch=8", "95%", NOT_FOUND, "found no plan within")):
         done = remat.run("plan", source, "--budget", budget, "--strategy", "keep-all", "--json")
         error = json.loads(done.stdout)["error"]
         assert done.returncode == error["code"] == code and words in error["reason"]

@@ -190,8 +190,8 @@ static void compare_plan(remat_ctx *ctx, const remat_graph *graph, const random_
               x->bandwidth == bandwidth && strcmp(x->strategy, "given") == 0,
           "peak %" PRId64 ", cost %" PRId64, x->peak_bytes, x->cost);
     const bool fits = budget < 0 || n->peak_bytes <= budget;
-    const remat_outcome expected = !fits
-                                       ? (budget < x->need_bytes ? REMAT_INFEASIBLE : REMAT_UNKNOWN)
+    const bool is_too_small = budget < x->need_bytes || budget < x->least_peak_bound;
+    const remat_outcome expected = !fits ? (is_too_small ? REMAT_INFEASIBLE : REMAT_UNKNOWN)
                                    : x->bound_cost == x->cost ? REMAT_OPTIMAL
                                                               : REMAT_FEASIBLE;
     CHECK(x->within_budget == fits && x->outcome == expected && x->need_bytes <= x->peak_bytes &&

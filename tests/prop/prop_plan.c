@@ -111,9 +111,12 @@ static void check_plan(remat_ctx *ctx, const remat_graph *graph, const naive_gra
     CHECK(s->within_budget == (budget < 0 || s->peak_bytes <= budget), "%s", strategy);
     /* prop_any_order.c holds what a search says against all schedules. */
     const bool searched = s->outcome == REMAT_INFEASIBLE && strcmp(s->bound_method, "search") == 0;
-    const remat_status expected = s->within_budget                        ? REMAT_OK
-                                  : budget < info->need_bytes || searched ? REMAT_E_INFEASIBLE
-                                                                          : REMAT_E_NOT_FOUND;
+    const bool is_too_small = budget < info->need_bytes || budget < s->least_peak_bound;
+    CHECK(s->peak_bytes >= s->least_peak_bound, "%s: peak %" PRId64 " below the least %" PRId64,
+          strategy, s->peak_bytes, s->least_peak_bound);
+    const remat_status expected = s->within_budget           ? REMAT_OK
+                                  : is_too_small || searched ? REMAT_E_INFEASIBLE
+                                                             : REMAT_E_NOT_FOUND;
     CHECK(remat_plan_status(plan) == expected, "%s: status %d, not %d", strategy,
           (int)remat_plan_status(plan), (int)expected);
     not_fitting += !s->within_budget;

@@ -117,10 +117,13 @@ static uint32_t find_best(finder *f, uint32_t heir)
     return best;
 }
 
+/* What a pinned op made never gets lost, so nothing is won by its holders but room that is taken:
+ * need.c and least_peak.c say what must be in memory. */
 static remat_status wish_for(finder *f, uint32_t heir)
 {
     const rm_normal *nm = f->nm;
-    if (nm->bytes[heir] == 0 || nm->is_output[heir]) return REMAT_OK;
+    if (nm->bytes[heir] == 0 || nm->is_output[heir] || nm->pinned[nm->producer[heir]])
+        return REMAT_OK;
     const uint32_t best = find_best(f, heir);
     if (!best) return REMAT_OK;
     const uint32_t more = rm_wanted_to(f->nodes[best].reader) - rm_wanted_to(f->nodes[0].reader);
