@@ -43,7 +43,7 @@ enum {
     WALKERS = 2,          /* that search at a time, whatever the number of threads */
     MAX_STARTS = 24,      /* of the second round */
     OPS_A_START = 2500,   /* a graph of so many ops gets one start for each second */
-    OPS_A_LONG = 500,     /* the same where starts have far to go */
+    OPS_A_LONG = 1250,    /* the same where starts have far to go */
     ROUNDS = 16,          /* a round is this part of the search, except that of the starts */
     WIDE = 3,             /* times as many ops as the longest path has: the graph is wide */
     LONGEST_ROUNDED = 4,  /* runs an op of a rounding that is still searched from */
