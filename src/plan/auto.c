@@ -10,8 +10,9 @@
  *      comes to an end, nothing is left to do.
  *   5. A search from the best of them takes the rest (plan/search/anneal.c).
  *
- * For the lowest peak: keep-all, mincut and rotor; then auto itself at lower and lower budgets,
- * each time from the best plan so far; then auto at the lowest peak that was found.
+ * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
+ * then auto itself at lower and lower budgets, each time from the best plan so far; then auto at
+ * the lowest peak that was found.
  *
  * With the option offload: fastsa, which may move values to the host; all of the above, which moves
  * none; and an annealing of both from the better of the two. Each has the whole limit of work, so
@@ -34,7 +35,7 @@ enum {
 };
 static const double quick_share = 0.25; /* of what is left, for each quick strategy */
 static const double all_orders_share = 0.25;
-static const double least_share = 0.4;    /* to find the lowest peak, before what it costs */
+static const double least_share = 0.5;    /* to find the lowest peak, before what it costs */
 static const double hopeless_share = 0.1; /* for the lowest peak, where nothing fits */
 
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
@@ -114,42 +115,46 @@ static remat_status run_at(const rm_problem *p, rm_incumbent *best)
     return status;
 }
 
-/* Runs auto for another budget with a share of what is left, from the best plan so far. Offers what
- * it finds to p. */
-static remat_status run_below(const rm_problem *p, int64_t budget_bytes, double share,
-                              rm_incumbent *best)
+/* Runs a planner for another budget with a share of what is left, from the best plan so far if it
+ * is one that continues. Offers what it finds to p. */
+static remat_status run_below(const rm_problem *p, const rm_planner *planner, int64_t budget_bytes,
+                              double share, rm_incumbent *best)
 {
+    remat_ctx *ctx = p->ctx;
     rm_incumbent found = {.any = false};
-    const rm_problem lower = {p->ctx, p->graph, budget_bytes};
-    const rm_mark mark = rm_scratch_mark(p->ctx);
-    remat_status status = rm_offer(&lower, &found, &best->steps);
-    rm_limit_push(p->ctx, share, RM_NO_LIMIT);
-    if (status == REMAT_OK) status = rm_auto.run(&lower, &found);
-    rm_limit_pop(p->ctx);
-    rm_scratch_release(p->ctx, mark);
-    if (rm_is_too_much_memory(p->ctx, status)) status = REMAT_OK;
+    const rm_problem lower = {ctx, p->graph, budget_bytes};
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_status status = REMAT_OK;
+    if (planner->continues && best->any) status = rm_offer(&lower, &found, &best->steps);
+    rm_limit_push(ctx, share, RM_NO_LIMIT);
+    if (status == REMAT_OK) status = planner->run(&lower, &found);
+    rm_limit_pop(ctx);
+    rm_scratch_release(ctx, mark);
+    if (rm_is_too_much_memory(ctx, status)) status = REMAT_OK;
     if (status == REMAT_OK && found.any) status = rm_offer(p, best, &found.steps);
-    RM_VEC_FREE(&p->ctx->heap, found.steps);
+    RM_VEC_FREE(&ctx->heap, found.steps);
     return status;
 }
 
-/* The lowest peak. auto runs at lower and lower budgets, and the steps between them get smaller
- * where nothing is found. What comes out may be dear, so in the end the lowest peak found becomes a
- * budget itself, with most of the work. */
+/* The lowest peak. fastsa anneals for memory alone, which wide graphs need. Then auto runs at lower
+ * and lower budgets, and the steps between them get smaller where nothing is found. What comes out
+ * may be dear, so in the end the lowest peak found becomes a budget itself, with half of the work.
+ */
 static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     remat_status status = run_quick(p, best);
     int64_t part = 8; /* the next budget is lower than the peak by this part of it */
     rm_limit_push(ctx, least_share, RM_NO_LIMIT);
+    if (status == REMAT_OK) status = run_below(p, &rm_fastsa, REMAT_BUDGET_MIN, 0.1, best);
     while (status == REMAT_OK && part <= 256 && !rm_is_over(ctx)) {
         const int64_t before = best->peak_bytes, target = before - before / part;
-        if (target >= need_bytes) status = run_below(p, target, 0.125, best);
+        if (target >= need_bytes) status = run_below(p, &rm_auto, target, 0.125, best);
         if (best->peak_bytes > target || best->peak_bytes == before) part *= 2;
     }
     rm_limit_pop(ctx);
     TRY(status);
-    return run_below(p, best->peak_bytes, 1, best);
+    return run_below(p, &rm_auto, best->peak_bytes, 1, best);
 }
 
 static bool is_cheapest(const rm_problem *p, const rm_incumbent *best)
@@ -169,7 +174,7 @@ static remat_status recompute(const rm_problem *p, rm_incumbent *best)
     if (is_cheapest(p, best)) return REMAT_OK;
     if (p->budget_bytes >= need.bytes) return run_at(p, best);
     TRY(run_quick(p, best)); /* nothing fits: the lowest peak will be asked for */
-    return run_below(p, need.bytes, hopeless_share, best);
+    return run_below(p, &rm_auto, need.bytes, hopeless_share, best);
 }
 
 /* Runs a strategy with a part of the limits, as it would run by itself. */

@@ -286,6 +286,23 @@ static void start_with_transfers(void **state)
 }
 
 /* A graph of a few bytes: there the steps between budgets are less than one. */
+/* A good part of the work goes to the cost at the lowest peak, from the plan that reached it, in
+ * long starts. Seed 0 has 36.3 % at 18.2 % of keep-all's memory. */
+static void cost_at_the_least(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_load(ctx, "zoo:resnet50", &graph));
+    OK(ctx, remat_ctx_set(ctx, "work", 10000000));
+    OK(ctx, remat_plan_make(ctx, graph, "auto", REMAT_BUDGET_MIN, &plan));
+    const remat_summary *s = remat_plan_summary(plan);
+    assert_true(s->peak_bytes < s->keep_all_peak_bytes / 100 * 19);
+    assert_true(s->cost < s->keep_all_cost / 100 * 140);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
 static void least_of_little(void **state)
 {
     remat_ctx *ctx = *state;
@@ -345,6 +362,7 @@ int main(void)
                                        WITH_CONTEXT(improves_a_start),
                                        WITH_CONTEXT(start_with_transfers),
                                        WITH_CONTEXT(least_of_little),
+                                       WITH_CONTEXT(cost_at_the_least),
                                        WITH_CONTEXT(improves_with_every_strategy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
