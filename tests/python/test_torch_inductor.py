@@ -1,6 +1,7 @@
 """kernels="inductor": plans over what Inductor materialises. Whether lowered plans compute the right gradients is asked of many models with the two halves run node by node in place of
 compiled code; one model goes through Inductor itself, with its masks of dropout, and the code that came out is read."""
 import copy
+import re
 import warnings
 
 import pytest
@@ -119,7 +120,8 @@ def test_plans_give_the_gradients_of_torchs_partition(halves, make):
         twin = copy.deepcopy(model)
         found = trained(twin, x, ours(twin, budget=budget))
         report = remat.torch.last_report()
-        assert report["planned"] and report["recomputed_ops"] > 0 and report["peak_bytes"] < report["keep_all_peak_bytes"]
+        assert report["planned"] and report["overhead"] > 0 and report["peak_bytes"] < report["keep_all_peak_bytes"]
+        assert budget != "min" or report["recomputed_ops"] > 0  # otherwise a partition of torch's under other rules may do as it is
         assert budget == "min" or report["peak_bytes"] <= report["budget_bytes"]
         for a, b in zip(expected, found):
             torch.testing.assert_close(a, b)
@@ -344,6 +346,22 @@ def test_through_inductor(monkeypatch):
     assert report["generated_peak_bytes"] == looks[0].needs_bytes  # what was read before anything was compiled is what was compiled
     assert report["generated_peak_bytes"] <= 1.1 * report["budget_bytes"]
     assert not [line for line in reporting._warned if "matrix products" in line]
+
+
+def test_at_100_percent_the_code_is_torchs(monkeypatch):
+    """Kernel for kernel, and product for product; the token is a buffer of no bytes."""
+    from torch._inductor.graph import GraphLowering
+    sources = []
+    monkeypatch.setattr(GraphLowering, "save_output_code", staticmethod(sources.append))
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.1), nn.Linear(32, 16)), torch.randn(64, 16)
+    for compiled in (torch.compile(model, dynamic=False), ours(model, budget="100%")):
+        torch._dynamo.reset()
+        compiled(x).square().mean().backward()
+    assert len(sources) == 4
+    for torchs, mine in zip(sources[:2], sources[2:]):
+        found = [(re.findall(r"async_compile\.\w+\(.*?(?:\'\'\'|\"\"\")(.*?)(?:\'\'\'|\"\"\")", source, re.S), re.findall(r"extern_kernels\.\w+|mkldnn\.\w+", source)) for source in (torchs, mine)]
+        assert found[0] == found[1] and found[0][0] and found[0][1]
 
 
 # ---- fitting ----

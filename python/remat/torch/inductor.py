@@ -83,7 +83,7 @@ class KernelWork(Work):
                    near=NEAR if settings.budget == "min" else ANYWHERE)
 
     def others(self) -> List["KernelWork"]:
-        """The same joint graph as torch partitions it under other rules: other places to start from. Those that cannot be planned, or would draw seeds again, are none."""
+        """The same joint graph as torch partitions it under other rules: other places to start from. Those that cannot be planned, or would draw seeds or run what is not torch's again, are none."""
         if self.spare is not None:
             module, joint_inputs = self.spare
             self.spare = None
@@ -102,7 +102,9 @@ class KernelWork(Work):
                 return None
             with torch._functorch.config.patch(aggressive_recomputation=blocks is None):
                 own = own_partition(module, joint_inputs, self.num_fwd_outputs, self.static)
-            if any(node.op == "call_function" and (is_random(node) or schema_name(node) in SEEDS) for node in own[1].graph.nodes):
+            first = {node.name for node in own[0].graph.nodes if node.op == "call_function"}
+            again = [node for node in own[1].graph.nodes if node.op == "call_function" and not is_scalar(node)]
+            if any(is_random(node) or schema_name(node) in SEEDS or node.name in first and not structures.is_torchs(node) for node in again):
                 return None
             made = KernelWork(module, self.num_fwd_outputs, self.static, self.settings, own=own, measured=self.measured, ns_per_byte=self.ns_per_byte)
             made.joint()

@@ -5,7 +5,7 @@ checkpointing). A search that moves one value at a time from torch's own partiti
 
 Method. A value through which the whole forward pass goes (no other large value lives across the position behind it) is a *waist*: the residual stream before and behind attention, the result of a residual block. Every
 n-th waist that has several readers, and the last one, is kept. Forward nodes before the last waist are tagged for torch's own partitioner: kept ones must be saved, others run again; what is behind it is left to torch's rules.
-Selective: products, attention and statistics (results much smaller than what they are computed from) are kept, too. Random ops are always kept.
+Selective: products, attention and statistics (results much smaller than what they are computed from) are kept, too. Random ops and those that are not torch's own are always kept.
 
 Invariant: tags are all that changes; torch's partitioner decides, and puts what runs again in its own order. Cost: linear in nodes and edges.
 """
@@ -29,6 +29,12 @@ def _bytes(node: fx.Node) -> int:
 
 def _is_view(node: fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and any(result.alias_info for result in node.target._schema.returns)
+
+
+def is_torchs(node: fx.Node) -> bool:
+    """Whether an op is one of torch's own, which have no effects but their results: others run once."""
+    target = node.target
+    return isinstance(target, torch._ops.OpOverload) and target.namespace in ("aten", "prims") and not target._schema.is_mutable or target is operator.getitem
 
 
 def _is_product(node: fx.Node) -> bool:
@@ -82,17 +88,17 @@ def waists(forward: List[fx.Node]) -> List[fx.Node]:
 
 
 def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, selective: bool) -> bool:
-    """Tags a joint graph; False: it has no waists to keep."""
+    """Tags a joint graph; False: it has no waists to keep, or tags of its own."""
     from torch.utils.checkpoint import CheckpointPolicy
     forward = _forward(module.graph, num_fwd_outputs)
     through = waists(forward)
-    if len(through) < 2:
+    if len(through) < 2 or any("recompute" in node.meta for node in module.graph.nodes):  # the user's own tags stand
         return False
     kept = {*through[::every], through[-1]}
     for node in forward[:forward.index(through[-1]) + 1]:
         source: Any = node.args[0] if node.target is operator.getitem else node
         statistic = STATISTICS * _bytes(node) < sum(map(_bytes, source.all_input_nodes))
-        fixed = is_random(source) or torch.Tag.nondeterministic_seeded in getattr(source.target, "tags", ())
+        fixed = is_random(source) or not is_torchs(source) or torch.Tag.nondeterministic_seeded in getattr(source.target, "tags", ())
         save = node in kept or fixed or selective and (_is_product(source) or statistic)
         node.meta["recompute"] = CheckpointPolicy.MUST_SAVE if save and not _is_view(node) else CheckpointPolicy.PREFER_RECOMPUTE
     return True
