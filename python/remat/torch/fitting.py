@@ -5,9 +5,10 @@ Lowering the budget of the plan by the excess overshoots: the cheaper the memory
 
 Method. What code needs and moves is read before it is compiled (reading.py). `room` is the budget that is planned for, `limit` the one that was given. The first look is at room = limit, at the cheapest candidate, and at the next one if that does not fit and costs hardly more.
 Where code needs much more than the limit, the same plan with kernels merged only nearby is looked at; then a room that is smaller by the least excess so far. Where code leaves room unused, the next room lies on the line through the last
-one that fits and the last one that does not. At most LOOKS looks; of all that fit the fastest one by its code is taken, and if none fits the one that needs least.
+one that fits and the last one that does not. At most LOOKS looks. If none fits by then, the plan of least memory is looked at, and MORE - 1
+rooms between it and the limit: a budget is kept wherever a plan is known that keeps it. Of all that fit the fastest one by its code is taken, and if none fits the one that needs least.
 
-Invariant: what is returned was planned and verified, and its code was read; where nothing can be read, it is the first plan, unchanged. Cost: LOOKS readings and plans at most.
+Invariant: what is returned was planned and verified, and its code was read; where nothing can be read, it is the first plan, unchanged. Cost: LOOKS + MORE readings and plans at most.
 """
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Callable, List, NamedTuple, Optional
 
 from .planning import Solution
 
-LOOKS = 4
+LOOKS, MORE = 4, 3  # at most, and as many more where none of those fits
 CLOSE = 1.05  # code that needs so much more than the budget is helped by a little less room; more, by merging less
 TOLERANCE = 1.005  # how much more than the budget code may need
 UNUSED = 0.96  # of the budget: code that needs less is looked at again with more room
@@ -39,10 +40,11 @@ class Fit:
     def __init__(self, limit: int, plan: Callable[[int], List[Solution]], read: Callable[[Solution, int], Optional[Look]]):
         self.limit, self._plan, self._read = limit, plan, read
         self.looks: List[Look] = []
+        self._most = LOOKS
 
     def _look(self, solution: Solution, near: int, room: int) -> bool:
         """Whether there was anything new to be read."""
-        if len(self.looks) >= LOOKS or any(look.near == near and look.solution.schedule == solution.schedule and look.solution.joint is solution.joint for look in self.looks):
+        if len(self.looks) >= self._most or any(look.near == near and look.solution.schedule == solution.schedule and look.solution.joint is solution.joint for look in self.looks):
             return False
         found = self._read(solution, near)
         if found is not None:
@@ -68,11 +70,16 @@ class Fit:
         if least.needs_bytes > CLOSE * self.limit:
             self._look(least.solution, NEAR, self.limit)
         self._converge()
+        if not any(map(self._fits, self.looks)):
+            self._most = LOOKS + MORE
+            least_memory = self._plan(0)[0]
+            if self._look(least_memory, NEAR, least_memory.verdict.peak_bytes):  # type: ignore[arg-type]
+                self._converge()
         return self.best()
 
     def _converge(self) -> None:
         room = self._next_room()
-        while room is not None and len(self.looks) < LOOKS:
+        while room is not None and len(self.looks) < self._most:
             found = self._plan(room)
             near = NEAR if any(look.near == NEAR for look in self.looks) else ANYWHERE
             if not found or not self._look(found[0], near, room):
