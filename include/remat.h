@@ -238,10 +238,7 @@ typedef struct remat_summary { /* REMAT_ABSENT, REMAT_NONE, "": not known */
     remat_outcome outcome; remat_stopped stopped; remat_kind kind; bool within_budget;
     unsigned flags; /* REMAT_DCE | ... that the graph was prepared with */
     int64_t any_order_cost; const char *any_order_method; /* bound of any order */
-    int64_t align; /* sizes were rounded up to multiples of it; 1: they were not */
-    /* No plan without offload has a lower peak, in any order. Known if the least peak was asked
-     * for, or nothing within the budget was found. */
-    int64_t least_peak_bound; } remat_summary;
+    int64_t align, least_peak_bound; } remat_summary; /* sizes' factor; no order has a lower peak */
 remat_status remat_budget_parse(remat_ctx *ctx, const char *text, int64_t keep_all_peak_bytes,
                                 int64_t *out); /* "12GiB", "900MB", "50%", "min", "4096" */
 remat_status remat_plan_make(remat_ctx *ctx, const remat_graph *graph, const char *strategy,
