@@ -343,12 +343,13 @@ static rm_certificate changed_certificate(bed *b, random_source *r, rm_price *pr
         if (random_chance(r, 10)) prices[i].price = 0;
     }
     size_t n = 0;
+    const uint32_t strangers = random_chance(r, 50) ? 3 : 100; /* pairs that share nothing */
     for (uint32_t v = 0; v < g->n_values; v++) {
         int64_t left = g->storage[v];
         for (uint32_t heir = 0; heir < g->n_values && n < MOST_PAIRS; heir++) {
             const rm_heir pair = {g->value_original[v], g->value_original[heir]};
             const bool had = x.n_heirs && bsearch(&pair, x.heirs, x.n_heirs, sizeof pair, by_value);
-            const uint32_t percent = had ? 80 : is_made_from(g, v, heir) ? 40 : 3;
+            const uint32_t percent = had ? 80 : is_made_from(g, v, heir) ? 40 : strangers;
             if (v == heir || g->storage[heir] > left || !random_chance(r, percent)) continue;
             heirs[n++] = pair;
             left -= g->storage[heir];
