@@ -159,7 +159,7 @@ def test_compare_says_what_json_says(remat):
         numbers = numbers_of(note)
         lengths.setdefault(numbers, {})[bar.get("class")] = float(bar.get("width"))
     fitting = [row for row in rows if row["within_budget"]]
-    assert [numbers[:4] for numbers in lengths] == [same_as(row)[:4] for row in fitting] and len(fitting) == 3
+    assert [numbers[:4] for numbers in lengths] == [same_as(row)[:4] for row in fitting] and 3 <= len(fitting) < len(rows)
     scale = sum(list(lengths.values())[0].values()) / fitting[0]["overhead"]
     for row, bar in zip(fitting, lengths.values()):
         assert sum(bar.values()) == pytest.approx(scale * row["overhead"], abs=0.1)
