@@ -175,7 +175,7 @@ static bool are_equal(const set *a, const set *b)
 /* Never 0. */
 static uint64_t hash_of(const set *s)
 {
-    uint64_t hash = s->n + 1;
+    uint64_t hash = (s->n + 1) * UINT64_C(0xBF58476D1CE4E5B9); /* far from any member */
     for (uint32_t i = 0; i < s->n; i++) {
         hash = (hash ^ s->at[i]) * UINT64_C(0x9E3779B97F4A7C15);
         hash ^= hash >> 29;

@@ -132,3 +132,15 @@ def test_rows_where_nothing_fits(remat):
     rows = remat.json("curve", "zoo:mlp", "--from", "10%", "--to", "100%", "--points", "3", "--strategy", "mincut", code=(0, 10, 11))
     assert rows[0]["outcome"] == "infeasible" and rows[0]["cost"] is None and rows[0]["overhead"] is None
     assert rows[-1]["cost"] == rows[-1]["keep_all_cost"]
+
+
+def test_the_least_peak_is_found_by_looking_back(remat):
+    """op 7 reads v6 and v3, 13 bytes with what it makes; but whichever of them is made last is made beside the other, from 4 bytes or more: 15."""
+    sizes = [5, 4, 5, 7, 2, 2, 4, 2]
+    reads = [[], [0], [0], [1], [1], [4], [5, 2], [6, 3]]
+    (remat.folder / "g.json").write_text(json.dumps({
+        "format": "remat-graph", "version": 1, "name": "back", "outputs": [], "values": [{"name": f"v{i}", "size": n} for i, n in enumerate(sizes)],
+        "nodes": [{"name": f"op{i}", "in": read, "out": [i], "cost": 1, "workspace": {4: 7, 5: 9}.get(i, 0)} for i, read in enumerate(reads)]}))
+    least = remat.json("plan", "g.json", "--budget", "min")
+    assert (least["need_bytes"], least["least_peak_bound"], least["peak_bytes"]) == (13, 15, 15)
+    assert remat.json("plan", "g.json", "--budget", "14", code=10)["outcome"] == "infeasible"
