@@ -141,6 +141,6 @@ def test_the_least_peak_is_found_by_looking_back(remat):
     (remat.folder / "g.json").write_text(json.dumps({
         "format": "remat-graph", "version": 1, "name": "back", "outputs": [], "values": [{"name": f"v{i}", "size": n} for i, n in enumerate(sizes)],
         "nodes": [{"name": f"op{i}", "in": read, "out": [i], "cost": 1, "workspace": {4: 7, 5: 9}.get(i, 0)} for i, read in enumerate(reads)]}))
-    least = remat.json("plan", "g.json", "--budget", "min")
+    least = remat.json("plan", remat.folder / "g.json", "--budget", "min")
     assert (least["need_bytes"], least["least_peak_bound"], least["peak_bytes"]) == (13, 15, 15)
-    assert remat.json("plan", "g.json", "--budget", "14", code=10)["outcome"] == "infeasible"
+    assert remat.json("plan", remat.folder / "g.json", "--budget", "14", code=10)["outcome"] == "infeasible"
