@@ -225,14 +225,17 @@ static void check_summary(const trial *t, const remat_plan *plan)
     REQUIRE(t, s->resident_bytes == t->info.resident_bytes && s->ops == t->info.ops);
     REQUIRE(t, s->cost >= s->keep_all_cost && s->bound_cost <= s->cost);
     REQUIRE(t, s->within_budget == (t->budget < 0 || s->peak_bytes <= t->budget));
-    const bool below_need = t->budget >= 0 && t->budget < t->info.need_bytes,
+    const int64_t least = s->least_peak_bound;
+    const bool below_need = t->budget >= 0 && (t->budget < t->info.need_bytes ||
+                                               (least != REMAT_ABSENT && t->budget < least)),
                searched = s->outcome == REMAT_INFEASIBLE && strcmp(s->bound_method, "search") == 0;
+    REQUIRE(t, least == REMAT_ABSENT || s->offloaded_bytes > 0 || s->peak_bytes >= least);
     REQUIRE(t, remat_plan_status(plan) == (s->within_budget         ? REMAT_OK
                                            : below_need || searched ? REMAT_E_INFEASIBLE
                                                                     : REMAT_E_NOT_FOUND));
     REQUIRE(t, (s->outcome == REMAT_INFEASIBLE) == (!s->within_budget && (below_need || searched)));
     REQUIRE(t, (s->outcome == REMAT_OPTIMAL) == (s->within_budget && s->cost == s->bound_cost));
-    REQUIRE(t, !searched || t->least_cost == INT64_MAX);
+    REQUIRE(t, !(searched || (below_need && !s->within_budget)) || t->least_cost == INT64_MAX);
     /* At `min` each plan's budget is its own peak, and its bound holds for that. */
     if (s->within_budget && t->budget >= 0) REQUIRE(t, s->any_order_cost <= t->least_cost);
 }
