@@ -144,3 +144,34 @@ def test_the_least_peak_is_found_by_looking_back(remat):
     least = remat.json("plan", remat.folder / "g.json", "--budget", "min")
     assert (least["need_bytes"], least["least_peak_bound"], least["peak_bytes"]) == (13, 15, 15)
     assert remat.json("plan", remat.folder / "g.json", "--budget", "14", code=10)["outcome"] == "infeasible"
+
+
+TWO_ORDERS = {
+    "format": "remat-graph", "version": 1, "name": "two-orders", "outputs": [1, 2],
+    "values": [{"name": "x", "size": 10}, {"name": "y", "size": 1}, {"name": "z", "size": 1}],
+    "nodes": [{"name": "A", "in": [], "out": [0], "cost": 5}, {"name": "B", "in": [], "out": [1], "cost": 1, "workspace": 10},
+              {"name": "C", "in": [0], "out": [2], "cost": 1}]}
+
+
+@pytest.mark.parametrize("scope,method,changed,says", [
+    ("any-order", "flow", {}, "other orders than its own"),
+    ("any-order", "flow", {"any_order_bound": {"cost": 7, "method": "first-runs"}}, "other orders than its own"),
+    ("checkmate", "flow", {}, "other orders than its own"),
+    ("any-order", "first-runs", {"cost": None, "outcome": None}, "not what running every op once costs"),
+])
+def test_a_bound_of_one_order_is_not_taken_for_one_of_all(remat, scope, method, changed, says):
+    """A B A C costs 12, and nothing with A before B is cheaper: a certificate proves that. B A C costs 7."""
+    graph, plan = remat.folder / "g.json", remat.folder / "p.json"
+    graph.write_text(json.dumps(TWO_ORDERS))
+    assert remat.json("plan", graph, "--budget", "12")["cost"] == 7
+    file = {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": remat.json("info", graph)["digest"]}, "budget_bytes": 12,
+            "schedule": [0, 1, 0, 2], "outcome": "optimal", "cost": 12,
+            "bound": {"cost": 12, "scope": "fixed-order", "method": "flow", "certificate": {"scale": 2, "prices": [[1, 1]], "heirs": []}}}
+    plan.write_text(json.dumps(file))
+    assert remat.json("verify", graph, plan, "--bound")["bound_cost"] == 12
+    file["bound"].update(scope=scope, method=method)
+    file.update(changed)
+    plan.write_text(json.dumps({key: value for key, value in file.items() if value is not None}))
+    for flags in ((), ("--bound",)):
+        assert says in remat.run("verify", graph, plan, *flags).stderr.decode()
+        assert remat.json("verify", graph, plan, *flags, code=5)["valid"] is False
