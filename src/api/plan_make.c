@@ -238,9 +238,15 @@ static remat_status summarize(const rm_problem *p, const rm_planner *planner,
     return REMAT_OK;
 }
 
+/* Looking back may take about a quarter as long as planning did, or a few milliseconds. */
+static int64_t least_peak_work(const remat_summary *s)
+{
+    if (s->work < RM_LEAST_PEAK_WORK / 600) return RM_LEAST_PEAK_WORK / 100;
+    return s->work < RM_LEAST_PEAK_WORK / 6 ? 6 * s->work : RM_LEAST_PEAK_WORK;
+}
+
 /* Where the least peak is asked for, how low could it be? Where nothing was found, can anything
- * fit?
- */
+ * fit? */
 static remat_status bound_least_peak(const rm_problem *p, bool may_move, remat_summary *s)
 {
     const bool least = p->budget_bytes == REMAT_BUDGET_MIN;
@@ -249,7 +255,8 @@ static remat_status bound_least_peak(const rm_problem *p, bool may_move, remat_s
     if (s->budget_bytes < s->need_bytes || s->stopped == REMAT_SIGNAL) return REMAT_OK;
     const rm_need from = {least ? s->need_bytes : s->budget_bytes, REMAT_NONE};
     rm_need proved;
-    const remat_status status = rm_least_peak_find(p->ctx, p->graph, from, &proved);
+    const remat_status status =
+        rm_least_peak_find(p->ctx, p->graph, from, least_peak_work(s), &proved);
     if (rm_is_too_much_memory(p->ctx, status)) return REMAT_OK; /* the need must do */
     TRY(status);
     if (proved.bytes > from.bytes) s->least_peak_bound = proved.bytes;

@@ -18,7 +18,7 @@
  * another is at least as hard, so where a step makes the set smaller and is not above the level, it
  * is the only one looked at.
  *
- * Cost: MOST_WORK set members in all, and a search takes an eighth of what is left. */
+ * Cost: `work` set members in all, and a search takes an eighth of what is left. */
 #include "graph/graph.h"
 
 #include <assert.h>
@@ -29,7 +29,6 @@
 #include "base/heap.h"
 #include "base/vec.h"
 
-#define MOST_WORK INT64_C(30000000) /* a few tenths of a second */
 enum {
     MOST_MEMBERS = 24,
     SMALL = 1024,
@@ -357,9 +356,10 @@ static remat_status look_at_all(looker *x)
     return look_back(x, &outputs, REMAT_NONE);
 }
 
-remat_status rm_least_peak_find(remat_ctx *ctx, const remat_graph *g, rm_need from, rm_need *out)
+remat_status rm_least_peak_find(remat_ctx *ctx, const remat_graph *g, rm_need from, int64_t work,
+                                rm_need *out)
 {
-    looker x = {.ctx = ctx, .g = g, .best = from, .work = MOST_WORK};
+    looker x = {.ctx = ctx, .g = g, .best = from, .work = work};
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_status status = RM_SCRATCH(ctx, x.table, (size_t)1 << TABLE_BITS);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.good, (size_t)1 << GOOD_BITS);

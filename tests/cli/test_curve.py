@@ -3,7 +3,7 @@ import csv
 import io
 import itertools
 
-from conftest import PLAN_FIELDS
+from conftest import PLAN_FIELDS, plain_build
 
 USAGE, APPLIES, INFEASIBLE = 1, 6, 10
 RESNET = ("curve", "zoo:resnet18", "--points", "5", "--work", "300000")
@@ -55,6 +55,7 @@ def test_what_meets_the_shared_bound_is_optimal(remat):
     assert [(row["outcome"], row["bound_scope"], row["gap"]) for row in rows] == [("optimal", "any-order", 0)] * 2
 
 
+@plain_build
 def test_table_and_plot_name_every_strategy(remat):
     for columns in ("80", "60"):
         text = remat.ok(*RESNET, "--strategy", "mincut,rotor,chen-greedy,periodic,chen-sqrt,revolve", columns=columns)

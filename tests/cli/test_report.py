@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from conftest import GRAPHS, PLAN_FIELDS
+from conftest import GRAPHS, PLAN_FIELDS, plain_build
 
 USAGE, INPUT, IO, PLAN, APPLIES, INFEASIBLE = 1, 2, 3, 5, 6, 10
 HOSTILE = ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "<img src=x onerror=alert(1)>", "\u2028\u2029", "\"'`\\", "${alert(1)}", "&lt;&#60;&amp;", "a\tb\nc\rd\u0001\u001f\u007f",
@@ -193,6 +193,7 @@ def test_policy_allows_these_scripts_alone(remat):
     assert "http://www.w3.org/2000/svg" in script
 
 
+@plain_build
 @pytest.mark.parametrize("name", sorted(path.name for path in GRAPHS.glob("*.json.gz")))
 def test_small_pages(remat, name):
     path = remat.folder / "report.html"

@@ -6,7 +6,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from conftest import GRAPHS, PROGRAM
+from conftest import GRAPHS, PROGRAM, plain_build
 
 USAGE = 1
 SVG = "{http://www.w3.org/2000/svg}"
@@ -150,6 +150,7 @@ def test_curve_says_what_json_says(remat):
         assert height == pytest.approx(y1 + bound * per_overhead, abs=0.3) and height >= y - 0.3
 
 
+@plain_build
 def test_compare_says_what_json_says(remat):
     words = ("compare", *RESNET, "--budget", "60%", "--strategy", "mincut,rotor,chen-greedy,keep-all,checkmate")
     rows = remat.json(*words, "--svg", remat.folder / "x.svg")
