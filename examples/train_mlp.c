@@ -300,15 +300,23 @@ typedef struct options {
     unsigned modes;
 } options;
 
+static bool parse_steps(const char *text, int *steps)
+{
+    char *end;
+    const long n = strtol(text, &end, 10);
+    *steps = (int)n;
+    return end != text && !*end && n >= 1 && n <= 1000000;
+}
+
 static bool parse(options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--poison") == 0) o->modes |= REMAT_RUN_POISON;
         else if (i + 1 == argc) return false;
         else if (strcmp(argv[i], "--budget") == 0) o->budget = argv[++i];
-        else if (strcmp(argv[i], "--steps") == 0) o->steps = atoi(argv[++i]);
         else if (strcmp(argv[i], "--trace") == 0) o->trace = argv[++i];
-        else return false;
+        else if (strcmp(argv[i], "--steps") != 0 || !parse_steps(argv[++i], &o->steps))
+            return false;
     }
     if (o->trace) o->modes |= REMAT_RUN_TRACE;
     return true;
@@ -355,9 +363,10 @@ static remat_status write_trace(remat_ctx *ctx, const remat_run *run, const rema
                                 const char *path)
 {
     FILE *file = fopen(path, "w");
-    if (!file) return REMAT_E_IO;
-    const remat_status status = remat_run_trace_write(ctx, run, graph, to_file, file);
-    return fclose(file) == 0 ? status : REMAT_E_IO;
+    remat_status status = file ? remat_run_trace_write(ctx, run, graph, to_file, file) : REMAT_E_IO;
+    if (file && fclose(file) != 0) status = REMAT_E_IO;
+    if (status == REMAT_E_IO) fprintf(stderr, "%s: it cannot be written\n", path);
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -387,7 +396,8 @@ int main(int argc, char **argv)
     }
     if (status == REMAT_OK) printf("high water %" PRId64 " bytes\n", remat_run_high_water(run));
     if (status == REMAT_OK && o.trace) status = write_trace(ctx, run, graph, o.trace);
-    if (status != REMAT_OK && *remat_ctx_error(ctx)) fprintf(stderr, "%s\n", remat_ctx_error(ctx));
+    if (status != REMAT_OK && status != REMAT_E_IO && *remat_ctx_error(ctx))
+        fprintf(stderr, "%s\n", remat_ctx_error(ctx));
     for (int l = 0; l < LAYERS; l++) free(t.layers[l].w), free(t.layers[l].m), free(t.layers[l].v);
     free(arena);
     remat_run_free(run), remat_graph_free(graph), remat_graph_free(plain), remat_ctx_free(ctx);

@@ -89,3 +89,13 @@ def test_files_that_are_wrong(tmp_path):
     for args in (("--text", short), ("--text", none), ("--text", tmp_path), ("--load", short), ("--load", none)):
         assert train("train_gpt", *args, code=2).count("\n") == 1
     assert train("train_gpt", "--save", tmp_path / "no" / "folder", code=3).count("\n") == 1
+
+
+@pytest.mark.parametrize("steps", ["-1", "0", "1x", "99999999999999999999", ""])
+def test_numbers_of_steps_that_cannot_be(steps):
+    assert "usage" in train("train_mlp", "--steps", steps, code=1)
+
+
+def test_a_trace_that_cannot_be_written(tmp_path):
+    said = train("train_mlp", "--steps", "1", "--trace", str(tmp_path), code=3)
+    assert said.strip().endswith(f"{tmp_path}: it cannot be written")
