@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "remat.h"
+
 static uint64_t case_seed;
 
 #define CHECK(condition, ...)                                                                      \
@@ -28,6 +30,15 @@ static inline int64_t cases_asked_for(int argc, char **argv)
     }
     case_seed = strtoull(argv[2], NULL, 10);
     return strtoll(argv[1], NULL, 10);
+}
+
+/* Cases until n graphs were of use; a case that is asked for by its seed runs once, in any case. */
+static inline void run_graphs(int64_t n, bool (*one_graph)(remat_ctx *))
+{
+    remat_ctx *ctx = remat_ctx_new(NULL);
+    CHECK(ctx, "no context");
+    for (int64_t graphs = 0; graphs < n; case_seed++) graphs += one_graph(ctx) || n == 1;
+    remat_ctx_free(ctx);
 }
 
 #endif

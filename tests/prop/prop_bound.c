@@ -541,10 +541,7 @@ static bool one_graph(remat_ctx *ctx)
 int main(int argc, char **argv)
 {
     const int64_t n = cases_asked_for(argc, argv);
-    remat_ctx *ctx = remat_ctx_new(NULL);
-    if (!ctx) return 1;
-    for (int64_t graphs = 0; graphs < n; case_seed++) graphs += one_graph(ctx) || n == 1;
-    remat_ctx_free(ctx);
+    run_graphs(n, one_graph);
     printf("%" PRId64 " graphs: %" PRId64 " budgets, %" PRId64 " infeasible, %" PRId64
            " bounds above the first runs, %" PRId64
            " of them the optimum (another order is cheaper: %" PRId64 ", fetching: %" PRId64

@@ -285,7 +285,6 @@ static void start_with_transfers(void **state)
     remat_graph_free(graph);
 }
 
-/* A graph of a few bytes: there the steps between budgets are less than one. */
 /* A good part of the work goes to the cost at the lowest peak, from the plan that reached it, in
  * long starts. Seed 0 has 36.3 % at 18.2 % of keep-all's memory. */
 static void cost_at_the_least(void **state)
@@ -303,6 +302,7 @@ static void cost_at_the_least(void **state)
     remat_graph_free(graph);
 }
 
+/* A graph of a few bytes: there the steps between budgets are less than one. */
 static void least_of_little(void **state)
 {
     remat_ctx *ctx = *state;
