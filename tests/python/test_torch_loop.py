@@ -137,11 +137,10 @@ class Broken(nn.Module):
 
 @pytest.mark.parametrize("budget", ["75%", "50%"])
 def test_a_percentage_is_of_the_step(budget):
-    peaks = compare(Broken(), [torch.randn(512, 64)] * 5, budget)
+    peaks = compare(Broken(), [torch.randn(512, 64)] * 4, budget)
     last = remat.torch.last_report()
     assert last["graphs"] == 2 and last["budget_bytes"] == last["step_keep_all_bytes"] * int(budget[:-1]) // 100
-    # The second and third step may be planned, and compiled, again; while something is compiled, torch holds a result of the step.
-    assert max(peaks[3:]) <= last["step_peak_bytes"] <= last["budget_bytes"] and max(peaks[1:]) <= last["budget_bytes"] + 512 * 64 * 4
+    assert max(peaks[2:]) <= last["step_peak_bytes"] <= last["budget_bytes"]
 
 
 def test_a_first_step_without_a_backward_pass_does_not_lose_the_plan_of_the_step():

@@ -118,11 +118,11 @@ class KernelWork(Work):
         if isinstance(budget, str) and budget != "min":
             budget = bytes_of(budget, self._keep_all(memory)["keep_all_peak_bytes"])
         found: List[Solution] = []
-        failure: Optional[BudgetError] = None
+        failures: List[BudgetError] = []  # popped when raised, as in Work._solve
         try:
             found.append(super().solve(budget, **memory))
         except BudgetError as error:
-            failure = error
+            failures.append(error.with_traceback(None))
         if found and (not found[0].again or not isinstance(budget, int)):
             return found
         kept = self._keep_all(memory)
@@ -135,8 +135,7 @@ class KernelWork(Work):
             except (BudgetError, Unsupported):
                 pass
         if not found:
-            assert failure is not None
-            raise failure
+            raise failures.pop()
         return sorted(found, key=lambda solution: solution.verdict.cost)
 
     def _worth(self, budget: Budget, memory: Dict[str, Any]) -> List["KernelWork"]:

@@ -264,19 +264,19 @@ class Work:
         full = self.joint(**memory)
         bare = self.joint(states_of=set(), copies_of=self._needed_copies(), pin_readers=True, **memory)
         found: List[Solution] = []
-        failure: Optional[BudgetError] = None
+        failures: List[BudgetError] = []  # popped when raised: an exception that a frame of its traceback holds keeps the step's tensors alive
         for joint in [full] if len(full.ops) == len(bare.ops) else [bare] if budget is None else [full, bare]:
             try:
                 found.append(self._planned(joint, budget, memory, keep_all_peak_bytes))
             except BudgetError as error:
-                failure = failure or error
+                failures = failures or [error.with_traceback(None)]
             if found and budget != "min":
                 return found[0]
         if not found:
-            assert failure is not None and isinstance(budget, int)
-            if isinstance(failure, Infeasible) and self.joint(free_copies=True, **memory).graph().info()["need_bytes"] <= budget:
-                raise NotFound(str(failure), failure.plan)  # it was proved of a graph that has more in memory than a plan must have
-            raise failure
+            assert isinstance(budget, int)
+            if isinstance(failures[0], Infeasible) and self.joint(free_copies=True, **memory).graph().info()["need_bytes"] <= budget:
+                raise NotFound(str(failures[0]), failures[0].plan)  # it was proved of a graph that has more in memory than a plan must have
+            raise failures.pop()
         return min(found, key=lambda solution: (solution.verdict.peak_bytes, solution.verdict.cost))
 
     def _planned(self, joint: Joint, budget: Budget, memory: Dict[str, Any], keep_all_peak_bytes: int) -> Solution:
