@@ -263,6 +263,22 @@ static remat_status bound_least_peak(const rm_problem *p, bool may_move, remat_s
     return REMAT_OK;
 }
 
+/* Where transfers are not asked for, a plan may have some from its start. Then what the planner
+ * proved, of plans without any, is not of this plan's kind. If there are none, there is nothing to
+ * price. */
+static void settle_transfers(rm_incumbent *best, rm_transfers *transfers)
+{
+    if (transfers->allowed) return;
+    transfers->allowed = rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
+    if (!transfers->allowed) {
+        transfers->bandwidth = 0;
+        return;
+    }
+    best->infeasible = false;
+    best->bound.scope = NULL;
+    best->proved = 0;
+}
+
 remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_transfers transfers,
                             rm_incumbent *best, remat_plan **out)
 {
@@ -272,8 +288,7 @@ remat_status rm_plan_finish(const rm_problem *p, const rm_planner *planner, rm_t
     remat_verdict verdict;
     rm_certificates certificates = {.own_order = {.scale = 0}};
     assert(best->any);
-    transfers.allowed |= transfers.bandwidth > 0;
-    transfers.allowed |= rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
+    settle_transfers(best, &transfers);
     TRY(summarize(p, planner, transfers, best, &s));
     TRY(add_statistics(ctx, g, &best->steps, &s));
     TRY(bound_least_peak(p, transfers.allowed, &s));

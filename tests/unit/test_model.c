@@ -316,6 +316,29 @@ static void same_verdict(remat_ctx *ctx, const remat_graph *graph, const remat_p
     remat_ctx_free(contexts[1]);
 }
 
+/* From a start with transfers that runs R once too often. What strategies prove that move nothing
+ * is not of its kind. And a bandwidth alone allows no transfers. */
+static void improve_without_transfers(remat_ctx *ctx, const remat_graph *graph)
+{
+    static const char *const strategies[] = {"auto", "exact", "keep-all"};
+    remat_step steps[32];
+    const size_t n = steps_of("0 1 1 o0 2 f0 3", steps);
+    remat_plan *start = NULL, *plan = NULL;
+    OK(ctx, remat_ctx_set(ctx, "offload", 0));
+    OK(ctx, remat_plan_of_steps(ctx, graph, steps, n, NULL, 15, 2000000000, &start));
+    assert_int_equal(remat_plan_summary(start)->cost, 13);
+    for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
+        OK(ctx, remat_plan_improve(ctx, graph, start, strategies[i], 15, &plan));
+        assert_true(remat_plan_summary(plan)->bound_cost <= 12); /* which fastsa finds */
+        remat_plan_free(plan);
+        OK(ctx, remat_plan_make(ctx, graph, strategies[i], 15, &plan));
+        assert_int_equal(remat_plan_summary(plan)->bandwidth, 0);
+        assert_int_equal(remat_plan_status(plan), REMAT_E_INFEASIBLE);
+        remat_plan_free(plan);
+    }
+    remat_plan_free(start);
+}
+
 /* P is pinned and holds 6 bytes while Q runs with a workspace of 10: only a transfer makes room. */
 static void verdicts_do_not_depend_on_options(void **state)
 {
@@ -339,6 +362,7 @@ static void verdicts_do_not_depend_on_options(void **state)
     assert_int_equal(remat_plan_summary(plan)->offloaded_bytes, 6);
     assert_int_equal(remat_plan_summary(plan)->cost, 6 + 3 + 3);
     same_verdict(ctx, graph, plan);
+    improve_without_transfers(ctx, graph);
     OK(ctx, remat_ctx_set(ctx, "bandwidth", 0));
     same_verdict(ctx, graph, plan);
     remat_plan_free(plan), remat_plan_free(impossible), remat_graph_free(graph);
