@@ -11,8 +11,8 @@
  *   5. A search from the best of them takes the rest (plan/search/anneal.c).
  *
  * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
- * then auto itself at lower and lower budgets, each time from the best plan so far; then auto at
- * the lowest peak that was found.
+ * then auto itself, for the need at once and at lower and lower budgets, each time from the best
+ * plan so far; then roundings and a search for the cost at the lowest peak that was found.
  *
  * With the option offload: fastsa, which may move values to the host; all of the above, which moves
  * none; and an annealing of both from the better of the two. Each has the whole limit of work, so
@@ -36,6 +36,7 @@ enum {
 static const double quick_share = 0.25; /* of what is left, for each quick strategy */
 static const double all_orders_share = 0.25;
 static const double least_share = 0.5;    /* to find the lowest peak, before what it costs */
+static const double bold_share = 0.3;     /* of that, to aim at the need at once */
 static const double hopeless_share = 0.1; /* for the lowest peak, where nothing fits */
 
 static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
@@ -115,6 +116,18 @@ static remat_status run_at(const rm_problem *p, rm_incumbent *best)
     return status;
 }
 
+/* From a plan within the budget, where mincut and rotor have said what they can. */
+static remat_status run_search(const rm_problem *p, rm_incumbent *best)
+{
+    rm_normal nm;
+    TRY(rm_normal_of(p->ctx, p->graph, &nm));
+    TRY(offer_rounded(p, &nm, RM_BOUND_RULES, best));
+    TRY(search_all_orders(p, &nm, best));
+    return rm_is_over(p->ctx) || rm_is_settled(p, best) ? REMAT_OK : search(p, &nm, best);
+}
+
+static const rm_planner search_alone = {.run = run_search, .continues = true};
+
 /* Runs a planner for another budget with a share of what is left, from the best plan so far if it
  * is one that continues. Offers what it finds to p. */
 static remat_status run_below(const rm_problem *p, const rm_planner *planner, int64_t budget_bytes,
@@ -136,10 +149,10 @@ static remat_status run_below(const rm_problem *p, const rm_planner *planner, in
     return status;
 }
 
-/* The lowest peak. fastsa anneals for memory alone, which wide graphs need. Then auto runs at lower
- * and lower budgets, and the steps between them get smaller where nothing is found. What comes out
- * may be dear, so in the end the lowest peak found becomes a budget itself, with half of the work.
- */
+/* The lowest peak. fastsa anneals for memory alone, which wide graphs need. Then auto aims at the
+ * need, which nothing may reach; from what that leaves it runs at lower and lower budgets, and the
+ * steps between them get smaller where nothing is found. What comes out may be dear, so in the end
+ * half of the work goes into the cost at that peak. */
 static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -147,6 +160,7 @@ static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumb
     int64_t part = 8; /* the next budget is lower than the peak by this part of it */
     rm_limit_push(ctx, least_share, RM_NO_LIMIT);
     if (status == REMAT_OK) status = run_below(p, &rm_fastsa, REMAT_BUDGET_MIN, 0.1, best);
+    if (status == REMAT_OK) status = run_below(p, &rm_auto, need_bytes, bold_share, best);
     while (status == REMAT_OK && part <= 256 && !rm_is_over(ctx)) {
         const int64_t before = best->peak_bytes, target = before - before / part;
         if (target >= need_bytes) status = run_below(p, &rm_auto, target, 0.125, best);
@@ -154,7 +168,7 @@ static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumb
     }
     rm_limit_pop(ctx);
     TRY(status);
-    return run_below(p, &rm_auto, best->peak_bytes, 1, best);
+    return run_below(p, &search_alone, best->peak_bytes, 1, best);
 }
 
 static bool is_cheapest(const rm_problem *p, const rm_incumbent *best)

@@ -286,7 +286,7 @@ static void start_with_transfers(void **state)
 }
 
 /* A good part of the work goes to the cost at the lowest peak, from the plan that reached it, in
- * long starts. Seed 0 has 36.3 % at 18.2 % of keep-all's memory. */
+ * long starts. Seed 0 has 35.2 % at 18.2 % of keep-all's memory. */
 static void cost_at_the_least(void **state)
 {
     remat_ctx *ctx = *state;

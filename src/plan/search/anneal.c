@@ -466,6 +466,7 @@ remat_status rm_anneal(const rm_problem *p, const rm_normal *nm, const rm_codes 
                        rm_codes *found)
 {
     remat_ctx *ctx = p->ctx;
+    assert(nm->n_stores > 0); /* where nothing is stored, there is nothing to search */
     annealing a = {.p = p, .nm = *nm, .limit = p->budget_bytes - nm->resident_bytes};
     walker walkers[WALKERS] = {0};
     rm_codes keep_all = {0};
