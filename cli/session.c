@@ -166,7 +166,7 @@ int session_open(session *s, const args *a, out *o)
     if (a->text[FLAG_ORDER_ONLY] && a->text[FLAG_OFFLOAD])
         return out_fail(o, REMAT_E_USAGE, command_name(s), "--order-only",
                         "and --offload exclude each other");
-    TRY(session_check_svg(s));
+    TRY(session_check_outputs(s));
     for (int i = 0; i < a->n_options; i++)
         CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
     for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {
@@ -339,9 +339,9 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
 
 static int read_chain(session *s, const char *source, const remat_input *input)
 {
-    static const flag_id for_graphs[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                                         FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL,
-                                         FLAG_OFFLOAD,       FLAG_ORDER_ONLY,    FLAG_ALIGN};
+    static const flag_id for_graphs[] = {
+        FLAG_DCE,        FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,   FLAG_REPLAY_RANDOM, FLAG_FUSE,
+        FLAG_COST_MODEL, FLAG_OFFLOAD,       FLAG_ORDER_ONLY, FLAG_ALIGN,         FLAG_PLACE};
     for (size_t i = 0; i < LEN(for_graphs); i++)
         if (s->args->text[for_graphs[i]]) {
             char flag_name[40];
@@ -444,8 +444,13 @@ int session_strategies(session *s, const char *list)
     char name[64];
     for (const char *p = list, *comma; p; p = comma ? comma + 1 : NULL) {
         comma = strchr(p, ',');
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
+        const size_t length = strcspn(p, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, p);
         TRY(session_strategy(s, name));
+        for (const char *q = list; q < p; q += strcspn(q, ",") + 1)
+            if (strcspn(q, ",") == length && strncmp(p, q, length) == 0)
+                return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy",
+                                "'%s' is there twice", name);
     }
     return REMAT_OK;
 }
