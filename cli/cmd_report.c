@@ -126,6 +126,7 @@ static int place(session *s, page_plan *p)
 static int lower_and_place(session *s, page_plan *p)
 {
     size_t n_steps;
+    if (s->chain) return REMAT_OK; /* its lives follow from its operations */
     if (s->args->text[FLAG_PLACE]) TRY(place(s, p));
     const remat_step *steps = remat_plan_steps(p->report.plan, &n_steps);
     CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &p->program));

@@ -550,11 +550,12 @@ int session_keep_all(session *s)
     return REMAT_OK;
 }
 
-static int read_no_chain(session *s, const remat_plan *plan, const char *plan_source)
+/* Of the commands that read a plan with its graph, report alone takes chains. */
+static int read_for_plan(session *s, const remat_plan *plan, const char *plan_source)
 {
     const char *source = s->args->operands[0];
     const int status = session_read(s, source, plan, plan_source);
-    if (!status && s->chain)
+    if (!status && s->chain && s->args->command != CMD_REPORT)
         return out_fail(s->out, REMAT_E_INPUT, source, "", "is a chain, where a graph is needed");
     return status;
 }
@@ -563,7 +564,7 @@ int session_program(session *s, const remat_plan **plan)
 {
     const args *a = s->args;
     if (a->n_operands < 2) {
-        TRY(read_no_chain(s, NULL, NULL));
+        TRY(read_for_plan(s, NULL, NULL));
         TRY(session_keep_all(s));
         *plan = s->keep_all;
         return REMAT_OK;
@@ -574,14 +575,15 @@ int session_program(session *s, const remat_plan **plan)
         return out_fail(s->out, REMAT_E_USAGE, command_name(s), "",
                         "only one of GRAPH and PLAN can be standard input");
     TRY(session_read_plan(s, a->operands[1], plan));
-    TRY(read_no_chain(s, *plan, a->operands[1]));
+    TRY(read_for_plan(s, *plan, a->operands[1]));
     return session_check_plan(s, *plan, a->operands[1]);
 }
 
 int session_check_plan(session *s, const remat_plan *plan, const char *plan_source)
 {
     remat_verdict v = REMAT_VERDICT_INIT;
-    CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
+    CHECK(s, s->chain ? remat_chain_plan_verify(s->ctx, s->chain, plan, &v)
+                      : remat_plan_verify(s->ctx, s->graph, plan, &v));
     if (v.valid) return REMAT_OK;
     return out_fail(s->out, REMAT_E_PLAN, plan_source, "", "%s", v.reason);
 }

@@ -67,18 +67,18 @@ function fillHead() {
                          : `${cost(keepAll.cost, unit)} and ${
                              percent(keepAll.cost ? extra / keepAll.cost : 0)} more`),
       figure("Steps", count(plan.n),
-        report.recomputed_ops
-          ? `${plural(report.recomputed_ops, "op")} of ${count(graph.nOps)} run more than once`
-          : "every op runs once"),
+        report.recomputed_ops ? `${plural(report.recomputed_ops, graph.opWord)} of ${
+                                  count(graph.nOps)} run more than once`
+                              : `every ${graph.opWord} runs once`),
       figure("Least memory", bytes(graph.need_bytes),
         `no plan needs less${graph.need_op ? `: ${graph.need_op}` : ""}`)));
 }
 
 function fillNavigation() {
   const links = [
-    ["answers", "Answers"], ["timeline", "Timeline"], ["again", "What runs again"],
-    ["tensors", "Tensors"], ["curve", "Curve"], ["compare", "Compare"], ["addresses", "Addresses"],
-    ["about", "About"]
+    ["answers", "Answers"], ["timeline", "Timeline"], ["operations", "Operations"],
+    ["again", "What runs again"], ["tensors", "Tensors"], ["curve", "Curve"],
+    ["compare", "Compare"], ["addresses", "Addresses"], ["about", "About"]
   ].filter(([id]) => section(id).childElementCount > 0);
   const choice = plans.length < 3 ? null
                                   : make("label", {className: "small"}, "Plan shown ",
@@ -157,11 +157,11 @@ function largestAnswer(plan) {
   const [first] = live;
   const rest = live.slice(1, 4).filter((x) => x.tensor >= 0);
   const what = first.tensor < 0 ? "the workspace of the op" : tensorButton(first.tensor);
-  const about = first.tensor < 0
-    ? ""
-    : `${graph.shape(first.tensor)}, ${kindWords(KINDS[first.kind])}${
-        graph.maker[first.tensor] >= 0 ? `, made by ${graph.opName(graph.maker[first.tensor])}`
-                                       : ""}`;
+  const maker = first.tensor < 0 ? -1 : graph.maker[first.tensor];
+  const about = first.tensor < 0 ? "" : [
+    graph.shape(first.tensor), kindWords(KINDS[first.kind]),
+    maker >= 0 ? `made by ${graph.opName(maker)}` : ""
+  ].filter(Boolean).join(", ");
   return answer("What is the largest tensor at the peak?",
     make("span", {}, what, ` ${bytes(first.bytes)}`),
     make("p", {className: "soft small", text: about}),
@@ -173,7 +173,8 @@ function largestAnswer(plan) {
 
 function againAnswer(plan) {
   const groups = plan.again(graph.layerOf);
-  if (!groups.length) return answer("Which layer is run again most?", "none: every op runs once");
+  if (!groups.length)
+    return answer("Which layer is run again most?", `none: every ${graph.opWord} runs once`);
   const total = groups.reduce((sum, group) => sum + group.cost, 0);
   const costWords = (group) =>
     (graph.ops.cost === null ? plural(group.runs, "re-run")

@@ -14,8 +14,12 @@ function short(x, more = 0) {
   return x.toFixed((size >= 100 ? 0 : size >= 10 ? 1 : 2) + more);
 }
 
+/* Sizes of a chain may have a unit of their own; null: they are bytes. */
+let sizeUnit = null;
+
 function bytes(n) {
   if (n === null || n === undefined) return "?";
+  if (sizeUnit !== null) return `${count(n)}${sizeUnit ? ` ${sizeUnit}` : ""}`;
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let unit = 0;
   let x = n;

@@ -352,19 +352,25 @@ class StepView {
     c.setLineDash([]);
   }
 
+  /* Where lines cross the picture, and what stands beside them. */
+  levels() {
+    return [0, 1, 2, 3, 4]
+      .map((i) => (this.scale * i) / 4)
+      .map((amount) => [amount, bytes(Math.round(amount))]);
+  }
+
   paintGrid() {
-    for (let i = 0; i <= 4; i++) {
-      const amount = (this.scale * i) / 4;
+    for (const [amount, text] of this.levels()) {
       const y = Math.round(this.y(amount)) + 0.5;
       this.rule(this.left, y, this.left + this.inner, y, palette.line);
-      this.text(bytes(Math.round(amount)), this.left - 8, y + 4, "right");
+      this.text(text, this.left - 8, y + 4, "right");
     }
     const ticks = Math.max(2, Math.floor(this.inner / 140));
     for (let i = 0; i <= ticks; i++) {
       const step =
         Math.min(this.plan.n - 1, Math.floor(this.from + ((this.to - this.from) * i) / ticks));
-      this.text(i === 0 ? `step ${step}` : String(step), this.left + (this.inner * i) / ticks,
-        this.height - 6,
+      const x = i === 0 || i === ticks ? this.left + (this.inner * i) / ticks : this.x(step + 0.5);
+      this.text(i === 0 ? `step ${step}` : String(step), x, this.height - 6,
         i === 0         ? "left"
           : i === ticks ? "right"
                         : "center");
@@ -420,9 +426,9 @@ class Timeline extends StepView {
     const parts = KINDS.map((kind, k) => [kind, plan.memory[k][t]])
                     .filter(([, amount]) => amount > 0)
                     .sort((a, b) => b[1] - a[1]);
-    const target = plan.op[t] >= 0 ? plan.graph.ops.target[plan.op[t]] : "";
+    const note = plan.stepNote(t);
     return [make("span", {}, "step ", make("b", {text: String(t)}), " · ", name(plan.stepName(t)),
-      target ? ` ${target}` : "", " · ", make("b", {text: bytes(plan.total[t])}), " in memory: ",
+      note ? ` ${note}` : "", " · ", make("b", {text: bytes(plan.total[t])}), " in memory: ",
       parts.map(([kind, amount]) => `${bytes(amount)} ${KIND_WORDS[kind]}`).join(", "))];
   }
 

@@ -335,6 +335,34 @@ def test_curve(report, open_page):
     assert "Found: " in text(page, "#answers")
 
 
+def test_chain(report, open_page):
+    """The page of a chain is that of a graph, and has its operations."""
+    args = ["chain:toy", "--budget", "9000", "--slots", "0", "--strategy", "rotor,periodic"]
+    page = open_page(report(*args))
+    done = subprocess.run([PROGRAM, "plan", *args[:-1], "rotor"], capture_output=True, check=True, text=True)
+    sequence = done.stdout.strip().split("\n")[-1]
+    assert sequence.startswith("Fck1 ") and sequence in text(page, "#operations")
+    assert "3 stages of 7 run more than once" in text(page, "#head") and "in the chain model" in text(page, "#head")
+    assert "fc2" in page.locator("#answers .card", has_text="run again most").inner_text()
+    assert page.evaluate("plans.every((plan) => plan.selfCheck())") and "WRONG" not in text(page, "#about")
+    page.locator("#operations canvas[role=slider]").focus()
+    page.keyboard.press("Home")
+    assert "Fck fc1" in text(page, "#operations .readout") and page.evaluate("views.operations.cursor") == 0
+    page.locator("#operations summary").click()
+    rows = page.locator("#operations tbody tr").all_inner_texts()
+    assert len(rows) == len(sequence.split()) and "forward, its input stays stored" in rows[0]
+    assert "A: rotor" in text(page, "#compare") and "periodic" in text(page, "#compare")
+
+
+def test_sizes_in_a_unit_of_their_own(report, open_page, tmp_path):
+    chain = tmp_path / "chain.json"
+    chain.write_text(json.dumps({"format": "remat-chain", "version": 1, "name": "pages", "size_unit": "pages", "cost_unit": "ticks", "input": {"a": 2},
+                                 "stages": [{"name": f"s{i}", "a": 2, "abar": 5, "tf": 3, "tb": 6} for i in range(6)]}))
+    page = open_page(report(chain, "--budget", "80%"))
+    assert re.search(r"Peak memory \d+ pages", text(page, "#head")) and "ticks" in text(page, "#head")
+    assert "B " not in text(page, "#timeline .readout >> nth=0").replace("B s", "") and "undefined" not in text(page, "body")
+
+
 def test_addresses(report, open_page):
     page = open_page(report(GRAPHS / "resnet18.json.gz", "--budget", "80%", "--dce", "--place", "--work", "50000"))
     box = page.locator("#addresses canvas[role=slider]")
@@ -365,6 +393,7 @@ def test_fits_the_screen(report, open_page, width, scheme):
 
 
 @pytest.mark.parametrize("args", [["zoo:f1"], ["zoo:f1", "--curve"], ["zoo:mlp", "--budget", "60%"], [ROOT / "docs" / "five-ops.json", "--budget", "20"], ["zoo:random-layered?n=60", "--budget", "70%"],
+                                  ["chain:figure4", "--budget", "15", "--slots", "0"], ["chain:resnet?n=30", "--budget", "30%", "--curve", "--strategy", "auto,periodic"],
                                   [GRAPHS / "vgg16.json.gz", "--budget", "30%"], [GRAPHS / "gpt2.json.gz", "--budget", "50%", "--fuse", "--work", "200000"],
                                   [GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000"]], ids=lambda args: str(args[0]).split("/")[-1])
 def test_other_graphs(report, open_page, args):
