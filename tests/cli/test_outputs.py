@@ -101,6 +101,12 @@ def test_a_strategy_is_named_once(remat, graph):
         remat.fails(USAGE, command, graph, *budget, *more, "--strategy", "auto,rotor,auto", says=["--strategy", "'auto' is there twice"])
 
 
+def test_lists_of_strategies(remat, graph):
+    remat.fails(USAGE, "plan", graph, "--budget", "90%", "--strategy", "rotor,auto", says=["one strategy", "compare"])
+    for text in (",", "auto,", ",auto", "auto,,rotor"):
+        remat.fails(USAGE, "compare", graph, "--budget", "90%", "--strategy", text, says=[f"'{text}'", "comma"])
+
+
 def test_exit_code_of_a_report_with_a_curve(remat):
     """As that of curve: the largest budget decides."""
     words = [GRAPHS / "vgg16.json.gz", "--points", "2", "--from", "10%", "--to", "20%", "--strategy", "periodic"]
