@@ -83,8 +83,10 @@ function fillNavigation() {
   const choice = plans.length < 3 ? null
                                   : make("label", {className: "small"}, "Plan shown ",
                                       planSelect(state.plan, (plan) => choose(plan)));
-  replace(
-    section("sections"), links.map(([id, text]) => make("a", {href: `#${id}`, text})), choice);
+  replace(section("sections"),
+    make(
+      "span", {className: "links"}, links.map(([id, text]) => make("a", {href: `#${id}`, text}))),
+    choice);
 }
 
 function planSelect(chosen, onChange) {
@@ -96,9 +98,27 @@ function planSelect(chosen, onChange) {
 
 /* ---- answers ---- */
 
+/* A question, its answer in a line, and what is behind it: on a narrow screen that is unfolded by a
+ * button, so that all answers are on the first screen. */
 function answer(question, text, ...rest) {
-  return make("article", {className: "card"}, make("p", {className: "question", text: question}),
-    make("p", {className: "answer"}, text), ...rest);
+  const card =
+    make("article", {className: "card"}, make("p", {className: "question", text: question}),
+      make("p", {className: "answer"}, text), make("div", {className: "rest"}, rest.flat()));
+  const button = make("button", {
+    type: "button",
+    className: "unfold",
+    text: "more",
+    "aria-label": `More: ${question}`,
+    "aria-expanded": "false",
+    onclick: () => {
+      const isOpen = card.classList.toggle("open");
+      button.setAttribute("aria-expanded", String(isOpen));
+      button.textContent = isOpen ? "less" : "more";
+      repaint();
+    }
+  });
+  if (rest.flat().some(Boolean)) card.append(button);
+  return card;
 }
 
 function stackBar(plan, t) {
@@ -178,10 +198,10 @@ function againAnswer(plan) {
   const total = groups.reduce((sum, group) => sum + group.cost, 0);
   const costWords = (group) =>
     (graph.ops.cost === null ? plural(group.runs, "re-run")
-                             : `${cost(group.cost, unit)}, ${plural(group.runs, "re-run")}`);
+                             : `${cost(group.cost, unit)} in ${plural(group.runs, "re-run")}`);
   return answer("Which layer is run again most?", groups[0].key, make("p", {
     className: "small",
-    text: `${costWords(groups[0])}${total ? ` of ${cost(total, unit)} in all` : ""}`
+    text: `${costWords(groups[0])}${total ? `; all re-runs: ${cost(total, unit)}` : ""}`
   }),
     make("p", {
       className: "soft small",
@@ -219,15 +239,25 @@ function moreAnswer(plan) {
   return answer(question, head, lines.map((text) => make("p", {className: "soft small", text})));
 }
 
+/* Where the bound comes from, and who has checked it. */
+function proofWords(plan) {
+  const {bound_cost: bound, bound_method: method} = plan.report;
+  if (bound === null || !plan.isWithin) return "";
+  if (plan.prices) return "Proved: the plan has a certificate, which remat verify --bound checks.";
+  if (method === "first-runs") return `Proved: every ${graph.opWord} runs at least once.`;
+  return `Claimed by ${method}, which leaves nothing to check.`;
+}
+
 function qualityAnswer(plan) {
   if (plan === keepAll) return null;
   const report = plan.report;
   const extra = report.cost - keepAll.cost;
-  const head =
-    extra > 0 ? `${cost(extra, unit)} a step, ${percent(extra / (keepAll.cost || 1))}` : "nothing";
-  return answer("What does the plan cost, and how good is it?", head,
+  const head = extra > 0
+    ? `${cost(extra, unit)} a step, ${percent(extra / (keepAll.cost || 1))} more`
+    : "nothing";
+  return answer("What does the plan cost, and is that proved?", head,
     make("p", {className: "small", text: gapWords(report) || "it does not fit the budget"}),
-    make("p", {
+    make("p", {className: "small", text: proofWords(plan)}), make("p", {
       className: "soft small",
       text: report.bound_cost === null
         ? ""

@@ -13,7 +13,7 @@ RESNET = [GRAPHS / "resnet50.json.gz", "--budget", "50%", "--dce", "--strategy",
 
 def text(page, selector):
     """As it is read: one space between words."""
-    return re.sub(r"[ \n\t\u202f]+", " ", page.locator(selector).inner_text().replace("\u202f", ""))
+    return re.sub(r"[ \n\t\u00a0]+", " ", page.locator(selector).inner_text().replace("\u202f", ""))
 
 
 @pytest.fixture
@@ -250,6 +250,7 @@ def test_down_sampling_keeps_the_extremes(gpt2):
 def test_tables_behind_pictures(gpt2):
     gpt2.locator("#timeline details").nth(1).locator("summary").click()
     rows = gpt2.locator("#timeline details").nth(1).locator("tbody tr")
+    rows.first.wait_for()
     assert rows.count() == 100
     assert gpt2.evaluate("bytes(state.plan.peak)") in rows.nth(35).inner_text()
     gpt2.evaluate("views.timeline[1].show(700, 720)")
@@ -328,7 +329,7 @@ def test_curve(report, open_page):
     points.first.focus()
     page.keyboard.press("Enter")
     chosen = page.evaluate("state.plan.label")
-    assert f"After: {chosen}" in text(page, "#timeline")
+    assert f"After: {chosen}".replace("\u00a0", " ") in text(page, "#timeline")
     points.last.click()
     assert page.evaluate("state.plan.label") != chosen
     page.locator("nav select").select_option("1")
@@ -349,6 +350,7 @@ def test_chain(report, open_page):
     page.keyboard.press("Home")
     assert "Fck fc1" in text(page, "#operations .readout") and page.evaluate("views.operations.cursor") == 0
     page.locator("#operations summary").click()
+    page.locator("#operations tbody tr").first.wait_for()
     rows = page.locator("#operations tbody tr").all_inner_texts()
     assert len(rows) == len(sequence.split()) and "forward, its input stays stored" in rows[0]
     assert "A: rotor" in text(page, "#compare") and "periodic" in text(page, "#compare")
@@ -375,6 +377,7 @@ def test_addresses(report, open_page):
       return n; }""")
     assert overlaps == 0
     page.locator("#addresses details summary").click()
+    page.locator("#addresses tbody tr").first.wait_for()  # it is filled when it has opened
     assert page.locator("#addresses tbody tr").count() == 100
 
 
@@ -471,3 +474,74 @@ def test_fifty_thousand_ops(report, open_page, capsys):
     assert window(page, 0)[1] - window(page, 0)[0] <= 25001
     page.locator("#tensors input[type=search]").fill("4999")
     assert page.locator("#tensors tbody tr").count() > 0
+
+
+# ---- for everybody ----
+
+def test_answers_are_on_the_first_screen(report, open_page):
+    """Six questions and their answers, at 1280 x 900 and on a phone; there the rest is behind a button."""
+    for width, height in ((1280, 900), (400, 800)):
+        page = open_page(report(*GPT2), width=width, height=height)
+        cards = page.locator("#answers .card")
+        assert cards.count() == 6
+        for i in range(6):
+            box = cards.nth(i).locator(".answer").bounding_box()
+            assert box["y"] >= 0 and box["y"] + box["height"] <= height, i
+        assert "above the best plan" in text(page, "#head")  # is it proved?
+    assert not cards.nth(5).locator(".rest").is_visible()
+    cards.nth(5).locator("button.unfold").focus()
+    page.keyboard.press("Enter")
+    assert "prices of the bound's certificate" in text(page, "#answers .rest >> nth=5")
+
+
+def test_every_control_is_reached_by_keyboard(report, open_page):
+    """Tab stops at each of them, in the order of the page, and is seen to."""
+    for args in (RESNET + ["--curve", "--points", "2", "--from", "50%"], ["chain:toy", "--budget", "9000", "--slots", "0"]):
+        page = open_page(report(*args))
+        wanted = page.evaluate("""() => { const list = [...document.querySelectorAll("a[href], button, select, input, summary, [role=slider], [role=button], .scroll")]
+          .filter((x) => x.checkVisibility()); list.forEach((x, i) => { x.dataset.stop = i; }); return list.length; }""")
+        order, seen = [], 0
+        for _ in range(wanted + 5):
+            page.keyboard.press("Tab")
+            stop, outline = page.evaluate("[document.activeElement.dataset.stop, getComputedStyle(document.activeElement).outlineStyle]")
+            if stop is None:
+                break
+            order.append(int(stop))
+            seen += outline != "none"
+        assert order == list(range(wanted)) and seen == wanted > 40
+
+
+def test_a_table_behind_every_picture(report, open_page):
+    for args in (RESNET + ["--place"], ["chain:toy", "--budget", "9000", "--slots", "0", "--curve", "--points", "3"]):
+        page = open_page(report(*args))
+        pictures = page.locator("canvas[role=slider]")
+        assert pictures.count() >= 3
+        for i in range(pictures.count()):
+            behind = pictures.nth(i).locator("xpath=following-sibling::details")
+            behind.locator("summary").click()
+            behind.locator("tbody tr").first.wait_for()
+            assert behind.locator("tbody tr").count() > 0 and behind.locator("caption").inner_text()
+            assert pictures.nth(i).get_attribute("aria-label") and pictures.nth(i).get_attribute("aria-valuetext")
+        for id_ in page.evaluate("[...document.querySelectorAll('section')].filter((x) => x.childElementCount).map((x) => x.getAttribute('aria-labelledby'))"):
+            assert page.locator(f"#{id_}").count() == 1
+    assert page.locator("#curve svg[role=group] ~ *").count() == 0 and page.locator("#curve table tbody tr").count() == 4
+    for image in page.locator("canvas[role=img]").all():  # the bars of the answers: a list of the same numbers follows
+        assert image.locator("xpath=following-sibling::ul[1]/li").count() > 1
+
+
+def test_readable_without_colour(report, open_page):
+    """Kinds differ in their patterns, strategies in their marks, and text has the contrast that WCAG asks for (4.5)."""
+    for scheme in ("light", "dark"):
+        page = open_page(report(*RESNET), scheme=scheme)
+        marks = page.evaluate("""() => KINDS.map((kind) => { const c = swatch(kind).getContext("2d").getImageData(0, 0, 16, 16).data; const count = new Map();
+          const pixels = Array.from({length: 256}, (_, i) => c.slice(4 * i, 4 * i + 3).join()); pixels.forEach((x) => count.set(x, (count.get(x) || 0) + 1));
+          const ground = [...count].sort((a, b) => b[1] - a[1])[0][0]; return pixels.map((x) => (x === ground ? 0 : 1)).join(""); })""")
+        assert len(set(marks)) == 6
+        ratios = page.evaluate("""() => { const style = getComputedStyle(document.documentElement); const rgb = (key) => { const hex = style.getPropertyValue(`--${key}`).trim().slice(1);
+            return [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255).map((x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)); };
+          const light = (key) => rgb(key).reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+          return [["ink", "paper"], ["ink", "card"], ["soft", "paper"], ["soft", "card"], ["soft", "hover"], ["accent", "card"], ["accent", "hover"], ["bad", "card"], ["good", "good-paper"],
+            ["bad", "bad-paper"], ["accent", "accent-paper"], ["again-ink", "card"], ["moved-ink", "card"], ["ink", "accent-paper"]].map(([a, b]) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+            return [a, b, (x + 0.05) / (y + 0.05)]; }); }""")
+        assert [(a, b, round(ratio, 2)) for a, b, ratio in ratios if ratio < 4.5] == []
+    assert page.evaluate("new Set(SHAPES.map((shape) => shape(8, 8).outerHTML)).size === SHAPES.length")
