@@ -165,7 +165,10 @@ static int exit_code(session *s, shown *all)
 static int show(session *s, shown *all)
 {
     const char *path = s->args->text[FLAG_OUTPUT];
-    TRY(write_page(s, all));
+    session_busy(s);
+    const int written = write_page(s, all);
+    session_idle(s);
+    if (written) return written;
     if (s->out->json) {
         emitter j = {.out = s->out};
         emit_open(&j, NULL, '[');
