@@ -14,7 +14,7 @@ const OPERATION_LETTERS = {
   Fnone: "n",
   B: "B"
 };
-const MOST_RUNS = 200;
+const MOST_RUNS = 200, FIRST_RUNS = 40; /* of a table, of a line of text */
 
 /* Operations in a row, stage by stage: [{operation, first, last: stages, from, to: steps}]. */
 function operationRuns(plan, from = 0, to = plan.n) {
@@ -51,12 +51,12 @@ class Operations extends StepView {
         plan.firstRun[plan.op[t]] === t ? "" : ", run again"}`)];
   }
 
-  /* In the middle of a stage's row. */
+  /* In the middle of a stage's row: 1, and round numbers. */
   levels() {
-    const every = Math.max(1, Math.ceil(this.nStages / 8));
-    const list = [];
-    for (let stage = 1; stage <= this.nStages; stage += every)
-      list.push([stage - 0.5, `stage ${stage}`]);
+    const every = Math.max(1, roundStep(this.nStages, 8));
+    const list = [[0.5, "stage 1"]];
+    for (let stage = every === 1 ? 2 : every; stage <= this.nStages; stage += every)
+      list.push([stage - 0.5, String(stage)]);
     return list;
   }
 
@@ -68,7 +68,7 @@ class Operations extends StepView {
       const operation = plan.operation[t];
       const y = this.y(graph.stageOf(plan.op[t]));
       c.fillStyle = palette.patterns[OPERATION_KINDS[operation]];
-      c.fillRect(this.x(t), y, Math.max(1, width), Math.max(1, height));
+      c.fillRect(this.x(t), y, Math.max(1.5, width), Math.max(2, height));
       if (width >= 12 && height >= 13)
         this.label(
           OPERATION_LETTERS[operation], this.x(t + 0.5), y + height / 2 + 4, "center", palette.ink);
@@ -100,7 +100,8 @@ function fillOperations() {
   });
   views.operations = view;
   const runs = operationRuns(plan);
-  const shown = runs.slice(0, MOST_RUNS).map(runText).join(" ");
+  const shown = runs.slice(0, FIRST_RUNS).map(runText).join(" ");
+  const left = runs.length - FIRST_RUNS;
   replace(section("operations"), title("operations", "Operations"), make("p", {
     className: "lead",
     text:
@@ -116,6 +117,6 @@ function fillOperations() {
         })),
         view.buttons()),
       view.element,
-      make("p", {className: "more"},
-        make("code", {text: runs.length > MOST_RUNS ? `${shown} …` : shown}))));
+      make("p", {className: "more"}, make("code", {text: shown}),
+        left > 0 ? ` and ${count(left)} more, which the table of what is in view has.` : null)));
 }
