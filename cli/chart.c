@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain_play.h"
+
 enum { AXIS = 9, MARGIN = AXIS + 2 };
 
 int chart_columns(const out *o) { return o->width - MARGIN - 1; }
@@ -129,39 +131,20 @@ void chart_mark(out *o, const chart *c, size_t sample, const char *text)
     else out_print(o, "%*s%s\n%s\n", MARGIN + x, "", mark, out_clean(o, text, o->width).text);
 }
 
-/* The memory of each step of a chain, by Rotor's operations (docs/model.md). The plan is valid. */
+/* The memory of each step of a chain. `bytes` has room for one more. The plan is valid. */
 static void play_chain(const remat_chain *chain, const remat_step *steps, size_t n_steps,
                        int64_t *bytes)
 {
-    typedef struct shelf {
-        bool plain, all, seen; /* is a^l, is abar^l stored; was the stage forwarded before? */
-    } shelf;
-    const uint32_t last = remat_chain_n_stages(chain) + 1;
-    shelf *shelves = out_resize(NULL, (size_t)last + 1, sizeof *shelves);
-    memset(shelves, 0, ((size_t)last + 1) * sizeof *shelves);
-    shelves[0].plain = true;
-    int64_t stored = remat_chain_stage(chain, 0)->a;
-    for (size_t t = 0; t < n_steps; t++) {
-        const uint32_t l = steps[t].index, kind = steps[t].kind;
-        const remat_stage *stage = remat_chain_stage(chain, l),
-                          *before = remat_chain_stage(chain, l - 1);
-        const bool all = kind == REMAT_F_ALL, eats = kind == REMAT_B || kind == REMAT_F_NONE;
-        bool *place = all ? &shelves[l].all : &shelves[l].plain;
-        const int64_t size = all ? stage->abar : stage->a;
-        int64_t makes = before->delta, frees = eats && shelves[l - 1].plain ? before->a : 0;
-        if (kind == REMAT_B) {
-            frees += stage->delta + stage->abar + stage->keep;
-            shelves[l].all = false;
-        } else {
-            makes = size + (shelves[l].seen ? 0 : stage->keep);
-            frees += *place ? size : 0; /* it replaces an older copy */
-            *place = shelves[l].seen = true;
-        }
-        if (eats) shelves[l - 1].plain = false;
-        bytes[t] = stored + makes + (kind == REMAT_B ? stage->ob : stage->of);
-        stored += makes - frees;
+    uint32_t n_lives;
+    chain_life *lives = chain_lives(chain, steps, n_steps, &n_lives);
+    for (uint32_t i = 0; i < n_lives; i++) {
+        const int64_t size = chain_item_bytes(chain, lives[i].item);
+        bytes[lives[i].begin] += size;
+        bytes[lives[i].end + 1] -= size;
     }
-    free(shelves);
+    for (size_t t = 1; t < n_steps; t++) bytes[t] += bytes[t - 1];
+    for (size_t t = 0; t < n_steps; t++) bytes[t] += chain_step_overhead(chain, &steps[t]);
+    free(lives);
 }
 
 int timeline_make(session *s, const remat_plan *plan, timeline *t)

@@ -120,7 +120,10 @@ int cmd_bound(session *s)
             "a chain has no bound of its own: plan it with rotor, which is optimal in its model");
     TRY(session_budget(s, "--budget", a->text[FLAG_BUDGET], &budget));
     const double begin = seconds_now();
-    CHECK(s, remat_bound_find(s->ctx, s->graph, budget, &bound));
+    session_busy(s);
+    const remat_status status = remat_bound_find(s->ctx, s->graph, budget, &bound);
+    session_idle(s);
+    CHECK(s, status);
     const double seconds = seconds_now() - begin;
     if (s->out->json) bound_json(s, &bound, seconds);
     else bound_table(s, &bound, seconds);

@@ -70,10 +70,12 @@ static void compare_show(session *s, int64_t budget, bool saved, const reports *
     snprintf(after, sizeof after, "  keep-all peak %s  budget%s%s",
              out_size(s->out, s->info.keep_all_peak_bytes).text, budget >= 0 ? " " : "",
              shown.text);
+    bool any = false;
+    for (size_t i = 0; i < r->n; i++) any |= r->items[i].plan != NULL;
     out_title(s->out, session_name(s), after);
-    out_print(s->out, "\n");
-    if (saved) saved_table(s, r);
-    else compare_table(s, r);
+    if (any) out_print(s->out, "\n");
+    if (any && saved) saved_table(s, r);
+    else if (any) compare_table(s, r);
     rows_refused(s, r);
 }
 

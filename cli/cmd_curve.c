@@ -149,17 +149,6 @@ static void show(session *s, const curve *c, const plot *p)
     rows_refused(s, &c->all);
 }
 
-/* What was planned at the largest budget decides. */
-static int status_of(session *s, const plot *p)
-{
-    reports last = {.items = out_resize(NULL, p->n_lines, sizeof *last.items)};
-    for (size_t k = 0; k < p->n_lines; k++)
-        last.items[last.n++] = p->lines[k].rows[p->lines[k].n - 1];
-    const int status = rows_status(s, &last);
-    free(last.items);
-    return status;
-}
-
 static int print_curve(session *s, curve *c)
 {
     plot p = {0};
@@ -176,7 +165,7 @@ static int print_curve(session *s, curve *c)
         else if (p.n_lines > 0) show(s, c, &p);
     }
     if (!status) status = rows_interrupted(s);
-    if (!status) status = status_of(s, &p);
+    if (!status) status = curve_status(s, c);
     free(lines);
     return status;
 }

@@ -468,14 +468,16 @@ int cmd_info(session *s)
     int status = session_input(s, source, &input);
     if (status) return status;
     const remat_plan *plan = NULL;
+    session_busy(s);
     if (remat_input_kind(input) == REMAT_KIND_PLAN) status = session_input_plan(s, input, &plan);
     else status = session_read_input(s, source, input, NULL, NULL);
     remat_input_free(input);
+    if (!status && !plan) status = session_measure(s);
+    session_idle(s);
     if (status) return status;
     if (plan) return info_plan(s, plan);
     if (s->chain && s->args->text[FLAG_CLASSES])
         return out_fail(s->out, REMAT_E_USAGE, "info", "--classes",
                         "is for graphs: a chain has no ops");
-    TRY(session_measure(s));
     return s->chain ? info_chain(s) : info_graph(s);
 }

@@ -256,6 +256,9 @@ static int choose_writer(session *s, session_writer **chosen)
     if ((write == write_c || write == write_csv) && s->out->json)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "--json",
                         "and --format %s exclude each other", name);
+    if (s->args->text[FLAG_ALIGN] && s->args->number[FLAG_ALIGN] < 1) /* to the library: 512 */
+        return out_fail(s->out, REMAT_E_USAGE, "lower", "--align",
+                        "'%.40s' is no power of two up to 2^30", s->args->text[FLAG_ALIGN]);
     const bool may_compress = write == write_graph || write == write_plan_file;
     if (!may_compress && session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
         return out_fail(s->out, REMAT_E_USAGE, "lower", "-o",

@@ -4,7 +4,7 @@
  * strategy at --budget. --curve adds plans at rising budgets, for each strategy. A strategy that
  * does not apply is told on the page; if none applies, that is an error. The page is written also
  * where a plan misses the budget. The exit code is then that of `plan`, unless another plan of the
- * same budget fits.
+ * same budget fits. With --curve alone it is that of `curve`.
  *
  * Ctrl-C ends planning. What was planned is written, and the exit code is 130. */
 #include <stdlib.h>
@@ -102,7 +102,8 @@ static int make_plans(session *s, uint32_t n_points, shown *all)
     return a->text[FLAG_CURVE] && !session_interrupted() ? plan_curve(s, n_points, all) : REMAT_OK;
 }
 
-/* --place: the plan with the addresses of everything, unless it has them. */
+/* --place: the plan with the addresses of everything, unless it has them. Where the sizes of all
+ * instances together are too much to place, the plan is shown without. */
 static int place(session *s, page_plan *p)
 {
     remat_plan *placed = NULL;
@@ -112,6 +113,11 @@ static int place(session *s, page_plan *p)
     const remat_status status =
         remat_plan_place(s->ctx, s->graph, p->report.plan, p->report.summary.align, &placed);
     session_release(s);
+    if (status == REMAT_E_INPUT) {
+        out_message(s->out, "no addresses of %s: %s", p->report.summary.strategy,
+                    remat_ctx_error_reason(s->ctx));
+        return REMAT_OK;
+    }
     CHECK(s, status);
     p->report.plan = session_keep(s, placed);
     return REMAT_OK;
@@ -120,6 +126,7 @@ static int place(session *s, page_plan *p)
 static int lower_and_place(session *s, page_plan *p)
 {
     size_t n_steps;
+    if (s->chain) return REMAT_OK; /* its lives follow from its operations */
     if (s->args->text[FLAG_PLACE]) TRY(place(s, p));
     const remat_step *steps = remat_plan_steps(p->report.plan, &n_steps);
     CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &p->program));
@@ -146,25 +153,28 @@ static int write_page(session *s, const shown *all)
     return status;
 }
 
-/* REMAT_OK if a plan fits; else the exit code of the first, with its line on stderr. */
+/* That of the plans, or where points are all there is, that of the curve; with a line on stderr. */
 static int exit_code(session *s, shown *all)
 {
     for (size_t i = 1; i < all->n_main; i++)
         if (all->plans.items[i].summary.within_budget) return REMAT_OK;
-    return all->n_main > 1 ? report_status(s, &all->plans.items[1], s->out) : REMAT_OK;
+    if (all->n_main > 1) return report_status(s, &all->plans.items[1], s->out);
+    return s->args->text[FLAG_CURVE] ? curve_status(s, &all->curve) : REMAT_OK;
 }
 
 static int show(session *s, shown *all)
 {
     const char *path = s->args->text[FLAG_OUTPUT];
-    const bool to_stdout = strcmp(path, "-") == 0;
-    TRY(write_page(s, all));
-    if (s->out->json && !to_stdout) {
+    session_busy(s);
+    const int written = write_page(s, all);
+    session_idle(s);
+    if (written) return written;
+    if (s->out->json) {
         emitter j = {.out = s->out};
         emit_open(&j, NULL, '[');
         for (size_t i = 0; i < all->plans.n; i++) report_json(&j, s, &all->plans.items[i]);
         emit_close(&j, ']');
-    } else if (!to_stdout) {
+    } else if (strcmp(path, "-") != 0) {
         out_print(s->out, "report written to %s\n", out_clean(s->out, path, 64).text);
     }
     if (session_interrupted()) {
@@ -186,6 +196,9 @@ static int check_flags(session *s)
     if (session_format(path, REMAT_JSON) == REMAT_JSON_GZ)
         return out_fail(s->out, REMAT_E_USAGE, "report", "-o",
                         "a page is not compressed: choose a name without .gz");
+    if (s->out->json && strcmp(path, "-") == 0)
+        return out_fail(s->out, REMAT_E_USAGE, "report", "--json",
+                        "and -o - exclude each other: both go to standard output");
     if (a->n_operands > 1 && a->text[FLAG_BUDGET])
         return out_fail(s->out, REMAT_E_USAGE, "report", "--budget",
                         "makes a plan, but there is one already: %.80s", a->operands[1]);

@@ -163,6 +163,20 @@ int curve_make(session *s, const char *list, uint32_t n_points, curve *c)
     return status;
 }
 
+/* Strategies that do not apply have no points. */
+int curve_status(session *s, const curve *c)
+{
+    reports last = {.items = out_resize(NULL, c->strategies.n, sizeof *last.items)};
+    for (size_t k = 0; k < c->strategies.n; k++) {
+        const size_t end = c->first[k + 1];
+        if (end > c->first[k] && c->all.items[end - 1].plan)
+            last.items[last.n++] = c->all.items[end - 1];
+    }
+    const int status = rows_status(s, &last);
+    free(last.items);
+    return status;
+}
+
 void curve_free(curve *c)
 {
     names_free(&c->strategies);

@@ -19,6 +19,8 @@ int curve_points(session *s, uint32_t initial, uint32_t *n_points);
  * Strategies that do not apply have one row, with the reason; where none applies, that is an error.
  * Ctrl-C is caught meanwhile; after it there are fewer rows. `c` is to be freed in any case. */
 int curve_make(session *s, const char *list, uint32_t n_points, curve *c);
+/* The exit code: what was planned at the largest budget decides. */
+int curve_status(session *s, const curve *c);
 void curve_free(curve *c);
 
 #endif

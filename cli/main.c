@@ -97,7 +97,8 @@ const command commands[CMD_COUNT] = {
          "report zoo:resnet50 --budget 50% -o report.html\n"
          "report model.json.gz plan.json -o report.html\n"
          "report model.json.gz mine.json yours.json -o report.html\n"
-         "report model.json.gz --budget 8GiB --curve -o report.html",
+         "report model.json.gz --budget 8GiB --curve -o report.html\n"
+         "report chain.json --budget 60% -o report.html",
          1, 3, cmd_report},
     [CMD_MAXBATCH] = {"maxbatch", "GRAPH",
                       "the largest batch that fits a budget, for each strategy",

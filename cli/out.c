@@ -202,6 +202,7 @@ static void put_message(const out *o, const char *line)
 {
     char *safe = out_safe(o, line);
     if (!safe) return;
+    if (o->before_message) o->before_message();
     fprintf(stderr, "remat: %s\n", safe);
     free(safe);
 }

@@ -34,9 +34,10 @@ typedef struct out {
     const char *name;      /* for errors: "standard output" or a path */
     const char *size_unit; /* of what out_size prints; NULL: bytes */
     bool json, colour, utf8;
-    bool moves; /* a terminal whose cursor can be moved */
-    int width;  /* columns: COLUMNS, else the terminal's, else 80 */
-    int error;  /* errno of the first failed write, or 0 */
+    bool moves;                   /* a terminal whose cursor can be moved */
+    int width;                    /* columns: COLUMNS, else the terminal's, else 80 */
+    int error;                    /* errno of the first failed write, or 0 */
+    void (*before_message)(void); /* takes progress off the terminal; or NULL */
 } out;
 
 /* A short string by value. Use its `.text` within one statement only. */

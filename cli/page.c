@@ -8,297 +8,69 @@
  * the data stay the same, and nothing in them can end the element they lie in. The script of the
  * page sets text and never markup.
  *
- * Tensors are storages, numbered in the order in which keep-all makes them; then come the resident
- * ones. What an op reads and makes is that of its step in keep-all, after views are resolved.
+ * A chain has the same data as a graph: its operations are the ops, and what they store are the
+ * tensors (page_chain.c). So there is one page.
  * Invariant: the spans of a plan, the resident bytes and the workspace of the step sum up to the
  * memory of each step; the page checks it at the peak.
  * Cost: linear in what is written, and one lowering for each plan. */
-#include "page.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "page_data.h"
 #include "utf8.h"
-
-typedef struct writer {
-    session *s;
-    emitter j;
-    const page *page;
-    uint32_t n_values, n_ops;
-    uint32_t *tensor;           /* by value: its number; REMAT_NONE: it owns no storage */
-    uint32_t *value;            /* by tensor */
-    int64_t *bytes;             /* by tensor */
-    uint32_t n_tensors, n_made; /* the first n_made are made by ops, the others are resident */
-    uint32_t *seen;             /* by tensor: the list that it was put into last */
-    uint32_t n_lists;
-    uint32_t *step;     /* by op: where it runs in keep-all; REMAT_NONE: it was dropped */
-    int64_t *workspace; /* by op */
-} writer;
 
 /* ---- numbering ---- */
 
-static uint32_t number(writer *w, uint32_t value, int64_t bytes)
+void page_number(page_writer *w, uint32_t value, int64_t bytes)
 {
-    if (w->tensor[value] == REMAT_NONE) {
-        w->tensor[value] = w->n_tensors;
-        w->value[w->n_tensors] = value;
-        w->bytes[w->n_tensors++] = bytes;
-    }
-    return w->tensor[value];
+    if (w->tensor[value] != REMAT_NONE) return;
+    w->tensor[value] = w->n_tensors;
+    w->value[w->n_tensors] = value;
+    w->bytes[w->n_tensors++] = bytes;
 }
 
-static void number_all(writer *w)
+static void open_writer(page_writer *w)
 {
-    const remat_graph *g = w->s->original;
-    for (size_t p = 0; p < w->page->n_plans; p++) {
-        size_t n;
-        const remat_statement *at = remat_program_statements(w->page->plans[p].program, &n);
-        for (size_t i = 0; i < n; i++) {
-            if (at[i].kind == REMAT_ALLOCATE) number(w, at[i].value, at[i].bytes);
-            const bool runs = at[i].kind == REMAT_COMPUTE && at[i].step.kind == REMAT_RUN;
-            if (!runs || w->step[at[i].step.index] != REMAT_NONE) continue;
-            w->step[at[i].step.index] = at[i].step_index;
-            w->workspace[at[i].step.index] = at[i].bytes;
-        }
-    }
-    w->n_made = w->n_tensors;
-    for (uint32_t v = 0; v < w->n_values; v++)
-        if (remat_graph_value_get(g, v, REMAT_VALUE_PRODUCER) == REMAT_ABSENT &&
-            remat_graph_value_get(g, v, REMAT_VALUE_ROOT) == v)
-            number(w, v, remat_graph_value_get(g, v, REMAT_VALUE_STORAGE));
+    const uint32_t n = w->s->chain ? page_chain_values(w->s) : page_graph_values(w->s);
+    w->tensor = out_resize(NULL, (size_t)n + 1, sizeof *w->tensor);
+    w->value = out_resize(NULL, (size_t)n + 1, sizeof *w->value);
+    w->bytes = out_resize(NULL, (size_t)n + 1, sizeof *w->bytes);
+    for (uint32_t i = 0; i < n; i++) w->tensor[i] = REMAT_NONE;
 }
 
-static void *filled(uint32_t n, size_t size)
-{
-    return memset(out_resize(NULL, (size_t)n + 1, size), 0xff, ((size_t)n + 1) * size);
-}
-
-static void open_writer(writer *w)
-{
-    w->n_values = remat_graph_n_values(w->s->original);
-    w->n_ops = remat_graph_n_ops(w->s->original);
-    w->tensor = filled(w->n_values, sizeof *w->tensor);
-    w->value = filled(w->n_values, sizeof *w->value);
-    w->bytes = filled(w->n_values, sizeof *w->bytes);
-    w->seen = filled(w->n_values, sizeof *w->seen);
-    w->step = filled(w->n_ops, sizeof *w->step);
-    w->workspace = filled(w->n_ops, sizeof *w->workspace);
-    number_all(w);
-}
-
-static void close_writer(writer *w)
+static void close_writer(page_writer *w)
 {
     free(w->tensor);
     free(w->value);
     free(w->bytes);
-    free(w->seen);
-    free(w->step);
-    free(w->workspace);
 }
 
-/* ---- ops ---- */
+/* ---- columns ---- */
 
-/* The tensor that a register of keep-all, or a resident operand, stands for. */
-static uint32_t tensor_of(const writer *w, const uint32_t *owner, const remat_operand *x)
-{
-    if (x->reg != REMAT_NONE) return w->tensor[owner[x->reg]];
-    const int64_t root = remat_graph_value_get(w->s->original, x->value, REMAT_VALUE_ROOT);
-    return root < 0 ? REMAT_NONE : w->tensor[root];
-}
-
-/* Each tensor once. */
-static void put_operands(writer *w, const uint32_t *owner, const remat_operand *x, uint32_t n)
-{
-    emit_open(&w->j, NULL, '[');
-    for (uint32_t k = 0; k < n; k++) {
-        const uint32_t tensor = tensor_of(w, owner, &x[k]);
-        if (tensor == REMAT_NONE || w->seen[tensor] == w->n_lists) continue;
-        w->seen[tensor] = w->n_lists;
-        emit_int(&w->j, NULL, tensor);
-    }
-    w->n_lists++;
-    emit_close(&w->j, ']');
-}
-
-/* Which tensors the ops read, or make. */
-static void put_edges(writer *w, const char *key, const uint32_t *owner,
-                      const remat_operand *list(const remat_program *, size_t, uint32_t *))
+void page_column(page_writer *w, const char *key, uint32_t n,
+                 int64_t of(const page_writer *w, uint32_t i))
 {
     emit_open(&w->j, key, '[');
-    for (uint32_t op = 0; op < w->n_ops; op++) {
-        uint32_t n = 0;
-        const bool runs = w->step[op] != REMAT_NONE;
-        const remat_operand *x = runs ? list(w->page->plans[0].program, w->step[op], &n) : NULL;
-        put_operands(w, owner, x, n);
-    }
+    for (uint32_t i = 0; i < n; i++) emit_int(&w->j, NULL, of(w, i));
     emit_close(&w->j, ']');
 }
 
-/* By register of keep-all: whose storage it is. To be freed. */
-static uint32_t *owners(const remat_program *program)
-{
-    size_t n;
-    const remat_statement *at = remat_program_statements(program, &n);
-    uint32_t *owner = out_resize(NULL, n + 1, sizeof *owner);
-    for (size_t i = 0; i < n; i++)
-        if (at[i].kind == REMAT_ALLOCATE) owner[at[i].reg] = at[i].value;
-    return owner;
-}
-
-/* Costs as they were planned with, by op of the original. A view that is none any more has a cost.
- * Kernels of --fuse have costs of their own: null. */
-static remat_status put_costs(writer *w)
-{
-    remat_graph *costed = NULL;
-    const session *s = w->s;
-    if (s->prepared & REMAT_FUSE) {
-        emit_null(&w->j, "cost");
-        return REMAT_OK;
-    }
-    const remat_status status =
-        remat_graph_prepare(s->ctx, s->original, s->prepared & REMAT_NO_ALIAS,
-                            remat_graph_cost_model(s->graph), &costed);
-    if (status != REMAT_OK) return status;
-    emit_open(&w->j, "cost", '[');
-    for (uint32_t op = 0; op < w->n_ops; op++)
-        emit_int(&w->j, NULL, remat_graph_op_get(costed, op, REMAT_OP_COST));
-    emit_close(&w->j, ']');
-    remat_graph_free(costed);
-    return REMAT_OK;
-}
-
-static remat_status put_ops(writer *w)
-{
-    const remat_graph *g = w->s->original;
-    amount buffer;
-    emit_open(&w->j, "ops", '{');
-    emit_open(&w->j, "name", '[');
-    for (uint32_t op = 0; op < w->n_ops; op++)
-        emit_text(&w->j, NULL, session_op(w->s, op, &buffer));
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "target", '[');
-    for (uint32_t op = 0; op < w->n_ops; op++) emit_text(&w->j, NULL, remat_graph_op_target(g, op));
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "phase", '[');
-    for (uint32_t op = 0; op < w->n_ops; op++)
-        emit_int(&w->j, NULL, remat_graph_op_get(g, op, REMAT_OP_PHASE));
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "workspace", '[');
-    for (uint32_t op = 0; op < w->n_ops; op++)
-        emit_int(&w->j, NULL, w->workspace[op] < 0 ? 0 : w->workspace[op]);
-    emit_close(&w->j, ']');
-    const remat_status status = put_costs(w);
-    uint32_t *owner = owners(w->page->plans[0].program);
-    put_edges(w, "reads", owner, remat_program_step_in);
-    put_edges(w, "makes", owner, remat_program_step_out);
-    free(owner);
-    emit_close(&w->j, '}');
-    return status;
-}
-
-/* The last op of each stage of the forward pass, where the graph is a chain of stages: what a page
- * calls layers where names do not tell. None of them unless all are found. */
-static void put_stages(writer *w)
-{
-    remat_chain *chain = NULL;
-    emit_open(&w->j, "stages", '[');
-    if (remat_chain_of_graph(w->s->ctx, w->s->graph, &chain) == REMAT_OK) {
-        const uint32_t n = remat_chain_n_stages(chain);
-        uint32_t *last = out_resize(NULL, (size_t)n + 1, sizeof *last), found = 0;
-        for (uint32_t op = 0; op < w->n_ops && found < n; op++)
-            if (strcmp(remat_graph_op_name(w->s->original, op),
-                       remat_chain_stage(chain, found + 1)->name) == 0)
-                last[found++] = op;
-        for (uint32_t i = 0; i < n && found == n; i++) emit_int(&w->j, NULL, last[i]);
-        free(last);
-    }
-    emit_close(&w->j, ']');
-    remat_chain_free(chain);
-}
-
-/* ---- tensors ---- */
-
-static void put_shape(writer *w, uint32_t value)
-{
-    uint32_t rank;
-    const int64_t *shape = remat_graph_value_shape(w->s->original, value, &rank);
-    emit_open(&w->j, NULL, '[');
-    for (uint32_t i = 0; i < rank; i++) emit_int(&w->j, NULL, shape[i]);
-    emit_close(&w->j, ']');
-}
-
-static void put_tensors(writer *w)
-{
-    const remat_graph *g = w->s->original;
-    amount buffer;
-    uint32_t n_outputs;
-    const uint32_t *outputs = remat_graph_outputs(g, &n_outputs);
-    emit_open(&w->j, "tensors", '{');
-    emit_int(&w->j, "made", w->n_made);
-    emit_open(&w->j, "name", '[');
-    for (uint32_t t = 0; t < w->n_tensors; t++)
-        emit_text(&w->j, NULL, session_value(w->s, w->value[t], &buffer));
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "value", '[');
-    for (uint32_t t = 0; t < w->n_tensors; t++) emit_int(&w->j, NULL, w->value[t]);
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "bytes", '[');
-    for (uint32_t t = 0; t < w->n_tensors; t++) emit_int(&w->j, NULL, w->bytes[t]);
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "kind", '[');
-    for (uint32_t t = 0; t < w->n_tensors; t++)
-        emit_int(&w->j, NULL, remat_graph_value_get(g, w->value[t], REMAT_VALUE_KIND));
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "dtype", '[');
-    for (uint32_t t = 0; t < w->n_tensors; t++)
-        emit_text(&w->j, NULL, remat_graph_value_dtype(g, w->value[t]));
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "shape", '[');
-    for (uint32_t t = 0; t < w->n_tensors; t++) put_shape(w, w->value[t]);
-    emit_close(&w->j, ']');
-    emit_open(&w->j, "outputs", '[');
-    for (uint32_t i = 0; i < n_outputs; i++) {
-        const int64_t root = remat_graph_value_get(g, outputs[i], REMAT_VALUE_ROOT);
-        if (root >= 0 && w->tensor[root] != REMAT_NONE) emit_int(&w->j, NULL, w->tensor[root]);
-    }
-    emit_close(&w->j, ']');
-    emit_close(&w->j, '}');
-}
+int64_t page_tensor_value(const page_writer *w, uint32_t tensor) { return w->value[tensor]; }
+int64_t page_tensor_bytes(const page_writer *w, uint32_t tensor) { return w->bytes[tensor]; }
 
 /* ---- plans ---- */
 
-typedef struct life {
-    uint32_t tensor, begin, end; /* steps, the last with it */
-} life;
-
-/* One life for each register, in the order of registers. To be freed. */
-static life *lives(const writer *w, const page_plan *p, uint32_t *n_lives)
-{
-    size_t n, n_steps;
-    const remat_statement *at = remat_program_statements(p->program, &n);
-    remat_plan_steps(p->report.plan, &n_steps);
-    life *list = out_resize(NULL, n + 1, sizeof *list);
-    *n_lives = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (at[i].kind == REMAT_DEALLOCATE) list[at[i].reg].end = at[i].step_index;
-        if (at[i].kind != REMAT_ALLOCATE) continue;
-        list[at[i].reg] = (life){w->tensor[at[i].value], at[i].step_index, (uint32_t)(n_steps - 1)};
-        if (at[i].reg >= *n_lives) *n_lives = at[i].reg + 1;
-    }
-    return list;
-}
-
 /* Columns: the tensor, how many steps later than the one before it is made, how many steps it
  * lives. */
-static void put_spans(writer *w, const page_plan *p)
+static void put_spans(page_writer *w, const page_plan *p)
 {
     uint32_t n;
-    life *list = lives(w, p, &n);
+    page_life *list = w->s->chain ? page_chain_lives(w->s, p, &n) : page_graph_lives(w->s, p, &n);
     emit_open(&w->j, "spans", '{');
     emit_open(&w->j, "tensor", '[');
-    for (uint32_t i = 0; i < n; i++) emit_int(&w->j, NULL, list[i].tensor);
+    for (uint32_t i = 0; i < n; i++) emit_int(&w->j, NULL, w->tensor[list[i].value]);
     emit_close(&w->j, ']');
     emit_open(&w->j, "later", '[');
     for (uint32_t i = 0; i < n; i++)
@@ -312,7 +84,7 @@ static void put_spans(writer *w, const page_plan *p)
     free(list);
 }
 
-static remat_status put_plans(writer *w)
+static remat_status put_plans(page_writer *w)
 {
     static const char *const roles[] = {"keep-all", "plan", "curve"};
     remat_status status = REMAT_OK;
@@ -336,7 +108,7 @@ static remat_status put_plans(writer *w)
 
 /* ---- the whole ---- */
 
-static void put_head(writer *w)
+static void put_head(page_writer *w)
 {
     const session *s = w->s;
     amount buffer;
@@ -348,10 +120,12 @@ static void put_head(writer *w)
     for (int i = 1; i < s->args->n_words; i++) emit_text(&w->j, NULL, s->args->words[i]);
     emit_close(&w->j, ']');
     emit_open(&w->j, "graph", '{');
+    emit_text(&w->j, "kind", s->chain ? "chain" : "graph");
     emit_text(&w->j, "name", session_name(s));
     emit_text(&w->j, "digest", session_digest(s));
     emit_text(&w->j, "cost_model", session_cost_model(s));
     emit_text(&w->j, "cost_unit", session_cost_unit(s));
+    emit_text(&w->j, "size_unit", s->out->size_unit); /* null: bytes */
     emit_int(&w->j, "ops", s->info.ops);
     emit_int(&w->j, "resident_bytes", s->info.resident_bytes);
     emit_int(&w->j, "need_bytes", s->info.need_bytes);
@@ -369,13 +143,11 @@ static void put_head(writer *w)
 
 static remat_status put_data(session *s, const page *x, out *memory)
 {
-    writer w = {.s = s, .j = {.out = memory}, .page = x};
+    page_writer w = {.s = s, .j = {.out = memory}, .page = x};
     open_writer(&w);
     emit_open(&w.j, NULL, '{');
     put_head(&w);
-    remat_status status = put_ops(&w);
-    put_stages(&w);
-    put_tensors(&w);
+    remat_status status = s->chain ? page_chain_put(&w) : page_graph_put(&w);
     if (status == REMAT_OK) status = put_plans(&w);
     emit_close(&w.j, '}');
     close_writer(&w);

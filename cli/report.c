@@ -443,9 +443,11 @@ static bool fits_replayed(session *s, const remat_summary *m)
 {
     remat_plan *plan = NULL;
     remat_graph *graph = replayed(s);
+    session_catch(s);
     const bool fits =
         graph && remat_plan_make(s->ctx, graph, m->strategy, m->budget_bytes, &plan) == REMAT_OK &&
         remat_plan_status(plan) == REMAT_OK;
+    session_release(s);
     remat_plan_free(plan);
     remat_graph_free(graph);
     return fits;

@@ -254,4 +254,10 @@ static remat_status draw_compare(session *s, const void *object, remat_format fo
     return REMAT_OK;
 }
 
-int compare_svg(session *s, const reports *r) { return session_write_svg(s, draw_compare, r); }
+/* Where no strategy applies there is nothing to draw, and rows_status says so. */
+int compare_svg(session *s, const reports *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->items[i].plan) return session_write_svg(s, draw_compare, r);
+    return REMAT_OK;
+}

@@ -6,16 +6,22 @@
  *
  * Ctrl-C is caught only while planners run, and not if the program was started to ignore it. The
  * first asks planners to stop with the best so far, the second kills the program. Anywhere else one
- * is enough. */
+ * is enough.
+ *
+ * What takes over a second says so on a terminal: planners by a bar, and what cannot say how far it
+ * is (reading, bounds, the first look at a large graph) by the seconds, from a timer. */
 #define _XOPEN_SOURCE 700
 #include "session.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_SECOND INT64_C(1000000000)
 #define PROGRESS_AFTER_NS NS_PER_SECOND
@@ -46,10 +52,72 @@ double seconds_now(void) { return (double)now_ns() / 1e9; }
 
 /* ---- progress ---- */
 
-static void clear_bar(session *s)
+/* What the timer's handler knows: signals have no other argument. */
+static struct {
+    char text[40]; /* "\r\033[Kplan: " */
+    size_t length;
+    volatile sig_atomic_t seconds;
+    volatile sig_atomic_t is_told;  /* a bar was drawn since the last second */
+    volatile sig_atomic_t is_drawn; /* something is on the terminal */
+    struct sigaction before;
+} ticker;
+
+/* Calls only what a handler may call. */
+static void on_second(int signal_number)
 {
-    if (s->bar.drawn_ns) fputs("\r\033[K", stderr);
-    s->bar.drawn_ns = 0;
+    char line[sizeof ticker.text + 16];
+    size_t n = ticker.length;
+    const int error = errno, seconds = ++ticker.seconds;
+    (void)signal_number;
+    if (!ticker.is_told) {
+        int unit = 1;
+        memcpy(line, ticker.text, n);
+        while (seconds / unit >= 10) unit *= 10;
+        for (; unit > 0; unit /= 10) line[n++] = (char)('0' + seconds / unit % 10);
+        memcpy(line + n, " s", 2);
+        ticker.is_drawn = write(STDERR_FILENO, line, n + 2) > 0 || ticker.is_drawn;
+    }
+    ticker.is_told = 0;
+    errno = error;
+}
+
+void session_busy(session *s)
+{
+    out terminal;
+    struct sigaction action;
+    const struct itimerval every = {{1, 0}, {1, 0}};
+    struct itimerval now;
+    out_open(&terminal, stderr, "", false);
+    getitimer(ITIMER_REAL, &now);
+    if (!terminal.moves || now.it_value.tv_sec || now.it_value.tv_usec)
+        return; /* another's alarm */
+    ticker.length = (size_t)snprintf(ticker.text, sizeof ticker.text,
+                                     "\r\033[K%.20s: ", commands[s->args->command].name);
+    ticker.seconds = ticker.is_told = 0;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_second;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, &ticker.before);
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
+static void clear_progress(void)
+{
+    if (ticker.is_drawn) fputs("\r\033[K", stderr);
+    ticker.is_drawn = 0;
+}
+
+void session_idle(session *s)
+{
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    if (ticker.length > 0) {
+        setitimer(ITIMER_REAL, &never, NULL);
+        sigaction(SIGALRM, &ticker.before, NULL);
+        ticker.length = 0;
+    }
+    s->bar.drawn_ns = s->bar.work = 0;
+    clear_progress();
 }
 
 /* How far all loops are, where the planner at hand is at `one`. */
@@ -89,6 +157,7 @@ static void on_progress(void *user, const remat_progress *p)
     fflush(stderr);
     s->bar.drawn_ns = now;
     s->bar.work = p->work;
+    ticker.is_told = ticker.is_drawn = 1;
 }
 
 static void on_warning(void *user, const char *line)
@@ -98,7 +167,6 @@ static void on_warning(void *user, const char *line)
         if (strcmp(s->warnings[i], line) == 0) return;
     s->warnings = out_resize(s->warnings, s->n_warnings + 1, sizeof *s->warnings);
     s->warnings[s->n_warnings++] = strcpy(out_resize(NULL, strlen(line) + 1, 1), line);
-    clear_bar(s);
     out_message(s->out, "warning: %s", line);
 }
 
@@ -117,6 +185,7 @@ void session_catch(session *s)
     s->bar.begin_ns = now_ns();
     s->bar.columns = terminal.width;
     if (terminal.moves) remat_ctx_on_progress(s->ctx, on_progress, s);
+    session_busy(s);
 }
 
 void session_release(session *s)
@@ -124,7 +193,7 @@ void session_release(session *s)
     sigaction(SIGINT, &action_before, NULL);
     running = NULL;
     remat_ctx_on_progress(s->ctx, NULL, NULL);
-    clear_bar(s);
+    session_idle(s);
 }
 
 /* ---- opening and reading ---- */
@@ -157,6 +226,7 @@ int session_open(session *s, const args *a, out *o)
 {
     *s = (session){
         .args = a, .out = o, .ctx = remat_ctx_new(NULL), .bar = {.parts = 1, .points = 1}};
+    o->before_message = clear_progress;
     if (!s->ctx) return out_fail(o, REMAT_E_MEMORY, "", "", "out of memory");
     remat_ctx_on_warning(s->ctx, on_warning, s);
     if (a->text[FLAG_FUSE] && a->text[FLAG_CLASS])
@@ -166,7 +236,7 @@ int session_open(session *s, const args *a, out *o)
     if (a->text[FLAG_ORDER_ONLY] && a->text[FLAG_OFFLOAD])
         return out_fail(o, REMAT_E_USAGE, command_name(s), "--order-only",
                         "and --offload exclude each other");
-    TRY(session_check_svg(s));
+    TRY(session_check_outputs(s));
     for (int i = 0; i < a->n_options; i++)
         CHECK(s, remat_ctx_set(s->ctx, a->options[i].name, a->options[i].value));
     for (const char *item = a->text[FLAG_CLASS], *next; item; item = next) {
@@ -339,9 +409,9 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
 
 static int read_chain(session *s, const char *source, const remat_input *input)
 {
-    static const flag_id for_graphs[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                                         FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL,
-                                         FLAG_OFFLOAD,       FLAG_ORDER_ONLY,    FLAG_ALIGN};
+    static const flag_id for_graphs[] = {
+        FLAG_DCE,        FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,   FLAG_REPLAY_RANDOM, FLAG_FUSE,
+        FLAG_COST_MODEL, FLAG_OFFLOAD,       FLAG_ORDER_ONLY, FLAG_ALIGN,         FLAG_PLACE};
     for (size_t i = 0; i < LEN(for_graphs); i++)
         if (s->args->text[for_graphs[i]]) {
             char flag_name[40];
@@ -392,11 +462,16 @@ int session_measure(session *s)
 int session_read(session *s, const char *source, const remat_plan *plan, const char *plan_source)
 {
     remat_input *input;
+    /* Nobody who types wants to see the seconds. */
+    if (strcmp(source, "-") != 0 || !isatty(STDIN_FILENO)) session_busy(s);
     int status = session_input(s, source, &input);
-    if (status) return status;
-    status = session_read_input(s, source, input, plan, plan_source);
-    remat_input_free(input);
-    return status ? status : session_measure(s);
+    if (!status) {
+        status = session_read_input(s, source, input, plan, plan_source);
+        remat_input_free(input);
+    }
+    if (!status) status = session_measure(s);
+    session_idle(s);
+    return status;
 }
 
 /* A bare number up to 100, where not even an empty plan would fit so few bytes. */
@@ -434,6 +509,9 @@ int session_strategy(session *s, const char *name)
         if (strcmp(entry->name, name) == 0) return REMAT_OK;
         guess_offer(&g, entry->name);
     }
+    if (strchr(name, ','))
+        return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy",
+                        "'%.60s': one strategy makes the plan; remat compare takes a list", name);
     return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy",
                     "unknown strategy '%.60s'%s", name,
                     g.best ? guess_hint(&g, "").text : "; remat plan --help lists them");
@@ -444,8 +522,16 @@ int session_strategies(session *s, const char *list)
     char name[64];
     for (const char *p = list, *comma; p; p = comma ? comma + 1 : NULL) {
         comma = strchr(p, ',');
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
+        const size_t length = strcspn(p, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, p);
+        if (length == 0)
+            return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy",
+                            "'%.60s' has a name too few, or a comma too many", list);
         TRY(session_strategy(s, name));
+        for (const char *q = list; q < p; q += strcspn(q, ",") + 1)
+            if (strcspn(q, ",") == length && strncmp(p, q, length) == 0)
+                return out_fail(s->out, REMAT_E_USAGE, command_name(s), "--strategy",
+                                "'%s' is there twice", name);
     }
     return REMAT_OK;
 }
@@ -545,11 +631,12 @@ int session_keep_all(session *s)
     return REMAT_OK;
 }
 
-static int read_no_chain(session *s, const remat_plan *plan, const char *plan_source)
+/* Of the commands that read a plan with its graph, report alone takes chains. */
+static int read_for_plan(session *s, const remat_plan *plan, const char *plan_source)
 {
     const char *source = s->args->operands[0];
     const int status = session_read(s, source, plan, plan_source);
-    if (!status && s->chain)
+    if (!status && s->chain && s->args->command != CMD_REPORT)
         return out_fail(s->out, REMAT_E_INPUT, source, "", "is a chain, where a graph is needed");
     return status;
 }
@@ -558,7 +645,7 @@ int session_program(session *s, const remat_plan **plan)
 {
     const args *a = s->args;
     if (a->n_operands < 2) {
-        TRY(read_no_chain(s, NULL, NULL));
+        TRY(read_for_plan(s, NULL, NULL));
         TRY(session_keep_all(s));
         *plan = s->keep_all;
         return REMAT_OK;
@@ -569,14 +656,15 @@ int session_program(session *s, const remat_plan **plan)
         return out_fail(s->out, REMAT_E_USAGE, command_name(s), "",
                         "only one of GRAPH and PLAN can be standard input");
     TRY(session_read_plan(s, a->operands[1], plan));
-    TRY(read_no_chain(s, *plan, a->operands[1]));
+    TRY(read_for_plan(s, *plan, a->operands[1]));
     return session_check_plan(s, *plan, a->operands[1]);
 }
 
 int session_check_plan(session *s, const remat_plan *plan, const char *plan_source)
 {
     remat_verdict v = REMAT_VERDICT_INIT;
-    CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
+    CHECK(s, s->chain ? remat_chain_plan_verify(s->ctx, s->chain, plan, &v)
+                      : remat_plan_verify(s->ctx, s->graph, plan, &v));
     if (v.valid) return REMAT_OK;
     return out_fail(s->out, REMAT_E_PLAN, plan_source, "", "%s", v.reason);
 }

@@ -58,7 +58,7 @@ int session_check_plan(session *s, const remat_plan *plan, const char *plan_sour
 int session_budget(session *s, const char *place, const char *text, int64_t *budget_bytes);
 const char *session_why_not(session *s); /* why a strategy does not apply, after REMAT_E_APPLIES */
 int session_strategy(session *s, const char *name);   /* is there such a strategy? */
-int session_strategies(session *s, const char *list); /* the same for each of "a,b,c" */
+int session_strategies(session *s, const char *list); /* the same for "a,b,c", each of them once */
 /* The graph at another batch size in place of the one at hand, prepared and measured. Unlike the
  * others it prints nothing. */
 remat_status session_read_batch(session *s, const remat_input *input, int64_t batch);
@@ -80,6 +80,10 @@ const char *session_value(const session *s, uint32_t value, amount *buffer);
 void session_catch(session *s);
 void session_release(session *s);
 bool session_interrupted(void);
+/* Between these two a terminal shows the seconds, from the first on; session_catch does that, too.
+ */
+void session_busy(session *s);
+void session_idle(session *s);
 double seconds_now(void); /* of a clock that never goes back */
 
 typedef struct made {
@@ -99,7 +103,8 @@ int session_write(session *s, const char *path, session_writer *write, const voi
                   remat_format format);
 /* The same for the picture that --svg asks for, if it does. */
 int session_write_svg(session *s, session_writer *write, const void *object);
-int session_check_svg(session *s);            /* a usage error where it cannot be written so */
+/* Can all files be written that flags name, and is nothing lost by it? Asked before the work. */
+int session_check_outputs(session *s);
 bool session_svg_is_output(const session *s); /* --svg -: nothing else goes to standard output */
 remat_format session_format(const char *path, remat_format plain); /* gzip where it ends in .gz */
 

@@ -1,12 +1,36 @@
-/* train.h: from a graph to something that runs, as both trainers do it: plan within the budget,
- * place in one arena, and say what came out. */
+/* train.h: what both trainers do alike: read numbers of the command line; from a graph to something
+ * that runs: plan within the budget, place in one arena, and say what came out. A mistake is told
+ * in one line, before anything is planned. */
 #ifndef EXAMPLES_TRAIN_H
 #define EXAMPLES_TRAIN_H
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <remat.h>
+
+/* `text`, which the flag `name` gives, as a number of this range. */
+static bool read_number(const char *name, const char *text, long least, long most, long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtol(text, &end, 10);
+    if (end != text && !*end && errno == 0 && *number >= least && *number <= most) return true;
+    fprintf(stderr, "%s: '%s' is not a whole number from %ld to %ld\n", name, text, least, most);
+    return false;
+}
+
+/* Can a file be written there? It is created if it does not exist. */
+static bool is_writable(const char *path)
+{
+    FILE *file = fopen(path, "ab");
+    if (!file) fprintf(stderr, "%s: cannot be written: %s\n", path, strerror(errno));
+    return file && fclose(file) == 0;
+}
 
 static void describe(const remat_summary *m, const remat_run *run)
 {

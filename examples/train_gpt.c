@@ -344,13 +344,17 @@ static void start_weights(trainer *t)
 static bool load_weights(trainer *t, const char *path)
 {
     FILE *file = fopen(path, "rb");
-    bool good = file != NULL;
+    bool good = true;
+    if (!file) {
+        fprintf(stderr, "%s: cannot be read: %s\n", path, strerror(errno));
+        return false;
+    }
     for (long i = 0; i < t->n_parameters && good; i++) {
         const size_t n = (size_t)count(&t->parameters[i]);
         good = fread(t->parameters[i].w, sizeof(float), n, file) == n;
     }
     good = good && fgetc(file) == EOF;
-    if (file) fclose(file);
+    fclose(file);
     if (!good) fprintf(stderr, "%s: these are no weights of this model\n", path);
     return good;
 }
@@ -467,42 +471,61 @@ static const char usage[] =
     "usage: %s [--text FILE] [--budget B] [--steps N] [--rate R] [--load FILE] [--save FILE]\n"
     "    [--layers N] [--width N] [--heads N] [--length N] [--batch N] [--poison]\n";
 
-/* Where the option wants its number or its text; both NULL: there is no such option. */
-static void find_option(options *o, const char *name, long **number, const char ***text)
+static bool read_rate(const char *text, double *rate)
 {
+    char *end;
+    *rate = strtod(text, &end);
+    if (end != text && !*end && *rate >= 0 && *rate <= 1) return true; /* nan is neither */
+    fprintf(stderr, "--rate: '%s' is not a number from 0 to 1\n", text);
+    return false;
+}
+
+/* Puts `value` where the flag `name` wants it. */
+static bool set_option(options *o, const char *name, const char *value)
+{
+    enum { LARGEST = 1 << 14, MOST_STEPS = 1000000000 };
     const struct {
         const char *name;
-        long *number;
         const char **text;
-    } table[] = {{"--text", NULL, &o->text},       {"--budget", NULL, &o->budget},
-                 {"--load", NULL, &o->load},       {"--save", NULL, &o->save},
-                 {"--steps", &o->steps, NULL},     {"--layers", &o->s.layers, NULL},
-                 {"--width", &o->s.width, NULL},   {"--heads", &o->s.heads, NULL},
-                 {"--length", &o->s.length, NULL}, {"--batch", &o->s.batch, NULL}};
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(name, table[i].name) == 0) *number = table[i].number, *text = table[i].text;
+        long *number, least, most;
+    } table[] = {{"--text", &o->text, NULL, 0, 0},
+                 {"--budget", &o->budget, NULL, 0, 0},
+                 {"--load", &o->load, NULL, 0, 0},
+                 {"--save", &o->save, NULL, 0, 0},
+                 {"--steps", NULL, &o->steps, 0, MOST_STEPS},
+                 {"--layers", NULL, &o->s.layers, 1, MAX_LAYERS},
+                 {"--width", NULL, &o->s.width, 1, LARGEST},
+                 {"--heads", NULL, &o->s.heads, 1, LARGEST},
+                 {"--length", NULL, &o->s.length, 1, LARGEST},
+                 {"--batch", NULL, &o->s.batch, 1, LARGEST}};
+    if (strcmp(name, "--rate") == 0) return read_rate(value, &o->rate);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(name, table[i].name) != 0) continue;
+        if (table[i].text) *table[i].text = value;
+        return table[i].text ||
+               read_number(name, value, table[i].least, table[i].most, table[i].number);
+    }
+    fprintf(stderr, "'%s' is no flag; --help lists them\n", name);
+    return false;
 }
 
 static bool parse(options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        long *number = NULL;
-        const char **text = NULL;
-        char *end = "";
-        find_option(o, argv[i], &number, &text);
-        if (strcmp(argv[i], "--poison") == 0) o->modes |= REMAT_RUN_POISON;
-        else if (i + 1 == argc) return false;
-        else if (strcmp(argv[i], "--rate") == 0) o->rate = strtod(argv[++i], &end);
-        else if (text) *text = argv[++i];
-        else if (number) *number = strtol(argv[++i], &end, 10);
-        else return false;
-        if (*end) return false;
+        if (strcmp(argv[i], "--poison") == 0) {
+            o->modes |= REMAT_RUN_POISON;
+        } else if (i + 1 == argc) {
+            fprintf(stderr, "'%s' needs a value, or is no flag; --help lists them\n", argv[i]);
+            return false;
+        } else if (!set_option(o, argv[i], argv[i + 1])) {
+            return false;
+        } else {
+            i++;
+        }
     }
-    const shape *s = &o->s;
-    const long most = 1 << 14, sizes[] = {s->batch, s->length, s->width, s->heads, s->layers};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i] < 1 || sizes[i] > most) return false;
-    return s->width % s->heads == 0 && s->layers <= MAX_LAYERS && o->steps >= 0 && o->steps < 1e9;
+    if (o->s.width % o->s.heads == 0) return true;
+    fprintf(stderr, "--width: %ld is no multiple of %ld --heads\n", o->s.width, o->s.heads);
+    return false;
 }
 
 /* Memory for the weights, their moments, and a batch. */
@@ -526,9 +549,10 @@ static remat_status run_training(remat_ctx *ctx, trainer *t, const options *o)
     remat_run *run = NULL;
     void *arena = NULL;
     remat_status status = build(ctx, t, &plain);
+    if (status == REMAT_OK && !start(t, o)) status = REMAT_E_INPUT;
+    if (status == REMAT_OK && o->save && !is_writable(o->save)) status = REMAT_E_IO;
     if (status == REMAT_OK) status = remat_graph_align(ctx, plain, 0, &graph);
     if (status == REMAT_OK) status = plan_and_place(ctx, graph, o->budget, &run);
-    if (status == REMAT_OK && !start(t, o)) status = REMAT_E_INPUT;
     if (status == REMAT_OK) {
         arena = aligned_alloc(REMAT_ALIGN, (size_t)remat_run_arena_bytes(run));
         status = remat_run_arena(ctx, run, arena, arena ? remat_run_arena_bytes(run) : 0);
@@ -549,10 +573,11 @@ int main(int argc, char **argv)
 {
     static trainer t;
     options o = {.s = {8, 128, 128, 4, 4}, .budget = "50%", .steps = 100, .rate = 1e-3};
-    if (!parse(&o, argc, argv)) {
-        fprintf(stderr, usage, argv[0]);
-        return REMAT_E_USAGE;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        printf(usage, argv[0]);
+        return REMAT_OK;
     }
+    if (!parse(&o, argc, argv)) return REMAT_E_USAGE;
     remat_ctx *ctx = remat_ctx_new(NULL);
     if (!ctx) return REMAT_E_MEMORY;
     t.s = o.s;

@@ -298,27 +298,27 @@ static remat_status train(remat_ctx *ctx, remat_run *run, trainer *t, int n_step
 
 typedef struct options {
     const char *budget, *trace;
-    int steps;
+    long steps;
     unsigned modes;
 } options;
-
-static bool parse_steps(const char *text, int *steps)
-{
-    char *end;
-    const long n = strtol(text, &end, 10);
-    *steps = (int)n;
-    return end != text && !*end && n >= 1 && n <= 1000000;
-}
 
 static bool parse(options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--poison") == 0) o->modes |= REMAT_RUN_POISON;
-        else if (i + 1 == argc) return false;
-        else if (strcmp(argv[i], "--budget") == 0) o->budget = argv[++i];
-        else if (strcmp(argv[i], "--trace") == 0) o->trace = argv[++i];
-        else if (strcmp(argv[i], "--steps") != 0 || !parse_steps(argv[++i], &o->steps))
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--poison") == 0) {
+            o->modes |= REMAT_RUN_POISON;
+            continue;
+        }
+        if (value && strcmp(argv[i], "--budget") == 0) o->budget = value;
+        else if (value && strcmp(argv[i], "--trace") == 0) o->trace = value;
+        else if (value && strcmp(argv[i], "--steps") == 0) {
+            if (!read_number(argv[i], value, 1, 1000000, &o->steps)) return false;
+        } else {
+            fprintf(stderr, "'%s' needs a value, or is no flag; --help lists them\n", argv[i]);
             return false;
+        }
+        i++;
     }
     if (o->trace) o->modes |= REMAT_RUN_TRACE;
     return true;
@@ -335,7 +335,7 @@ static remat_status write_trace(remat_ctx *ctx, const remat_run *run, const rema
     FILE *file = fopen(path, "w");
     remat_status status = file ? remat_run_trace_write(ctx, run, graph, to_file, file) : REMAT_E_IO;
     if (file && fclose(file) != 0) status = REMAT_E_IO;
-    if (status == REMAT_E_IO) fprintf(stderr, "%s: it cannot be written\n", path);
+    if (status == REMAT_E_IO) fprintf(stderr, "%s: cannot be written\n", path);
     return status;
 }
 
@@ -343,10 +343,12 @@ int main(int argc, char **argv)
 {
     static trainer t;
     options o = {.budget = "60%", .steps = 200};
-    if (!parse(&o, argc, argv)) {
-        fprintf(stderr, "usage: %s [--budget B] [--steps N] [--poison] [--trace FILE]\n", argv[0]);
-        return REMAT_E_USAGE;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        printf("usage: %s [--budget B] [--steps N] [--poison] [--trace FILE]\n", argv[0]);
+        return REMAT_OK;
     }
+    if (!parse(&o, argc, argv)) return REMAT_E_USAGE;
+    if (o.trace && !is_writable(o.trace)) return REMAT_E_IO;
     remat_ctx *ctx = remat_ctx_new(NULL);
     if (!ctx || !start(&t)) return REMAT_E_MEMORY;
     remat_graph *plain = NULL, *graph = NULL;
@@ -362,7 +364,7 @@ int main(int argc, char **argv)
     if (status == REMAT_OK) status = tell_residents(ctx, run, &t);
     if (status == REMAT_OK) {
         remat_run_modes(run, o.modes);
-        status = train(ctx, run, &t, o.steps);
+        status = train(ctx, run, &t, (int)o.steps);
     }
     if (status == REMAT_OK) printf("high water %" PRId64 " bytes\n", remat_run_high_water(run));
     if (status == REMAT_OK && o.trace) status = write_trace(ctx, run, graph, o.trace);

@@ -67,24 +67,26 @@ function fillHead() {
                          : `${cost(keepAll.cost, unit)} and ${
                              percent(keepAll.cost ? extra / keepAll.cost : 0)} more`),
       figure("Steps", count(plan.n),
-        report.recomputed_ops
-          ? `${plural(report.recomputed_ops, "op")} of ${count(graph.nOps)} run more than once`
-          : "every op runs once"),
+        report.recomputed_ops ? `${plural(report.recomputed_ops, graph.opWord)} of ${
+                                  count(graph.nOps)} run more than once`
+                              : `every ${graph.opWord} runs once`),
       figure("Least memory", bytes(graph.need_bytes),
         `no plan needs less${graph.need_op ? `: ${graph.need_op}` : ""}`)));
 }
 
 function fillNavigation() {
   const links = [
-    ["answers", "Answers"], ["timeline", "Timeline"], ["again", "What runs again"],
-    ["tensors", "Tensors"], ["curve", "Curve"], ["compare", "Compare"], ["addresses", "Addresses"],
-    ["about", "About"]
+    ["answers", "Answers"], ["timeline", "Timeline"], ["operations", "Operations"],
+    ["again", "What runs again"], ["tensors", "Tensors"], ["curve", "Curve"],
+    ["compare", "Compare"], ["addresses", "Addresses"], ["about", "About"]
   ].filter(([id]) => section(id).childElementCount > 0);
   const choice = plans.length < 3 ? null
                                   : make("label", {className: "small"}, "Plan shown ",
                                       planSelect(state.plan, (plan) => choose(plan)));
-  replace(
-    section("sections"), links.map(([id, text]) => make("a", {href: `#${id}`, text})), choice);
+  replace(section("sections"),
+    make(
+      "span", {className: "links"}, links.map(([id, text]) => make("a", {href: `#${id}`, text}))),
+    choice);
 }
 
 function planSelect(chosen, onChange) {
@@ -96,9 +98,27 @@ function planSelect(chosen, onChange) {
 
 /* ---- answers ---- */
 
+/* A question, its answer in a line, and what is behind it: on a narrow screen that is unfolded by a
+ * button, so that all answers are on the first screen. */
 function answer(question, text, ...rest) {
-  return make("article", {className: "card"}, make("p", {className: "question", text: question}),
-    make("p", {className: "answer"}, text), ...rest);
+  const card =
+    make("article", {className: "card"}, make("p", {className: "question", text: question}),
+      make("p", {className: "answer"}, text), make("div", {className: "rest"}, rest.flat()));
+  const button = make("button", {
+    type: "button",
+    className: "unfold",
+    text: "more",
+    "aria-label": `More: ${question}`,
+    "aria-expanded": "false",
+    onclick: () => {
+      const isOpen = card.classList.toggle("open");
+      button.setAttribute("aria-expanded", String(isOpen));
+      button.textContent = isOpen ? "less" : "more";
+      repaint();
+    }
+  });
+  if (rest.flat().some(Boolean)) card.append(button);
+  return card;
 }
 
 function stackBar(plan, t) {
@@ -157,11 +177,11 @@ function largestAnswer(plan) {
   const [first] = live;
   const rest = live.slice(1, 4).filter((x) => x.tensor >= 0);
   const what = first.tensor < 0 ? "the workspace of the op" : tensorButton(first.tensor);
-  const about = first.tensor < 0
-    ? ""
-    : `${graph.shape(first.tensor)}, ${kindWords(KINDS[first.kind])}${
-        graph.maker[first.tensor] >= 0 ? `, made by ${graph.opName(graph.maker[first.tensor])}`
-                                       : ""}`;
+  const maker = first.tensor < 0 ? -1 : graph.maker[first.tensor];
+  const about = first.tensor < 0 ? "" : [
+    graph.shape(first.tensor), kindWords(KINDS[first.kind]),
+    maker >= 0 ? `made by ${graph.opName(maker)}` : ""
+  ].filter(Boolean).join(", ");
   return answer("What is the largest tensor at the peak?",
     make("span", {}, what, ` ${bytes(first.bytes)}`),
     make("p", {className: "soft small", text: about}),
@@ -173,14 +193,15 @@ function largestAnswer(plan) {
 
 function againAnswer(plan) {
   const groups = plan.again(graph.layerOf);
-  if (!groups.length) return answer("Which layer is run again most?", "none: every op runs once");
+  if (!groups.length)
+    return answer("Which layer is run again most?", `none: every ${graph.opWord} runs once`);
   const total = groups.reduce((sum, group) => sum + group.cost, 0);
   const costWords = (group) =>
     (graph.ops.cost === null ? plural(group.runs, "re-run")
-                             : `${cost(group.cost, unit)}, ${plural(group.runs, "re-run")}`);
+                             : `${cost(group.cost, unit)} in ${plural(group.runs, "re-run")}`);
   return answer("Which layer is run again most?", groups[0].key, make("p", {
     className: "small",
-    text: `${costWords(groups[0])}${total ? ` of ${cost(total, unit)} in all` : ""}`
+    text: `${costWords(groups[0])}${total ? `; all re-runs: ${cost(total, unit)}` : ""}`
   }),
     make("p", {
       className: "soft small",
@@ -218,15 +239,25 @@ function moreAnswer(plan) {
   return answer(question, head, lines.map((text) => make("p", {className: "soft small", text})));
 }
 
+/* Where the bound comes from, and who has checked it. */
+function proofWords(plan) {
+  const {bound_cost: bound, bound_method: method} = plan.report;
+  if (bound === null || !plan.isWithin) return "";
+  if (plan.prices) return "Proved: the plan has a certificate, which remat verify --bound checks.";
+  if (method === "first-runs") return `Proved: every ${graph.opWord} runs at least once.`;
+  return `Claimed by ${method}, which leaves nothing to check.`;
+}
+
 function qualityAnswer(plan) {
   if (plan === keepAll) return null;
   const report = plan.report;
   const extra = report.cost - keepAll.cost;
-  const head =
-    extra > 0 ? `${cost(extra, unit)} a step, ${percent(extra / (keepAll.cost || 1))}` : "nothing";
-  return answer("What does the plan cost, and how good is it?", head,
+  const head = extra > 0
+    ? `${cost(extra, unit)} a step, ${percent(extra / (keepAll.cost || 1))} more`
+    : "nothing";
+  return answer("What does the plan cost, and is that proved?", head,
     make("p", {className: "small", text: gapWords(report) || "it does not fit the budget"}),
-    make("p", {
+    make("p", {className: "small", text: proofWords(plan)}), make("p", {
       className: "soft small",
       text: report.bound_cost === null
         ? ""

@@ -6,6 +6,7 @@
  * page allows no other script, so that a mistake here would still run nothing. */
 
 const KIB = 1024;
+const JOIN = "\u00a0"; /* between a number and its unit: no line ends there */
 
 /* Three digits, or one more: 20.5, 5.12, 742, 171.8. */
 function short(x, more = 0) {
@@ -14,8 +15,12 @@ function short(x, more = 0) {
   return x.toFixed((size >= 100 ? 0 : size >= 10 ? 1 : 2) + more);
 }
 
+/* Sizes of a chain may have a unit of their own; null: they are bytes. */
+let sizeUnit = null;
+
 function bytes(n) {
   if (n === null || n === undefined) return "?";
+  if (sizeUnit !== null) return `${count(n)}${sizeUnit ? JOIN + sizeUnit : ""}`;
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let unit = 0;
   let x = n;
@@ -23,13 +28,13 @@ function bytes(n) {
     x /= KIB;
     unit++;
   }
-  return `${short(x)} ${units[unit]}`;
+  return `${short(x)}${JOIN}${units[unit]}`;
 }
 
 /* Costs in ns are told as times. */
 function cost(n, unit, more = 0) {
   if (n === null || n === undefined) return "?";
-  if (unit !== "ns") return `${count(n)}${unit && unit !== "given" ? ` ${unit}` : ""}`;
+  if (unit !== "ns") return `${count(n)}${unit && unit !== "given" ? JOIN + unit : ""}`;
   const units = ["ns", "µs", "ms", "s"];
   let at = 0;
   let x = n;
@@ -37,14 +42,28 @@ function cost(n, unit, more = 0) {
     x /= 1000;
     at++;
   }
-  return `${short(x, more)} ${units[at]}`;
+  return `${short(x, more)}${JOIN}${units[at]}`;
 }
 
 function count(n) { return Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f"); }
 function percent(share) {
   const x = 100 * share;
-  return `${Math.abs(x) < 10 ? x.toFixed(2) : x.toFixed(1)} %`;
+  return `${Math.abs(x) < 10 ? x.toFixed(2) : x.toFixed(1)}${JOIN}%`;
 }
+/* 1, 2 or 5 times a power of ten, so that at most `most` of them make `size`. */
+function roundStep(size, most) {
+  const power = 10 ** Math.floor(Math.log10(size / most));
+  return power * [1, 2, 5, 10].find((digit) => power * digit * most >= size * (1 - 1e-9));
+}
+
+/* Round sizes from 0 up to `size`, at most five of them and 0. */
+function roundSizes(size) {
+  const unit =
+    sizeUnit === null ? KIB ** Math.max(0, Math.floor(Math.log(size) / Math.log(KIB) + 1e-9)) : 1;
+  const step = Math.max(1, roundStep(size / unit, 5) * unit);
+  return Array.from({length: Math.floor(size / step + 1e-9) + 1}, (_, i) => i * step);
+}
+
 function plural(n, word) { return `${count(n)} ${word}${n === 1 ? "" : "s"}`; }
 
 /* An element. Properties are set, "on..." are listeners, "aria-..." and the like attributes;
@@ -85,8 +104,8 @@ function table(caption, columns, rows) {
     rows.map((row) => make("tr", {},
                row.map((cell, i) => make("td", {className: columns[i][1] ? "number" : ""}, cell))));
   return make("div", {className: "scroll", tabIndex: 0, role: "region", "aria-label": caption},
-    make("table", {}, make("caption", {text: caption}), make("thead", {}, make("tr", {}, heads)),
-      make("tbody", {}, body)));
+    make("table", {}, make("caption", {}, make("span", {text: caption})),
+      make("thead", {}, make("tr", {}, heads)), make("tbody", {}, body)));
 }
 
 /* The same for many rows: the first of them, and a button. Rows are made when they are shown. */

@@ -59,25 +59,21 @@ function curveRegion(scale, list) {
 function curveAxes(scale) {
   const {x, y, tall, low, high, left, right, width, height, bottom} = scale;
   const parts = [];
-  for (let i = 0; i <= 4; i++) {
-    const at = (tall * i) / 4;
+  const share = roundStep(tall, 5);
+  for (let at = 0; at <= tall * (1 + 1e-9); at += share) {
     const line = draw("line", {x1: left, x2: width - right, y1: y(at), y2: y(at)});
     line.style.stroke = "var(--line)";
     parts.push(line,
       draw("text", {x: left - 8, y: y(at) + 4, "text-anchor": "end", text: `+${percent(at)}`}));
   }
-  const ticks = width < 600 ? 2 : 4;
-  for (let i = 0; i <= ticks; i++) {
-    const budget = low + ((high - low) * i) / ticks;
-    parts.push(draw("text", {
-      x: x(budget),
-      y: height - bottom + 18,
-      "text-anchor": i === 0 ? "start"
-        : i === ticks        ? "end"
-                             : "middle",
-      text: bytes(Math.round(budget))
-    }));
-  }
+  const sizes = roundSizes(high).filter((size) => size >= low);
+  const every = width < 600 ? 2 : 1;
+  sizes.filter((_, i) => i % every === 0).forEach((size) => parts.push(draw("text", {
+    x: x(size),
+    y: height - bottom + 18,
+    "text-anchor": x(size) > width - right - 30 ? "end" : "middle",
+    text: bytes(size)
+  })));
   parts.push(
     draw("text",
       {x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle", text: "budget"}),

@@ -30,13 +30,22 @@ const RESIDENT_KINDS = ["resident", "parameter", "buffer", "input", "constant"];
 const SCOPES = {
   "any-order": "in any order",
   "fixed-order": "in its order",
-  checkmate: "of Checkmate's form"
+  checkmate: "of Checkmate's form",
+  chain: "in the chain model"
+};
+/* The operations of a chain, in the words of docs/model.md. */
+const OPERATIONS = {
+  Fall: "forward, all that the backward needs is stored",
+  Fck: "forward, its input stays stored",
+  Fnone: "forward, its input is dropped",
+  B: "backward"
 };
 
 class Graph {
   constructor(data) {
     Object.assign(this, data.graph);
     this.unit = data.graph.cost_unit;
+    this.isChain = data.graph.kind === "chain";
     this.nOps = data.graph.ops; /* without those that were dropped */
     this.ops = data.ops;
     this.tensors = data.tensors;
@@ -57,7 +66,16 @@ class Graph {
   isResident(tensor) { return tensor >= this.tensors.made; }
   tensorName(tensor) { return this.tensors.name[tensor]; }
   opName(op) { return op < 0 ? "" : this.ops.name[op]; }
-  opCost(op) { return this.ops.cost === null ? null : this.ops.cost[op]; }
+  opCost(op) { return this.ops.cost === null || op < 0 ? null : this.ops.cost[op]; }
+  get opWord() { return this.isChain ? "stage" : "op"; }
+
+  /* Of a chain with n stages, the loss counted: ops are the forwards of the stages 1 to n, then the
+   * backwards of n to 1. */
+  opOf(operation, stage) { return operation === "B" ? this.ops.name.length - stage : stage - 1; }
+
+  /* 1 for the first. */
+  stageOf(op) { return op < this.ops.name.length / 2 ? op + 1 : this.ops.name.length - op; }
+  stageName(stage) { return this.ops.name[stage - 1]; }
 
   shape(tensor) {
     const shape = this.tensors.shape[tensor];
@@ -71,6 +89,10 @@ class Graph {
    * one; else by the stage of the forward pass that it stands in. */
   findLayers() {
     const names = this.ops.name;
+    if (this.isChain) {
+      this.layerWord = "stages of the chain";
+      return (op) => this.stageName(this.stageOf(op));
+    }
     const path = (text) => {
       const dotted = /^(.*\d.*?)[./][^./]*$/.exec(text) || /^(.+)[./][^./]+$/.exec(text);
       const words = dotted || /^((?:grad_)?[A-Za-z]+\d+(?:_\d+)*)_[A-Za-z]/.exec(text);
@@ -127,12 +149,15 @@ class Plan {
     this.n = schedule.length;
     this.op = new Int32Array(this.n).fill(-1);
     this.moves = new Map(); /* by step: {offload: tensor} or {fetch: tensor} */
+    this.operation = [];    /* of a chain, by step: Fall, Fck, Fnone or B */
     this.runs = new Uint32Array(this.graph.ops.name.length);
     this.firstRun = new Int32Array(this.graph.ops.name.length).fill(-1);
     schedule.forEach((step, t) => {
-      if (typeof step === "number") {
-        this.op[t] = step;
-        if (this.runs[step]++ === 0) this.firstRun[step] = t;
+      if (typeof step === "number" || Array.isArray(step)) {
+        const op = Array.isArray(step) ? this.graph.opOf(...step) : step;
+        if (Array.isArray(step)) [this.operation[t]] = step;
+        this.op[t] = op;
+        if (this.runs[op]++ === 0) this.firstRun[op] = t;
       } else {
         const verb = "offload" in step ? "offload" : "fetch";
         this.moves.set(t, {verb, tensor: this.graph.ofValue.get(step[verb])});
@@ -158,8 +183,16 @@ class Plan {
   stepName(t) {
     const move = this.moves.get(t);
     if (t >= this.n) return "nothing runs";
+    if (this.operation[t])
+      return `${this.operation[t]} ${this.graph.stageName(this.graph.stageOf(this.op[t]))}`;
     return move ? `${move.verb} ${this.graph.tensorName(move.tensor)}`
                 : this.graph.opName(this.op[t]);
+  }
+
+  /* What kind of op a step runs. */
+  stepNote(t) {
+    if (this.operation[t]) return OPERATIONS[this.operation[t]];
+    return this.op[t] >= 0 ? this.graph.ops.target[this.op[t]] : "";
   }
 
   readSpans(spans) {
@@ -204,17 +237,23 @@ class Plan {
       const op = this.op[t];
       if (op >= 0 && (phase[op] === BACKWARD || this.firstRun[op] !== t))
         for (const tensor of reads[op])
-          if (newest[tensor] >= 0) isRead[newest[tensor]] = 1;
+          if (newest[tensor] >= 0 && this.end[newest[tensor]] >= t) isRead[newest[tensor]] = 1;
       for (; next < this.tensor.length && this.begin[next] <= t; next++)
         newest[this.tensor[next]] = next;
     }
     return isRead;
   }
 
-  kindOf(i, isReadLater) {
-    if (this.spansOf[this.tensor[i]][0] !== i) return MADE_AGAIN;
+  /* By a step that fetches, or an op that ran before? */
+  isMadeAgain(i) {
     const op = this.op[this.begin[i]];
-    if (op >= 0 && this.graph.ops.phase[op] === BACKWARD) return GRADIENT;
+    return op < 0 || this.firstRun[op] !== this.begin[i];
+  }
+
+  kindOf(i, isReadLater) {
+    if (this.graph.maker[this.tensor[i]] < 0) return RESIDENT; /* the input of a chain */
+    if (this.isMadeAgain(i)) return MADE_AGAIN;
+    if (this.graph.ops.phase[this.op[this.begin[i]]] === BACKWARD) return GRADIENT;
     return isReadLater[i] ? SAVED : TRANSIENT;
   }
 
@@ -228,10 +267,10 @@ class Plan {
     }
     this.total = new Float64Array(this.n);
     this.peakStep = 0;
-    for (let k = 1; k < WORKSPACE; k++)
+    for (let k = RESIDENT; k < WORKSPACE; k++)
       for (let t = 1; t <= this.n; t++) this.memory[k][t] += this.memory[k][t - 1];
     for (let t = 0; t < this.n; t++) {
-      this.memory[RESIDENT][t] = this.graph.resident_bytes;
+      this.memory[RESIDENT][t] += this.graph.resident_bytes;
       this.memory[WORKSPACE][t] = this.op[t] >= 0 ? ops.workspace[this.op[t]] : 0;
       for (const column of this.memory) this.total[t] += column[t];
       if (this.total[t] > this.total[this.peakStep]) this.peakStep = t;
@@ -270,17 +309,15 @@ class Plan {
     const spans = this.spansOf[tensor];
     const op = this.graph.maker[tensor];
     let steps = 0;
-    let fetched = 0;
-    for (let i = 1; i < spans.length; i++) {
+    for (let i = 1; i < spans.length; i++)
       steps += Math.max(0, this.begin[spans[i]] - this.end[spans[i - 1]] - 1);
-      if (this.moves.has(this.begin[spans[i]])) fetched++;
-    }
-    const again = spans.length - 1 - fetched;
+    const fetched = spans.filter((i) => this.moves.has(this.begin[i])).length;
+    const again = op < 0 ? 0 : spans.filter((i) => this.isMadeAgain(i)).length - fetched;
     const each = op >= 0 ? this.graph.opCost(op) : 0;
     const words = [];
     if (again > 0) words.push(`made again ${again}×`);
     if (fetched > 0) words.push(`offloaded, fetched ${fetched}×`);
-    if (!words.length) words.push("kept");
+    if (!words.length) words.push(spans.length ? "kept" : "not made");
     return {
       word: words.join(", "),
       again,
@@ -294,10 +331,11 @@ class Plan {
   uses(tensor) {
     const ops = new Set(this.graph.readers[tensor]);
     ops.add(this.graph.maker[tensor]);
+    const isThere = (t) => this.spansOf[tensor].some((i) => this.begin[i] <= t && t <= this.end[i]);
     const list = [];
     for (let t = 0; t < this.n; t++) {
       const move = this.moves.get(t);
-      if (move ? move.tensor === tensor : ops.has(this.op[t])) list.push(t);
+      if ((move ? move.tensor === tensor : ops.has(this.op[t])) && isThere(t)) list.push(t);
     }
     return list;
   }
@@ -365,6 +403,7 @@ function mostSaved(plan, more) {
 /* ---- the page that this script is part of ---- */
 
 const data = JSON.parse(document.getElementById("data").textContent);
+sizeUnit = data.graph.size_unit;
 const graph = new Graph(data);
 const plans = data.plans.map((entry, i) => new Plan(graph, entry, data.reports[i], i));
 const keepAll = plans[0];

@@ -25,7 +25,7 @@ function showPinned(box, plan, t) {
     (x) => [x.tensor < 0 ? name(`workspace of ${plan.stepName(t)}`) : tensorButton(x.tensor),
       bytes(x.bytes), percent(plan.total[t] ? x.bytes / plan.total[t] : 0),
       make("span", {className: "legend"}, swatch(KINDS[x.kind]), kindWords(KINDS[x.kind])),
-      x.kind === RESIDENT ? "always" : `${x.begin} to ${x.end}`,
+      x.tensor >= 0 && graph.isResident(x.tensor) ? "always" : `${x.begin} to ${x.end}`,
       x.tensor < 0 ? "" : graph.shape(x.tensor)];
   replace(box, make("h3", {text: "In memory at the pinned step"}),
     longTable(`${plan.label}, step ${t}, ${plan.stepName(t)}: ${plural(live.length, "tensor")}, ${
@@ -112,11 +112,16 @@ function fillAgain() {
     replace(section("again"));
     return;
   }
-  const byTarget = state.plan.again((op) => graph.ops.target[op] || graph.opName(op));
-  replace(section("again"), title("again", "What runs again"),
-    make("p", {className: "lead", text: `By ${graph.layerWord}; and by what the ops do.`}),
-    make("div", {className: "pair"}, againTable("By layer, the dearest first", "layer", groups),
-      againTable("By op, the dearest first", "op", byTarget)));
+  const byLayer = againTable(`By ${graph.isChain ? "stage" : "layer"}, the dearest first`,
+    graph.isChain ? "stage" : "layer", groups);
+  const byTarget = () => againTable("By op, the dearest first", "op",
+    state.plan.again((op) => graph.ops.target[op] || graph.opName(op)));
+  replace(section("again"), title("again", "What runs again"), make("p", {
+    className: "lead",
+    text: graph.isChain ? `By ${graph.layerWord}.`
+                        : `By ${graph.layerWord}; and by what the ops do.`
+  }),
+    graph.isChain ? byLayer : make("div", {className: "pair"}, byLayer, byTarget()));
 }
 
 /* ---- compare ---- */
@@ -141,20 +146,23 @@ function fillCompare() {
       fillCompare();
       repaint();
     })));
-  const numbers = [
-    ["peak", (p) => p.peak, bytes], ["cost", (p) => p.cost, (x) => cost(x, unit, 1)],
-    ["steps", (p) => p.n, count], ["ops run more than once", (p) => p.report.recomputed_ops, count],
-    ["kept from forward to backward", (p) => p.report.saved_bytes, bytes]
-  ].map(([word, of, show]) => {
-    const [p, q] = [of(a), of(b)];
-    const known = p !== null && q !== null;
-    return [
-      word, show(p), show(q),
-      known && p !== q ? `${q > p ? "+" : "−"}${show(Math.abs(q - p))}`
-        : known ? "the same"
-                : "?"
-    ];
-  });
+  const numbers =
+    [
+      ["peak", (p) => p.peak, bytes], ["cost", (p) => p.cost, (x) => cost(x, unit, 1)],
+      ["steps", (p) => p.n, count],
+      [`${graph.opWord}s run more than once`, (p) => p.report.recomputed_ops, count],
+      ["kept from forward to backward", (p) => p.report.saved_bytes, bytes]
+    ].filter(([, of]) => of(a) !== null || of(b) !== null)
+      .map(([word, of, show]) => {
+        const [p, q] = [of(a), of(b)];
+        const known = p !== null && q !== null;
+        return [
+          word, show(p), show(q),
+          known && p !== q ? `${q > p ? "+" : "−"}${show(Math.abs(q - p))}`
+            : known ? "the same"
+                    : "?"
+        ];
+      });
   const differing = [];
   for (let tensor = 0; tensor < graph.tensors.made; tensor++) {
     const [p, q] = [a.fate(tensor), b.fate(tensor)];
@@ -225,11 +233,12 @@ function download(plan) {
 
 function fillAbout() {
   const {plan} = state;
+  const sizeWord = sizeUnit === null ? "bytes" : sizeUnit;
   const report = plan.report;
   const facts = [
     ["Command", make("code", {text: data.command.map(quoted).join(" ")})],
     ["Version", `remat ${data.remat}`],
-    ["Graph", make("code", {text: `${graph.name}, ${graph.digest}`})],
+    [graph.isChain ? "Chain" : "Graph", make("code", {text: `${graph.name}, ${graph.digest}`})],
     ["Costs", `${graph.cost_model}, in ${unit}`],
     [
       "Strategy",
@@ -251,8 +260,8 @@ function fillAbout() {
     ],
     [
       "Exact numbers",
-      `peak ${count(plan.peak)} bytes, cost ${count(report.cost)}, budget ${
-        report.budget_bytes === null ? "none" : `${count(report.budget_bytes)} bytes`}`
+      `peak ${count(plan.peak)} ${sizeWord}, cost ${count(report.cost)}, budget ${
+        report.budget_bytes === null ? "none" : `${count(report.budget_bytes)} ${sizeWord}`}`
     ],
     [
       "This page",
@@ -281,8 +290,8 @@ function fillTop() {
 }
 
 function fillRest() {
-  for (const fill of [fillAgain, fillTensors, fillCurve, fillCompare, fillAddresses, fillAbout,
-         fillNavigation])
+  for (const fill of [fillOperations, fillAgain, fillTensors, fillCurve, fillCompare, fillAddresses,
+         fillAbout, fillNavigation])
     fill();
   repaint();
 }

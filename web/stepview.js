@@ -352,24 +352,30 @@ class StepView {
     c.setLineDash([]);
   }
 
+  /* Where lines cross the picture, and what stands beside them. */
+  levels() { return roundSizes(this.scale).map((amount) => [amount, bytes(amount)]); }
+
   paintGrid() {
-    for (let i = 0; i <= 4; i++) {
-      const amount = (this.scale * i) / 4;
+    for (const [amount, text] of this.levels()) {
       const y = Math.round(this.y(amount)) + 0.5;
       this.rule(this.left, y, this.left + this.inner, y, palette.line);
-      this.text(bytes(Math.round(amount)), this.left - 8, y + 4, "right");
+      this.text(text, this.left - 8, y + 4, "right");
     }
-    const ticks = Math.max(2, Math.floor(this.inner / 140));
-    for (let i = 0; i <= ticks; i++) {
-      const step =
-        Math.min(this.plan.n - 1, Math.floor(this.from + ((this.to - this.from) * i) / ticks));
-      this.text(i === 0 ? `step ${step}` : String(step), this.left + (this.inner * i) / ticks,
-        this.height - 6,
-        i === 0         ? "left"
-          : i === ticks ? "right"
-                        : "center");
+    const every =
+      Math.max(1, roundStep(this.to - this.from, Math.max(2, Math.floor(this.inner / 90))));
+    const right = this.left + this.inner;
+    let word = "step ";
+    for (let step = Math.ceil(this.from / every) * every; step + 0.5 < this.to; step += every) {
+      const x = this.x(step + 0.5);
+      if (x < this.left + 24) this.text(word + step, this.left, this.height - 6, "left");
+      else if (x > right - 24) this.text(word + step, right, this.height - 6, "right");
+      else this.text(word + step, x, this.height - 6, "center");
+      word = "";
     }
   }
+
+  /* How high the lines of cursor and pin reach. */
+  lineTop() { return this.top; }
 
   paintMarks() {
     const {c, plan} = this;
@@ -391,10 +397,11 @@ class StepView {
       c.fill();
     }
     if (this.pinned >= 0 && inView(this.pinned))
-      this.rule(middle(this.pinned), this.top, middle(this.pinned), this.bottom, palette.accent);
+      this.rule(middle(this.pinned), this.lineTop(this.pinned), middle(this.pinned), this.bottom,
+        palette.accent);
     if (inView(this.cursor))
-      this.rule(
-        middle(this.cursor), this.top, middle(this.cursor), this.bottom, palette.ink, [1, 2]);
+      this.rule(middle(this.cursor), this.lineTop(this.cursor), middle(this.cursor), this.bottom,
+        palette.ink, [1, 2]);
     if (this.selection) {
       c.globalAlpha = 0.15;
       c.fillStyle = palette.accent;
@@ -420,11 +427,14 @@ class Timeline extends StepView {
     const parts = KINDS.map((kind, k) => [kind, plan.memory[k][t]])
                     .filter(([, amount]) => amount > 0)
                     .sort((a, b) => b[1] - a[1]);
-    const target = plan.op[t] >= 0 ? plan.graph.ops.target[plan.op[t]] : "";
+    const note = plan.stepNote(t);
     return [make("span", {}, "step ", make("b", {text: String(t)}), " · ", name(plan.stepName(t)),
-      target ? ` ${target}` : "", " · ", make("b", {text: bytes(plan.total[t])}), " in memory: ",
+      note ? ` ${note}` : "", " · ", make("b", {text: bytes(plan.total[t])}), " in memory: ",
       parts.map(([kind, amount]) => `${bytes(amount)} ${KIND_WORDS[kind]}`).join(", "))];
   }
+
+  /* Not above the stack: there a line would look like memory. */
+  lineTop(t) { return this.y(this.plan.total[t]); }
 
   /* By column of pixels: the step with the most memory, and the least memory of its steps. */
   columns() {

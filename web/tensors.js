@@ -55,24 +55,32 @@ const TENSOR_COLUMNS = [
     title: "keep-all steps",
     isNumber: true,
     of: (x) => x.before[0],
-    cell: (x) => range(x.before)
+    cell: (x) => range(x.before, x.tensor)
   },
   {
     key: "after",
     title: "plan steps",
     isNumber: true,
     of: (x) => x.after[0],
-    cell: (x) => range(x.after)
+    cell: (x) => range(x.after, x.tensor)
   },
 ];
 
-function range([first, last]) { return first < 0 ? "always" : `${first} to ${last}`; }
+function range([first, last], tensor) {
+  if (first < 0) return graph.isResident(tensor) ? "always" : "never";
+  return `${first} to ${last}`;
+}
 
 function readersText(readers) {
   if (!readers.length) return "nobody";
   return readers.length === 1
     ? graph.opName(readers[0])
     : `${graph.opName(readers[0])} and ${plural(readers.length - 1, "other")}`;
+}
+
+function makerText(tensor) {
+  if (graph.isResident(tensor)) return graph.kindWord(tensor);
+  return graph.maker[tensor] < 0 ? "input" : graph.opName(graph.maker[tensor]);
 }
 
 function lifeOf(plan, tensor) {
@@ -87,7 +95,7 @@ function tensorRows(plan) {
     bytes: graph.tensors.bytes[tensor],
     fate: plan.fate(tensor),
     readers: graph.readers[tensor],
-    maker: graph.isResident(tensor) ? graph.kindWord(tensor) : graph.opName(graph.maker[tensor]),
+    maker: makerText(tensor),
     before: lifeOf(keepAll, tensor),
     after: lifeOf(plan, tensor),
   }));
@@ -274,7 +282,8 @@ function idleWords(plan, tensor) {
   const each = graph.opCost(graph.maker[tensor]);
   return [
     make("p", {},
-      `Kept. It lies idle longest from step ${from + 1} to ${to - 1}. To drop it there would free ${
+      `${plan.fate(tensor).again ? "Made again once" : "Kept"}. It lies idle longest from step ${
+        from + 1} to ${to - 1}. To drop it there would free ${
         bytes(graph.tensors.bytes[tensor])} for ${plural(to - from - 1, "step")}, and `,
       name(graph.opName(graph.maker[tensor])),
       each === null ? " would have to run again."
@@ -291,6 +300,11 @@ function whyWords(plan, tensor) {
         graph.kindWord(tensor)}): in memory before the first step, and never freed.`
     })];
   const spans = plan.spansOf[tensor];
+  if (!spans.length) return [make("p", {text: "This plan does not make it."})];
+  if (graph.maker[tensor] < 0)
+    return [make("p", {
+      text: "It is the input: in memory from the first step on, until the first stage ran backward."
+    })];
   const lines = [];
   for (let i = 1; i < spans.length; i++) {
     const [from, to] = [plan.end[spans[i - 1]], plan.begin[spans[i]]];
@@ -305,8 +319,12 @@ function explain(tensor, go) {
   const box = document.getElementById("why");
   const fate = plan.fate(tensor);
   const maker = graph.maker[tensor];
-  const facts = `${bytes(graph.tensors.bytes[tensor])}, ${graph.shape(tensor)}, ${fate.word}${
-    graph.outputs.has(tensor) ? ", an output of the graph" : ""}`;
+  const facts =
+    [
+      bytes(graph.tensors.bytes[tensor]), graph.shape(tensor), fate.word,
+      graph.outputs.has(tensor) ? `an output of the ${graph.kind}` : ""
+    ].filter(Boolean)
+      .join(", ");
   replace(box,
     make("div", {className: "card why"}, make("h3", {}, "Why: ", name(graph.tensorName(tensor))),
       make("p", {className: "soft small", text: facts}),

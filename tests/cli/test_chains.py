@@ -134,7 +134,7 @@ def test_embedded_chains(remat):
 
 def test_interrupt(remat):
     """Ctrl-C: what is there is printed, exit code 130; ignored if it was ignored at the start."""
-    slow = ["compare", "chain:random?n=330", "--slots", "2000", "--budget", "60%", "--json", "--strategy", "keep-all,rotor,rotor"]
+    slow = ["compare", "chain:random?n=330", "--slots", "2000", "--budget", "60%", "--json", "--strategy", "keep-all,rotor,rotor-float"]
     with subprocess.Popen([PROGRAM, *slow], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)

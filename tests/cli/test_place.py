@@ -81,7 +81,8 @@ def test_mistakes(remat):
     remat.fails(INPUT, "place", GRAPHS / "resnet18.json.gz", says=("a graph, where a list of spans is needed",))
     remat.fails(INPUT, "info", path, says=("spans",))
     remat.fails(IO, "place", remat.folder / "none.csv")
-    remat.fails(USAGE, "lower", "zoo:mlp", "--align", "3", says=("--align", "power of two"))
+    for align in ("3", "0", "-4"):
+        remat.fails(USAGE, "lower", "zoo:mlp", "--align", align, says=("--align", "power of two"))
     remat.fails(USAGE, "lower", "zoo:mlp", "--align", "0x10", says=("--align",))
     assert remat.json("lower", "zoo:mlp", "--format", "csv", code=USAGE)["error"]["place"] == "--json"
 

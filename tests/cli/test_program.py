@@ -1,14 +1,17 @@
 """The program's contract: the order of JSON fields, round trips, schemas, determinism, help, the man page."""
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import random
 import shutil
 import subprocess
+import time
 
 import jsonschema
 import pytest
-from conftest import GRAPHS, INFO_FIELDS, PLAN_FIELDS, ROOT, VERIFY_FIELDS, schema
+from conftest import GRAPHS, INFO_FIELDS, PLAN_FIELDS, PROGRAM, ROOT, VERIFY_FIELDS, schema
 
 
 def test_json_fields(remat, small):
@@ -286,3 +289,30 @@ def test_no_paths_of_ours():
             text = path.read_bytes()
             found += [f"{path}: {word}" for word in words if word.encode() in text]
     assert not found
+
+
+def on_terminal(args, delay, graph):
+    """What the program writes to a terminal, with the graph on its standard input after a while; and its exit code."""
+    master, slave = pty.openpty()
+    env = dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm", COLUMNS="80")
+    with subprocess.Popen([PROGRAM, *args], stdin=subprocess.PIPE, stdout=slave, stderr=slave, env=env) as process:
+        os.close(slave)
+        time.sleep(delay)
+        process.stdin.write(graph)
+        process.stdin.close()
+        text = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(master, 4096):
+                text += part
+    os.close(master)
+    return text.decode(), process.returncode
+
+
+def test_seconds_on_a_terminal(small):
+    """What takes over a second shows the seconds, and takes them away before anything else is printed."""
+    for graph, code, begins in ((json.dumps(small).encode(), 0, "\x1b[1m memory in bytes"), (b"{", 2, "remat: standard input: line 1")):
+        text, returned = on_terminal(["lower", "-"], 1.1, graph)
+        shown, _, rest = text.partition("lower: 1 s")
+        assert returned == code and shown == "\r\x1b[K" and rest.startswith("\r\x1b[K" + begins), text
+    text, returned = on_terminal(["lower", "-"], 0, json.dumps(small).encode())
+    assert returned == 0 and "\x1b[K" not in text  # quick: nothing is shown

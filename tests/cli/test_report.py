@@ -52,10 +52,18 @@ def report(remat, *args, code=0):
     return Page(path.read_bytes().decode())
 
 
+def ops_of(data, plan):
+    """The op of each step, of a chain too; None: an offload or a fetch."""
+    n = len(data["ops"]["name"])  # of a chain: the forwards, then the backwards from the last stage on
+    of = {"B": lambda stage: n - stage, "Fall": lambda stage: stage - 1}
+    of["Fck"] = of["Fnone"] = of["Fall"]
+    return [step if isinstance(step, int) else of[step[0]](step[1]) if isinstance(step, list) else None for step in plan["file"]["schedule"]]
+
+
 def memory(data, plan):
     """Bytes at each step, from the spans and the workspaces of the page."""
-    schedule, spans, ops = plan["file"]["schedule"], plan["spans"], data["ops"]
-    total = [data["graph"]["resident_bytes"] + (ops["workspace"][step] if isinstance(step, int) else 0) for step in schedule]
+    spans, ops = plan["spans"], data["ops"]
+    total = [data["graph"]["resident_bytes"] + (0 if op is None else ops["workspace"][op]) for op in ops_of(data, plan)]
     begin = 0
     for tensor, later, steps in zip(spans["tensor"], spans["later"], spans["steps"], strict=True):
         begin += later
@@ -74,8 +82,9 @@ def check(data):
         total = memory(data, plan)
         assert max(total) == summary["peak_bytes"] == plan["file"]["peak_bytes"]
         assert total[plan["file"]["peak_step"]] == summary["peak_bytes"]
-        if data["ops"]["cost"] is not None and all(isinstance(step, int) for step in plan["file"]["schedule"]):
-            assert sum(data["ops"]["cost"][op] for op in plan["file"]["schedule"]) == summary["cost"]
+        ops = ops_of(data, plan)
+        if data["ops"]["cost"] is not None and None not in ops:
+            assert sum(data["ops"]["cost"][op] for op in ops) == summary["cost"]
         assert set(PLAN_FIELDS) <= set(summary)
 
 
@@ -141,6 +150,31 @@ def test_offload(remat):
     data = report(remat, GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000").data
     check(data)
     assert any(isinstance(step, dict) for step in data["plans"][1]["file"]["schedule"])
+
+
+@pytest.mark.parametrize("chain, budget, flags", [("chain:figure4", "15", ["--slots", "0"]), ("chain:resnet?n=6", "60%", []), ("chain:random?n=15&seed=4", "60%", []), ("chain:toy", "9000", [])])
+def test_chains(remat, chain, budget, flags):
+    """The lives of what a chain stores sum up to the peaks that the verifier found, for every strategy; no forward is counted for a backward."""
+    data = report(remat, chain, "--budget", budget, "--strategy", "rotor,rotor-float,revolve,chen-sqrt,periodic", "--curve", "--points", "3", *flags).data
+    check(data)
+    assert data["graph"]["kind"] == "chain" and len(data["plans"]) == 1 + 5 + 15 and data["graph"]["resident_bytes"] == 0
+    n = len(data["ops"]["name"]) // 2
+    assert data["ops"]["phase"] == [1] * n + [2] * n and data["ops"]["name"][n:] == [f"{name} backward" for name in reversed(data["ops"]["name"][:n])]
+    keep_all = data["plans"][0]["spans"]
+    names = [data["tensors"]["name"][t] for t in keep_all["tensor"]]
+    assert all(name == "input.a" or name.split(".")[-1] in ("abar", "delta", "keep") for name in names)  # it stores all
+
+
+def test_a_plan_file_of_a_chain(remat):
+    plan = remat.folder / "plan.json"
+    remat.ok("plan", "chain:toy", "--budget", "9000", "--slots", "0", "-o", plan)
+    data = report(remat, "chain:toy", plan).data
+    check(data)
+    assert data["plans"][1]["file"] == json.loads(plan.read_text()) and data["graph"]["size_unit"] is None
+    wrong = json.loads(plan.read_text())
+    wrong["schedule"][1], wrong["schedule"][2] = wrong["schedule"][2], wrong["schedule"][1]
+    done = remat.run("report", "chain:toy", remat.file("wrong.json", wrong), "-o", remat.folder / "r.html")
+    assert done.returncode == PLAN and b"wrong.json" in done.stderr
 
 
 def hostile_graph():
@@ -247,7 +281,7 @@ def test_errors(remat, small):
             (USAGE, [graph, "--strategy", "auto", "-o", path], ["--strategy", "--budget"]), (USAGE, [graph, "--curve", "--points", "1", "-o", path], ["--points", "1"]),
             (USAGE, [graph, "--budget", "90%", "--strategy", "auto,rotr", "-o", path], ["rotr", "rotor"]), (USAGE, ["-", "-", "-o", path], ["standard input"]),
             (USAGE, [graph, plan, plan, plan, "-o", path], ["too many"]), (USAGE, [graph, "--curve", "--from", "90%", "--to", "50%", "-o", path], ["--from", "above"]),
-            (INPUT, ["chain:figure4", "-o", path], ["chain"]), (PLAN, [graph, wrong, "-o", path], ["wrong.json"]), (PLAN, [graph, plan, wrong, "-o", path], ["wrong.json"]),
+            (USAGE, ["chain:figure4", "--place", "-o", path], ["--place", "is a chain"]), (PLAN, ["chain:figure4", plan, "-o", path], ["plan.json"]), (PLAN, [graph, wrong, "-o", path], ["wrong.json"]), (PLAN, [graph, plan, wrong, "-o", path], ["wrong.json"]),
             (IO, [graph, "-o", remat.folder / "no" / "where.html"], ["where.html"]), (IO, [graph, "-o", "/dev/full"], ["/dev/full"])]:
         remat.fails(code, "report", *args, says=words)
     assert not path.exists()

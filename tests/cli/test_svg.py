@@ -199,7 +199,7 @@ def test_where_the_picture_goes(remat, small):
     graph = remat.file("g.json", small)
     path = remat.folder / "x.svg"
     text = remat.ok("plan", graph, "--budget", "100%", "--svg", path)
-    assert "outcome" in text and path.read_text() == remat.ok("plan", graph, "--budget", "100%", "--svg", "-", "--json")
+    assert "outcome" in text and path.read_text() == remat.ok("plan", graph, "--budget", "100%", "--svg", "-")
     for words in (("plan", graph), ("curve", graph), ("compare", graph, "--budget", "100%"), ("lower", graph)):
         remat.fails(USAGE, *words, "--svg", "x.svg.gz", says=("--svg", "not compressed"))
     remat.fails(USAGE, "plan", graph, "-o", "-", "--svg", "-", says=("--svg", "standard output"))

@@ -71,31 +71,45 @@ def test_text_and_weights_of_a_file(tmp_path):
     assert float(then[0]) < 0.1
 
 
+def says(line, *words):
+    """One line, with all of these words, and nothing of a usage."""
+    assert line.count("\n") == 1 and "usage" not in line and all(word in line for word in words), line
+
+
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_mistakes(trainer):
     assert "nothing fits" in train(trainer, "--budget", "10KB", code=10)
-    assert "usage" in train(trainer, "--budget", code=1)
-    assert train(trainer, "--budget", "x", code=1).count("\n") == 1
+    says(train(trainer, "--budget", code=1), "--budget", "needs a value")
+    says(train(trainer, "--what", "1", code=1), "--what", "no flag")
+    says(train(trainer, "--budget", "x", code=1), "'x'")
+    done = subprocess.run([str(EXAMPLES / trainer), "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("usage") and done.stderr == ""
 
 
-@pytest.mark.parametrize("args", [("--heads", "3"), ("--layers", "0"), ("--layers", "101"), ("--batch", "x"), ("--length", "20000"), ("--steps", "-1"), ("--what", "1")])
-def test_shapes_that_cannot_be(args):
-    assert "usage" in train("train_gpt", *args, code=1)
+@pytest.mark.parametrize("args", [("--layers", "0"), ("--layers", "101"), ("--batch", "x"), ("--batch", ""), ("--length", "20000"), ("--steps", "-1"), ("--steps", "9" * 30),
+                                  ("--rate", "nan"), ("--rate", "inf"), ("--rate", "-1"), ("--rate", "1e-3x"), ("--rate", "")])
+def test_numbers_that_cannot_be(args):
+    says(train("train_gpt", *args, code=1), args[0], f"'{args[1]}'")
+
+
+def test_heads_that_do_not_fit():
+    says(train("train_gpt", "--heads", "3", code=1), "40", "3 --heads")
 
 
 def test_files_that_are_wrong(tmp_path):
     short, none = tmp_path / "short", tmp_path / "none"
     short.write_text("x" * 70)
-    for args in (("--text", short), ("--text", none), ("--text", tmp_path), ("--load", short), ("--load", none)):
-        assert train("train_gpt", *args, code=2).count("\n") == 1
-    assert train("train_gpt", "--save", tmp_path / "no" / "folder", code=3).count("\n") == 1
+    for args, word in ((("--text", short), "70 bytes"), (("--text", none), "cannot be read"), (("--text", tmp_path), "cannot be read"), (("--load", short), "no weights"),
+                       (("--load", none), "cannot be read"), (("--load", tmp_path), "no weights")):
+        says(train("train_gpt", *args, code=2), word)
+    # Before the training, which would be lost.
+    says(train("train_gpt", "--budget", "1", "--save", tmp_path / "no" / "folder", code=3), "cannot be written")
 
 
 @pytest.mark.parametrize("steps", ["-1", "0", "1x", "99999999999999999999", ""])
 def test_numbers_of_steps_that_cannot_be(steps):
-    assert "usage" in train("train_mlp", "--steps", steps, code=1)
+    says(train("train_mlp", "--steps", steps, code=1), "--steps", f"'{steps}'")
 
 
 def test_a_trace_that_cannot_be_written(tmp_path):
-    said = train("train_mlp", "--steps", "1", "--trace", str(tmp_path), code=3)
-    assert said.strip().endswith(f"{tmp_path}: it cannot be written")
+    says(train("train_mlp", "--budget", "1", "--trace", str(tmp_path), code=3), f"{tmp_path}: cannot be written")

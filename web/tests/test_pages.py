@@ -13,7 +13,7 @@ RESNET = [GRAPHS / "resnet50.json.gz", "--budget", "50%", "--dce", "--strategy",
 
 def text(page, selector):
     """As it is read: one space between words."""
-    return re.sub(r"[ \n\t\u202f]+", " ", page.locator(selector).inner_text().replace("\u202f", ""))
+    return re.sub(r"[ \n\t\u00a0]+", " ", page.locator(selector).inner_text().replace("\u202f", ""))
 
 
 @pytest.fixture
@@ -250,6 +250,7 @@ def test_down_sampling_keeps_the_extremes(gpt2):
 def test_tables_behind_pictures(gpt2):
     gpt2.locator("#timeline details").nth(1).locator("summary").click()
     rows = gpt2.locator("#timeline details").nth(1).locator("tbody tr")
+    rows.first.wait_for()
     assert rows.count() == 100
     assert gpt2.evaluate("bytes(state.plan.peak)") in rows.nth(35).inner_text()
     gpt2.evaluate("views.timeline[1].show(700, 720)")
@@ -328,11 +329,40 @@ def test_curve(report, open_page):
     points.first.focus()
     page.keyboard.press("Enter")
     chosen = page.evaluate("state.plan.label")
-    assert f"After: {chosen}" in text(page, "#timeline")
+    assert f"After: {chosen}".replace("\u00a0", " ") in text(page, "#timeline")
     points.last.click()
     assert page.evaluate("state.plan.label") != chosen
     page.locator("nav select").select_option("1")
     assert "Found: " in text(page, "#answers")
+
+
+def test_chain(report, open_page):
+    """The page of a chain is that of a graph, and has its operations."""
+    args = ["chain:toy", "--budget", "9000", "--slots", "0", "--strategy", "rotor,periodic"]
+    page = open_page(report(*args))
+    done = subprocess.run([PROGRAM, "plan", *args[:-1], "rotor"], capture_output=True, check=True, text=True)
+    sequence = done.stdout.strip().split("\n")[-1]
+    assert sequence.startswith("Fck1 ") and sequence in text(page, "#operations")
+    assert "3 stages of 7 run more than once" in text(page, "#head") and "in the chain model" in text(page, "#head")
+    assert "fc2" in page.locator("#answers .card", has_text="run again most").inner_text()
+    assert page.evaluate("plans.every((plan) => plan.selfCheck())") and "WRONG" not in text(page, "#about")
+    page.locator("#operations canvas[role=slider]").focus()
+    page.keyboard.press("Home")
+    assert "Fck fc1" in text(page, "#operations .readout") and page.evaluate("views.operations.cursor") == 0
+    page.locator("#operations summary").click()
+    page.locator("#operations tbody tr").first.wait_for()
+    rows = page.locator("#operations tbody tr").all_inner_texts()
+    assert len(rows) == len(sequence.split()) and "forward, its input stays stored" in rows[0]
+    assert "A: rotor" in text(page, "#compare") and "periodic" in text(page, "#compare")
+
+
+def test_sizes_in_a_unit_of_their_own(report, open_page, tmp_path):
+    chain = tmp_path / "chain.json"
+    chain.write_text(json.dumps({"format": "remat-chain", "version": 1, "name": "pages", "size_unit": "pages", "cost_unit": "ticks", "input": {"a": 2},
+                                 "stages": [{"name": f"s{i}", "a": 2, "abar": 5, "tf": 3, "tb": 6} for i in range(6)]}))
+    page = open_page(report(chain, "--budget", "80%"))
+    assert re.search(r"Peak memory \d+ pages", text(page, "#head")) and "ticks" in text(page, "#head")
+    assert "B " not in text(page, "#timeline .readout >> nth=0").replace("B s", "") and "undefined" not in text(page, "body")
 
 
 def test_addresses(report, open_page):
@@ -347,6 +377,7 @@ def test_addresses(report, open_page):
       return n; }""")
     assert overlaps == 0
     page.locator("#addresses details summary").click()
+    page.locator("#addresses tbody tr").first.wait_for()  # it is filled when it has opened
     assert page.locator("#addresses tbody tr").count() == 100
 
 
@@ -365,6 +396,7 @@ def test_fits_the_screen(report, open_page, width, scheme):
 
 
 @pytest.mark.parametrize("args", [["zoo:f1"], ["zoo:f1", "--curve"], ["zoo:mlp", "--budget", "60%"], [ROOT / "docs" / "five-ops.json", "--budget", "20"], ["zoo:random-layered?n=60", "--budget", "70%"],
+                                  ["chain:figure4", "--budget", "15", "--slots", "0"], ["chain:resnet?n=30", "--budget", "30%", "--curve", "--strategy", "auto,periodic"],
                                   [GRAPHS / "vgg16.json.gz", "--budget", "30%"], [GRAPHS / "gpt2.json.gz", "--budget", "50%", "--fuse", "--work", "200000"],
                                   [GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000"]], ids=lambda args: str(args[0]).split("/")[-1])
 def test_other_graphs(report, open_page, args):
@@ -442,3 +474,72 @@ def test_fifty_thousand_ops(report, open_page, capsys):
     assert window(page, 0)[1] - window(page, 0)[0] <= 25001
     page.locator("#tensors input[type=search]").fill("4999")
     assert page.locator("#tensors tbody tr").count() > 0
+
+
+# ---- for everybody ----
+
+EVERYTHING = [GRAPHS / "resnet18.json.gz", "--budget", "80%", "--dce", "--strategy", "auto,mincut", "--curve", "--points", "2", "--from", "80%", "--place", "--work", "50000"]
+TOY = ["chain:toy", "--budget", "9000", "--slots", "0", "--strategy", "rotor,periodic", "--curve", "--points", "3"]
+
+
+def test_answers_are_on_the_first_screen(report, open_page):
+    """Six questions and their answers, at 1280 x 900 and on a phone; there the rest is behind a button."""
+    for width, height in ((1280, 900), (400, 800)):
+        page = open_page(report(*GPT2), width=width, height=height)
+        cards = page.locator("#answers .card")
+        assert cards.count() == 6
+        for i in range(6):
+            box = cards.nth(i).locator(".answer").bounding_box()
+            assert box["y"] >= 0 and box["y"] + box["height"] <= height, i
+        assert "above the best plan" in text(page, "#head")  # is it proved?
+    assert not cards.nth(5).locator(".rest").is_visible()
+    cards.nth(5).locator("button.unfold").focus()
+    page.keyboard.press("Enter")
+    assert "prices of the bound's certificate" in text(page, "#answers .rest >> nth=5")
+
+
+def test_every_control_is_reached_by_keyboard(report, open_page):
+    """Tab stops at each of them, in the order of the page, and is seen to."""
+    page = open_page(report(*TOY))
+    wanted = page.evaluate("""() => { const list = [...document.querySelectorAll("a[href], button, select, input, summary, [role=slider], [role=button], .scroll")]
+      .filter((x) => x.checkVisibility()); window.stops = [];
+      document.addEventListener("focusin", ({target}) => window.stops.push([list.indexOf(target), getComputedStyle(target).outlineStyle !== "none"])); return list.length; }""")
+    for _ in range(wanted):
+        page.keyboard.press("Tab")
+    assert page.evaluate("window.stops") == [[i, True] for i in range(wanted)] and wanted > 40
+
+
+def test_a_table_behind_every_picture(report, open_page):
+    for args in (EVERYTHING, TOY):
+        page = open_page(report(*args))
+        pictures = page.locator("canvas[role=slider]")
+        assert pictures.count() >= 3
+        for i in range(pictures.count()):
+            behind = pictures.nth(i).locator("xpath=following-sibling::details")
+            behind.locator("summary").click()
+            behind.locator("tbody tr").first.wait_for()
+            assert behind.locator("tbody tr").count() > 0 and behind.locator("caption").inner_text()
+            assert pictures.nth(i).get_attribute("aria-label") and pictures.nth(i).get_attribute("aria-valuetext")
+        for id_ in page.evaluate("[...document.querySelectorAll('section')].filter((x) => x.childElementCount).map((x) => x.getAttribute('aria-labelledby'))"):
+            assert page.locator(f"#{id_}").count() == 1
+    assert page.locator("#curve svg[role=group] ~ *").count() == 0 and page.locator("#curve table tbody tr").count() == 8
+    for image in page.locator("canvas[role=img]").all():  # the bars of the answers: a list of the same numbers follows
+        assert image.locator("xpath=following-sibling::ul[1]/li").count() > 1
+
+
+def test_readable_without_colour(report, open_page):
+    """Kinds differ in their patterns, strategies in their marks, and text has the contrast that WCAG asks for (4.5)."""
+    for scheme in ("light", "dark"):
+        page = open_page(report(*RESNET), scheme=scheme)
+        marks = page.evaluate("""() => KINDS.map((kind) => { const c = swatch(kind).getContext("2d").getImageData(0, 0, 16, 16).data; const count = new Map();
+          const pixels = Array.from({length: 256}, (_, i) => c.slice(4 * i, 4 * i + 3).join()); pixels.forEach((x) => count.set(x, (count.get(x) || 0) + 1));
+          const ground = [...count].sort((a, b) => b[1] - a[1])[0][0]; return pixels.map((x) => (x === ground ? 0 : 1)).join(""); })""")
+        assert len(set(marks)) == 6
+        ratios = page.evaluate("""() => { const style = getComputedStyle(document.documentElement); const rgb = (key) => { const hex = style.getPropertyValue(`--${key}`).trim().slice(1);
+            return [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255).map((x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)); };
+          const light = (key) => rgb(key).reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+          return [["ink", "paper"], ["ink", "card"], ["soft", "paper"], ["soft", "card"], ["soft", "hover"], ["accent", "card"], ["accent", "hover"], ["bad", "card"], ["good", "good-paper"],
+            ["bad", "bad-paper"], ["accent", "accent-paper"], ["again-ink", "card"], ["moved-ink", "card"], ["ink", "accent-paper"]].map(([a, b]) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+            return [a, b, (x + 0.05) / (y + 0.05)]; }); }""")
+        assert [(a, b, round(ratio, 2)) for a, b, ratio in ratios if ratio < 4.5] == []
+    assert page.evaluate("new Set(SHAPES.map((shape) => shape(8, 8).outerHTML)).size === SHAPES.length")
