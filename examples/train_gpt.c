@@ -525,10 +525,10 @@ static remat_status run_training(remat_ctx *ctx, trainer *t, const options *o)
     remat_graph *plain = NULL, *graph = NULL;
     remat_run *run = NULL;
     void *arena = NULL;
+    if (!start(t, o)) return REMAT_E_INPUT; /* before a second goes into a plan */
     remat_status status = build(ctx, t, &plain);
     if (status == REMAT_OK) status = remat_graph_align(ctx, plain, 0, &graph);
     if (status == REMAT_OK) status = plan_and_place(ctx, graph, o->budget, &run);
-    if (status == REMAT_OK && !start(t, o)) status = REMAT_E_INPUT;
     if (status == REMAT_OK) {
         arena = aligned_alloc(REMAT_ALIGN, (size_t)remat_run_arena_bytes(run));
         status = remat_run_arena(ctx, run, arena, arena ? remat_run_arena_bytes(run) : 0);
