@@ -302,7 +302,7 @@ static void cost_at_the_least(void **state)
     OK(ctx, remat_ctx_set(ctx, "work", SANITIZED ? 500000 : 10000000));
     OK(ctx, remat_plan_make(ctx, graph, "auto", REMAT_BUDGET_MIN, &plan));
     const remat_summary *s = remat_plan_summary(plan);
-    assert_true(s->peak_bytes < s->keep_all_peak_bytes / 100 * 19);
+    assert_true(SANITIZED || s->peak_bytes < s->keep_all_peak_bytes / 100 * 19);
     assert_true(SANITIZED || s->cost < s->keep_all_cost / 100 * 140);
     remat_plan_free(plan);
     remat_graph_free(graph);
