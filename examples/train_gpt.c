@@ -548,6 +548,7 @@ static remat_status run_training(remat_ctx *ctx, trainer *t, const options *o)
     remat_graph *plain = NULL, *graph = NULL;
     remat_run *run = NULL;
     void *arena = NULL;
+    if (!start(t, o)) return REMAT_E_INPUT; /* before a second goes into a plan */
     remat_status status = build(ctx, t, &plain);
     if (status == REMAT_OK && !start(t, o)) status = REMAT_E_INPUT;
     if (status == REMAT_OK && o->save && !is_writable(o->save)) status = REMAT_E_IO;

@@ -256,7 +256,7 @@ static remat_status bound_least_peak(const rm_problem *p, bool may_move, remat_s
     const rm_need from = {least ? s->need_bytes : s->budget_bytes, REMAT_NONE};
     rm_need proved;
     const remat_status status =
-        rm_least_peak_find(p->ctx, p->graph, from, least_peak_work(s), &proved);
+        rm_least_peak_find(p->ctx, p->graph, from, s->peak_bytes, least_peak_work(s), &proved);
     if (rm_is_too_much_memory(p->ctx, status)) return REMAT_OK; /* the need must do */
     TRY(status);
     if (proved.bytes > from.bytes) s->least_peak_bound = proved.bytes;

@@ -39,7 +39,7 @@ static remat_status raise_need(remat_ctx *ctx, const remat_graph *g, const remat
         return REMAT_OK;
     const rm_need from = {s->budget_bytes, REMAT_NONE};
     rm_need proved;
-    TRY(rm_least_peak_find(ctx, g, from, RM_LEAST_PEAK_WORK, &proved));
+    TRY(rm_least_peak_find(ctx, g, from, INT64_MAX, RM_LEAST_PEAK_WORK, &proved));
     if (proved.bytes > from.bytes) *need = proved;
     return REMAT_OK;
 }

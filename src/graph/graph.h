@@ -144,10 +144,11 @@ typedef struct rm_need {
 remat_status rm_need_find(remat_ctx *ctx, const remat_graph *g, bool offload, rm_need *out);
 /* least_peak.c: if out->bytes is more than from.bytes, no schedule without fetches has a lower
  * peak, and out->op is why: to have its inputs together takes so much. Else *out is `from`.
+ * known: some schedule's peak, or INT64_MAX; more cannot be proved, so it ends there.
  * work: how many members of sets it looks at. */
 #define RM_LEAST_PEAK_WORK INT64_C(30000000) /* at most; some tenths of a second */
-remat_status rm_least_peak_find(remat_ctx *ctx, const remat_graph *g, rm_need from, int64_t work,
-                                rm_need *out);
+remat_status rm_least_peak_find(remat_ctx *ctx, const remat_graph *g, rm_need from, int64_t known,
+                                int64_t work, rm_need *out);
 /* The values whose storages are in memory at need.op whatever the schedule, largest first. All of
  * them, the resident bytes and the op's workspace, if there is an op, add up to the need. At most
  * `capacity` of them are written. */

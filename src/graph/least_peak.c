@@ -18,7 +18,8 @@
  * another is at least as hard, so where a step makes the set smaller and is not above the level, it
  * is the only one looked at.
  *
- * Cost: `work` set members in all, and a search takes an eighth of what is left. */
+ * Cost: `work` set members in all, and a search takes an eighth of what is left. It ends where the
+ * limit is the peak of a schedule that is known. */
 #include "graph/graph.h"
 
 #include <assert.h>
@@ -67,6 +68,7 @@ typedef struct looker {
     remat_ctx *ctx;
     const remat_graph *g;
     rm_need best;
+    int64_t known;     /* the peak of a schedule: the best can be no more */
     rm_csr in;         /* by op: large storages that it reads, ascending; not those that it makes */
     int64_t *touched;  /* by op: bytes while it runs, if nothing else is there */
     uint32_t *counted; /* by root value: 1 + the last op that touched it */
@@ -301,7 +303,7 @@ static remat_status look_back(looker *x, const set *first, uint32_t op)
     x->places.n = 0;
     x->queue.n = 0;
     remat_status status = come_to(x, first, 0, REMAT_NONE);
-    while (status == REMAT_OK && x->queue.n && x->work > enough &&
+    while (status == REMAT_OK && x->queue.n && x->work > enough && x->best.bytes < x->known &&
            x->places.n + MOST_MEMBERS < MOST_PLACES) {
         const entry at = next_pop(x, x->queue.items, x->queue.n--);
         const place *here = &x->places.items[at.place];
@@ -345,7 +347,7 @@ static remat_status look_at_all(looker *x)
     TRY(RM_SCRATCH(x->ctx, order, g->n_ops));
     for (uint32_t op = 0; op < g->n_ops; op++) order[op] = (ranked){x->touched[op], op};
     if (g->n_ops) qsort(order, g->n_ops, sizeof *order, by_bytes);
-    for (uint32_t i = 0; i < g->n_ops && x->work > 0; i++) {
+    for (uint32_t i = 0; i < g->n_ops && x->work > 0 && x->best.bytes < x->known; i++) {
         const uint32_t op = order[i].op;
         set first = {.n = 0};
         for (uint32_t k = x->in.begin[op]; k < x->in.begin[op + 1]; k++)
@@ -356,10 +358,12 @@ static remat_status look_at_all(looker *x)
     return look_back(x, &outputs, REMAT_NONE);
 }
 
-remat_status rm_least_peak_find(remat_ctx *ctx, const remat_graph *g, rm_need from, int64_t work,
-                                rm_need *out)
+remat_status rm_least_peak_find(remat_ctx *ctx, const remat_graph *g, rm_need from, int64_t known,
+                                int64_t work, rm_need *out)
 {
-    looker x = {.ctx = ctx, .g = g, .best = from, .work = work};
+    looker x = {.ctx = ctx, .g = g, .best = from, .known = known, .work = work};
+    *out = from;
+    if (from.bytes >= known) return REMAT_OK;
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_status status = RM_SCRATCH(ctx, x.table, (size_t)1 << TABLE_BITS);
     if (status == REMAT_OK) status = RM_SCRATCH(ctx, x.good, (size_t)1 << GOOD_BITS);

@@ -10,8 +10,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("REMAT", str(ROOT / "build" / "plain" / "remat"))
+SANITIZED = os.environ.get("REMAT_SANITIZED") == "1"
 # What compares numbers of long runs: with sanitizers it would take minutes, on code that shorter tests run there, too.
-plain_build = pytest.mark.skipif(os.environ.get("REMAT_SANITIZED") == "1", reason="long; the plain build runs it")
+plain_build = pytest.mark.skipif(SANITIZED, reason="long; the plain build runs it")
 
 PLAN_FIELDS = """strategy graph budget_bytes peak_bytes within_budget keep_all_peak_bytes resident_bytes need_bytes need_op cost cost_unit
 keep_all_cost overhead bound_cost bound_scope gap outcome stopped steps ops recomputed_ops offloaded_bytes saved_bytes traffic_bytes seed

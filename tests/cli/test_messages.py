@@ -72,7 +72,7 @@ def test_optimal_needs_no_limit(remat):
     made = remat.json(*base)
     assert (made["outcome"], made["bound_scope"], made["stopped"]) == ("optimal", "any-order", "done")
     assert "limit" not in remat.ok(*base).splitlines()[0]
-    own = ("plan", RESNET, "--dce", "--fold-identity", "--no-alias", "--cost-model", "node", "--budget", "70%", "--strategy", "exact", "--work", "1000000")
+    own = ("plan", RESNET, "--dce", "--fold-identity", "--no-alias", "--cost-model", "node", "--budget", "70%", "--strategy", "exact", "--work", "400000")
     made = remat.json(*own)
     assert (made["outcome"], made["bound_scope"], made["stopped"]) == ("optimal", "fixed-order", "work")
     assert "work limit reached" in " ".join(remat.ok(*own).splitlines()[:3])

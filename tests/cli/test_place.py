@@ -41,7 +41,8 @@ def test_public_instances(remat, name):
     assert height(placed) == answer["height"] <= answer["capacity"] == 1048576
     assert answer["load"] == load(placed) <= answer["bound"] <= answer["height"]
     assert answer["outcome"] == ("optimal" if answer["bound"] == answer["height"] else "feasible")
-    assert remat.json("place", out, "--capacity", 1048576, "--work", "16000000")["height"] == answer["height"]  # offsets are not looked at
+    again = [remat.json("place", file, "--work", "100000")["height"] for file in (path, out)]
+    assert again[0] == again[1]  # offsets are not looked at
     assert remat.json("place", path, "--capacity", answer["load"] - 1, code=INFEASIBLE)["outcome"] == "infeasible"
 
 

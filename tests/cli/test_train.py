@@ -33,10 +33,13 @@ def whole():
     return {trainer: numbers(train(trainer, "--budget", "100%")) for trainer in TRAINERS}
 
 
-@pytest.mark.parametrize("flags", [(), ("--poison",)])
-@pytest.mark.parametrize("budget", [*(pytest.param(budget, marks=plain_build) for budget in ("100%", "75%", "min")), "60%"])
+LONG = [pytest.param(budget, ("--poison",), marks=plain_build) for budget in ("100%", "75%", "min")]
+
+
+@pytest.mark.parametrize("budget, flags", [*LONG, ("60%", ("--poison",)), ("60%", ())])
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_losses_are_identical(whole, trainer, budget, flags):
+    """Without poison once: what is read behind its end may then be right by luck."""
     losses, peak, resident, arena, waste, high_water = numbers(train(trainer, "--budget", budget, *flags))
     assert losses == whole[trainer][0] and all(0 < float(loss) < 6 for loss in losses)
     assert arena == high_water == peak - resident + waste
@@ -65,9 +68,9 @@ def test_text_and_weights_of_a_file(tmp_path):
     """It learns a text that says the same again and again, and goes on from the weights that it has saved."""
     text, weights = tmp_path / "text", tmp_path / "weights"
     text.write_text("abcde" * 100)
-    first = [float(x) for x in re.findall(r"loss (\S+)", train("train_gpt", "--text", text, "--steps", "60", "--rate", "0.01", "--save", weights))]
+    first = [float(x) for x in re.findall(r"loss (\S+)", train("train_gpt", "--text", text, "--steps", "60", "--rate", "0.01", "--save", weights, "--budget", "100%"))]
     assert first[0] > 5 and first[-1] < 0.1
-    then = re.findall(r"loss (\S+)", train("train_gpt", "--text", text, "--steps", "1", "--load", weights))
+    then = re.findall(r"loss (\S+)", train("train_gpt", "--text", text, "--steps", "1", "--load", weights, "--budget", "100%"))
     assert float(then[0]) < 0.1
 
 

@@ -416,15 +416,22 @@ static void compare_any_order(bed *b, int64_t any, const int64_t *transfer, int6
  * budget on. Where no op is pinned and nothing but storages counts, some schedule has that peak. */
 static void compare_least_peak(bed *b, rm_need need)
 {
-    rm_need least, above;
-    CHECK(rm_least_peak_find(b->ctx, b->graph, need, RM_LEAST_PEAK_WORK, &least) == REMAT_OK, "%s",
-          remat_ctx_error(b->ctx));
+    rm_need least, above, again;
+    CHECK(rm_least_peak_find(b->ctx, b->graph, need, INT64_MAX, RM_LEAST_PEAK_WORK, &least) ==
+              REMAT_OK,
+          "%s", remat_ctx_error(b->ctx));
+    CHECK(rm_least_peak_find(b->ctx, b->graph, need, least.bytes, RM_LEAST_PEAK_WORK, &again) ==
+              REMAT_OK,
+          "%s", remat_ctx_error(b->ctx));
+    CHECK(again.bytes == least.bytes && again.op == least.op,
+          "where the peak %" PRId64 " is known: %" PRId64, least.bytes, again.bytes);
     CHECK(brute_least_cost(&b->nm, NULL, least.bytes - 1, NULL) == BRUTE_NOTHING,
           "a schedule fits below the least peak %" PRId64 ", need %" PRId64, least.bytes,
           need.bytes);
     const rm_need from = {b->budget, REMAT_NONE};
-    CHECK(rm_least_peak_find(b->ctx, b->graph, from, RM_LEAST_PEAK_WORK, &above) == REMAT_OK, "%s",
-          remat_ctx_error(b->ctx));
+    CHECK(rm_least_peak_find(b->ctx, b->graph, from, INT64_MAX, RM_LEAST_PEAK_WORK, &above) ==
+              REMAT_OK,
+          "%s", remat_ctx_error(b->ctx));
     CHECK(above.bytes >= b->budget && (above.bytes > b->budget) == (least.bytes > b->budget),
           "from %" PRId64 ": %" PRId64 ", from the need: %" PRId64, b->budget, above.bytes,
           least.bytes);

@@ -1,7 +1,9 @@
-"""A random model, trained two steps by eager code, by torch.compile with everything kept, and within budgets. Within a budget every result must be that
-of keep-all to the last bit: losses, results, gradients, buffers, written inputs, parameters behind the optimizer, the generator's state."""
+"""A random model, trained two steps by eager code, and within budgets. Within a budget every result must be that of eager code to the last bit, or that of
+torch.compile with everything kept, whose last bits may be others: losses, results, gradients, buffers, written inputs, parameters behind the optimizer, the
+generator's state. Keep-all is compiled only where it is needed to judge."""
 from __future__ import annotations
 
+import functools
 import warnings
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
@@ -89,25 +91,28 @@ def far(reference: Dict[str, Any], found: Dict[str, Any]) -> List[str]:
             not torch.allclose(reference[n].double(), found[n].double(), 0.01, 0.01 * float(reference[n].double().abs().max()), equal_nan=True)]
 
 
-def within(make: Callable[[], Case], budget: Union[str, int], eager: Dict[str, Any], kept: Optional[Dict[str, Any]]) -> Outcome:
-    """One training within a budget, against keep-all; where that raises, against eager code, whose last bits may be others."""
+def within(make: Callable[[], Case], budget: Union[str, int], eager: Dict[str, Any], keep_all: Callable[[], Optional[Dict[str, Any]]]) -> Outcome:
+    """One training within a budget, against eager code, and if its bits are others, against keep-all; where that raises, they may be."""
     before, meters, seed = len(remat.torch.reports()), [], make().seed
     try:
         found = train(make, compiled("remat", budget=budget, cache=False, work=WORK), meters)
     except Exception as error:  # whatever it is, it is reported
         inner = getattr(error, "inner_exception", error)
-        kind = "refused" if isinstance(inner, remat.BudgetError) else "raised" if kept is not None else "keep-all raises"
+        kind = "refused" if isinstance(inner, remat.BudgetError) else "raised" if keep_all() is not None else "keep-all raises"
         return Outcome(seed, budget, kind, short(inner))
     finally:
         lower.meter.clear()
+    reports, measured = remat.torch.reports()[before:], max(meter.peak_bytes for meter in meters)
+    n_graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    kept = keep_all() if unlike(eager, found) else eager
     different = far(eager, found) if kept is None else unlike(kept, found)
     if different:
-        note = " (keep-all raises)" if kept is None else " (eager code gives the same)" if not unlike(eager, found) else " (keep-all is not eager code either)" if unlike(eager, kept) else ""
+        note = " (keep-all raises)" if kept is None else " (keep-all is not eager code either)" if unlike(eager, kept) else ""
         return Outcome(seed, budget, "different", ", ".join(different[:4]) + f"; {len(different)} in all" + note)
-    return _planned(seed, budget, remat.torch.reports()[before:], max(meter.peak_bytes for meter in meters))
+    return _planned(seed, budget, reports, measured, n_graphs)
 
 
-def _planned(seed: int, budget: Union[str, int], reports: List[Dict[str, Any]], measured: int) -> Outcome:
+def _planned(seed: int, budget: Union[str, int], reports: List[Dict[str, Any]], measured: int, n_graphs: int) -> Outcome:
     """The results are right: how did they come about, and did the peak hold?"""
     if not reports:
         return Outcome(seed, budget, "not compiled")
@@ -115,7 +120,7 @@ def _planned(seed: int, budget: Union[str, int], reports: List[Dict[str, Any]], 
     if reasons:
         return Outcome(seed, budget, "left to torch", reasons[0])
     predicted = max(report["peak_bytes"] for report in reports)
-    if measured > predicted and torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1:  # what eager code between graphs makes is not planned
+    if measured > predicted and n_graphs == 1:  # what eager code between graphs makes is not planned
         return Outcome(seed, budget, "peak", f"{measured} bytes measured, {predicted} predicted")
     last = reports[-1]
     peaks = last.get("step_peak_bytes", last["peak_bytes"]), last.get("step_keep_all_bytes", last["keep_all_peak_bytes"])
@@ -134,14 +139,18 @@ def compare(seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30) 
             eager = train(make, lambda case: case.model)
         except Exception as error:
             return [Outcome(seed, None, "no model", short(error))]
-        try:
-            kept = train(make, compiled(KEEP_ALL))
-        except Exception:  # so may remat
-            kept = None
-        outcomes = [within(make, "min", eager, kept)]
+
+        @functools.lru_cache(maxsize=None)
+        def keep_all() -> Optional[Dict[str, Any]]:
+            try:
+                return train(make, compiled(KEEP_ALL))
+            except Exception:  # so may remat
+                return None
+
+        outcomes = [within(make, "min", eager, keep_all)]
         least, most = outcomes[0].range_bytes
         for share in shares if least < most else ():
-            outcomes.append(within(make, least + int(share * (most - least)), eager, kept))
+            outcomes.append(within(make, least + int(share * (most - least)), eager, keep_all))
         return outcomes
 
 

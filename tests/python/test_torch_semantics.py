@@ -61,21 +61,17 @@ def with_remat(**more):
     return lambda model: torch.compile(model, backend="remat", options={**SEARCH, **more})
 
 
-def aot(model):
-    return torch.compile(model, backend="aot_eager_default_partitioner")
-
-
 def same(a, b):
     return len(a) == len(b) and all(torch.equal(x, y) for x, y in zip(a, b))
 
 
 def check(model, x, planned=True, strategy="auto", **how):
-    """remat computes what eager and AOTAutograd's own partition do; returns its report."""
-    expected, kept = trained(model, x, lambda m: m, **how), trained(model, x, aot, **how)
+    """remat computes what eager code does, to the last bit; returns its report."""
+    expected = trained(model, x, lambda m: m, **how)
     found = trained(model, x, with_remat(strategy=strategy), **how)
     report = remat.torch.last_report()
     assert report["planned"] == planned, report["reason"]
-    assert same(found, kept) and same(found, expected)
+    assert same(found, expected)
     return report
 
 
@@ -416,4 +412,4 @@ def test_loops_that_do_more_than_forward_and_backward(loop):
     found = outcome(with_remat())
     reports = remat.torch.reports()[before:]
     assert reports and all(report["planned"] for report in reports) and max(report["recomputed_ops"] for report in reports) > 0
-    assert same(found, outcome(aot)) and same(found, outcome(lambda model: model))
+    assert same(found, outcome(lambda model: model))

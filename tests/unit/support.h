@@ -17,6 +17,8 @@
     ((const uint32_t[]){__VA_ARGS__}),                                                             \
         (uint32_t)(sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 #define NOTHING NULL, 0
+/* SANITIZED (tests/CMakeLists.txt): 1 if sanitizers are in. They look for faults of memory, which a
+ * part of long tests shows; what is right is compared in the plain build. */
 
 static inline int new_context(void **state) { return (*state = remat_ctx_new(NULL)) ? 0 : -1; }
 static inline int free_context(void **state)

@@ -359,6 +359,7 @@ static void failing_solver_of_relaxation(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, VGG16);
+    OK(ctx, remat_ctx_set(ctx, "work", 100000));
     for (size_t i = 0; i < 4; i++) {
         heard h = {.n = 0};
         use_fake(failing[i].fake);

@@ -181,12 +181,10 @@ class KernelWork(Work):
     def joint(self, **more: Any) -> Joint:
         if not self.stitched:
             self.module, self.stitched = stitched(*self.own, self.num_fwd_outputs), True
-        costs, workspaces = self.measured or (None, None)
-        more = {key: value for key, value in more.items() if key not in ("states_of", "copies_of", "pin_readers", "free_copies")}
-        key = "joint", repr((self.measured is not None, sorted(more.items())))
-        if key not in self.solved:
-            self.solved[key] = self._joint(more, costs, workspaces)
-        return self.solved[key]
+        return super().joint(**more)
+
+    def _telling(self, more: Dict[str, Any]) -> Dict[str, Any]:
+        return {name: value for name, value in more.items() if name not in planning.COPYING}  # KernelJoint has neither
 
     def channels_last(self) -> bool:
         """Inductor's choice for the whole graph: another layout has other algorithms and workspaces."""

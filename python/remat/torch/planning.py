@@ -177,6 +177,9 @@ def located(text: str, joint: Joint) -> str:
     return re.sub(r"(?<=needed at )(\w+)", with_module, text)
 
 
+COPYING = frozenset(("states_of", "copies_of", "pin_readers", "free_copies"))  # what Joint is told of states of generators and copies of inputs
+
+
 @dataclass
 class Work:
     """A joint graph to plan, as AOTAutograd hands it over."""
@@ -196,9 +199,22 @@ class Work:
         return cls(module, num_fwd_outputs, static, settings, signature=[str(node.target) for node in module.graph.nodes])
 
     def joint(self, **more: Any) -> Joint:
-        costs, workspaces = self.measured or (None, None)
+        """The remat graph; it is asked for many times, and made once for all questions that have the same one as their answer."""
+        more = self._telling(more)
+        key = repr(("joint", any(self.measured or ()), sorted(more.items())))
+        if key not in self.solved:
+            self.solved[key] = self._joint(more, *(self.measured or (None, None)))
+        return self.solved[key]
+
+    def _joint(self, more: Dict[str, Any], costs: Any, workspaces: Any) -> Joint:
         return Joint(self.module, self.num_fwd_outputs, self.static, replay=self.settings.random == "replay", costs=costs, workspaces=workspaces,
                      recompute=self.settings.recompute, **more)
+
+    def _telling(self, more: Dict[str, Any]) -> Dict[str, Any]:
+        """What of it makes a difference: which states and copies there are makes none where there are none to choose from."""
+        if COPYING.isdisjoint(more) or any(entry.kind in ("rng_state", "copy") for entry in self.joint().ops):
+            return more
+        return {name: value for name, value in more.items() if name not in COPYING}
 
     def measure(self) -> None:
         """Workspaces of ops on their device, and their times in place of the roofline: on CUDA, and where it is asked for. Ops that cannot be tried by
