@@ -1,9 +1,9 @@
 /* plan_svg.c: the memory of every step as an SVG, keep-all above and the plan below.
  *
  * What is in memory is stacked: resident, made by the forward pass, by the backward pass, made
- * again (or fetched back), workspace. Both panels have the same scales, the budget is a line across
- * both, the peak is marked. The sum of a stack is the memory that lowering states for the step. A
- * chain, whose storages have no phases, is one area.
+ * again (or fetched back), workspace. Of a chain these are the input, what first forwards store,
+ * gradients, what later forwards store, overheads. Both panels have the same scales, the budget is
+ * a line across both, the peak is marked. The sum of a stack is the memory of the step: asserted.
  *
  * A panel is some hundred pixels wide and a schedule may have a million steps. Where several steps
  * share a pixel, the one of the least memory and the one of the most are drawn, so that neither a
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain_play.h"
 #include "chart.h"
 #include "svg.h"
 
@@ -76,6 +77,38 @@ static void fill_steps(const session *s, stack *x)
     free(kind);
 }
 
+static part part_of_item(const chain_life *life, const uint32_t *first_forward)
+{
+    const uint32_t stage = life->item / CHAIN_WHATS;
+    if (life->item % CHAIN_WHATS == CHAIN_DELTA) return BACKWARD;
+    if (stage == 0) return RESIDENT;
+    return life->begin == first_forward[stage] ? FORWARD : AGAIN;
+}
+
+static void fill_chain(const session *s, const remat_plan *plan, stack *x)
+{
+    size_t n;
+    uint32_t n_lives;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    const uint32_t n_stages = remat_chain_n_stages(s->chain) + 2;
+    uint32_t *first_forward = out_resize(NULL, n_stages, sizeof *first_forward);
+    memset(first_forward, 0xff, n_stages * sizeof *first_forward);
+    for (size_t t = n; t-- > 0;)
+        if (steps[t].kind != REMAT_B) first_forward[steps[t].index] = (uint32_t)t;
+    chain_life *lives = chain_lives(s->chain, steps, n, &n_lives);
+    for (uint32_t i = 0; i < n_lives; i++) {
+        const part k = part_of_item(&lives[i], first_forward);
+        const int64_t bytes = chain_item_bytes(s->chain, lives[i].item);
+        x->steps[lives[i].begin][k] += bytes;
+        x->steps[lives[i].end + 1][k] -= bytes;
+    }
+    for (size_t t = 1; t < n; t++)
+        for (int k = 0; k < WORK; k++) x->steps[t][k] += x->steps[t - 1][k];
+    for (size_t t = 0; t < n; t++) x->steps[t][WORK] = chain_step_overhead(s->chain, &steps[t]);
+    free(first_forward);
+    free(lives);
+}
+
 /* The least and the most of every pixel, which stands for span / AREA steps; all where they are
  * few.
  */
@@ -103,10 +136,10 @@ static int make_stack(session *s, const remat_plan *plan, stack *x)
     TRY(timeline_make(s, plan, &x->line));
     x->steps = out_resize(NULL, x->line.n_steps + 1, sizeof *x->steps);
     memset(x->steps, 0, (x->line.n_steps + 1) * sizeof *x->steps);
-    if (!s->chain) fill_steps(s, x);
+    if (s->chain) fill_chain(s, plan, x);
+    else fill_steps(s, x);
     for (size_t t = 0; t < x->line.n_steps; t++) {
         int64_t sum = 0;
-        if (s->chain) x->steps[t][FORWARD] = x->line.bytes[t];
         for (int k = 0; k < N_PARTS; k++) sum += x->steps[t][k];
         assert(sum == x->line.bytes[t]);
         (void)sum;
@@ -198,7 +231,7 @@ static void draw_legend(svg *v, const session *s, const stack *before, const sta
     for (int k = 0; k < N_PARTS; k++) {
         if (!has_part(before, (part)k) && !has_part(after, (part)k)) continue;
         const char *word = words[k];
-        if (k == FORWARD && s->chain) word = "stored";
+        if (k == RESIDENT && s->chain) word = "input";
         else if (k == FORWARD && !phases) word = "made by ops";
         svg_rect(v, x, y - 9, 11, 11, part_paint[k], NULL);
         svg_text(v, x + 16, y, START, "", "%s", word);

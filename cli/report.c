@@ -456,7 +456,8 @@ static bool fits_replayed(session *s, const remat_summary *m)
 /* Where people get stuck: dropout alone may be why nothing fits. */
 static void hint_at_replay(session *s, const remat_summary *m, out *o)
 {
-    const uint32_t n = s->chain || m->budget_bytes < 0 ? 0 : report_random_pins(s);
+    const bool is_vain = s->chain || m->budget_bytes < 0 || session_interrupted();
+    const uint32_t n = is_vain ? 0 : report_random_pins(s);
     if (n > 0 && fits_replayed(s, m))
         out_message(o,
                     "%" PRIu32 " random op%s pinned, so that no mask is drawn twice: with "

@@ -80,8 +80,7 @@ const char *session_value(const session *s, uint32_t value, amount *buffer);
 void session_catch(session *s);
 void session_release(session *s);
 bool session_interrupted(void);
-/* Between these two a terminal shows the seconds, from the first on; session_catch does that, too.
- */
+/* Between these two a terminal shows the seconds; session_catch does that, too. */
 void session_busy(session *s);
 void session_idle(session *s);
 double seconds_now(void); /* of a clock that never goes back */

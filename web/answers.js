@@ -31,6 +31,9 @@ function gapWords(report) {
     : `${own}, ${percent(report.any_order_gap)} above the best in any order`;
 }
 
+/* Why a plan misses its budget: what the program says. */
+function missWords(report) { return report.error ? report.error.reason : ""; }
+
 function verdict(plan) {
   const report = plan.report;
   if (plan.role === "keep-all" || report.budget_bytes === null) return ["plain", "no budget"];
@@ -57,7 +60,8 @@ function fillHead() {
   replace(section("head"), make("p", {className: "kicker", text: "Training memory, step by step"}),
     make("h1", {text: graph.name}),
     make("div", {className: "verdict"}, make("span", {className: `badge ${tone}`, text: words}),
-      make("span", {text: plan.label}), make("span", {className: "soft", text: gapWords(report)})),
+      make("span", {text: plan.label}),
+      make("span", {className: "soft", text: gapWords(report) || missWords(report)})),
     make("dl", {className: "figures"},
       figure("Peak memory", bytes(plan.peak),
         plan === keepAll ? "with nothing run twice"
@@ -252,18 +256,19 @@ function qualityAnswer(plan) {
   if (plan === keepAll) return null;
   const report = plan.report;
   const extra = report.cost - keepAll.cost;
+  const question = "What does the plan cost, and is that proved?";
   const head = extra > 0
     ? `${cost(extra, unit)} a step, ${percent(extra / (keepAll.cost || 1))} more`
     : "nothing";
-  return answer("What does the plan cost, and is that proved?", head,
-    make("p", {className: "small", text: gapWords(report) || "it does not fit the budget"}),
-    make("p", {className: "small", text: proofWords(plan)}), make("p", {
-      className: "soft small",
-      text: report.bound_cost === null
+  const line = (className, text) => (text ? make("p", {className, text}) : null);
+  if (!plan.isWithin)
+    return answer(question, `${head}, and it does not fit`, line("small", missWords(report)));
+  return answer(question, head, line("small", gapWords(report)), line("small", proofWords(plan)),
+    line("soft small",
+      report.bound_cost === null
         ? ""
         : `No plan ${scopeWords(report.bound_scope)} within the budget costs less than ${
-            cost(report.bound_cost, unit, 2)}; this one costs ${cost(report.cost, unit, 2)}.`
-    }));
+            cost(report.bound_cost, unit, 2)}; this one costs ${cost(report.cost, unit, 2)}.`));
 }
 
 function fillAnswers() {

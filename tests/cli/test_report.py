@@ -203,6 +203,14 @@ def test_names_stay_data(remat):
     assert raw.count("<script") == raw.count("</script>") == 2
 
 
+def test_names_of_stages_stay_data(remat):
+    stages = [{"name": name, "a": 4, "abar": 9, "tf": 1, "tb": 2} for name in HOSTILE]
+    chain = remat.file("hostile.json", {"format": "remat-chain", "version": 1, "name": HOSTILE[0], "size_unit": HOSTILE[1], "cost_unit": HOSTILE[3], "input": {"a": 3}, "stages": stages})
+    page = report(remat, chain, "--budget", "90%")
+    assert page.tags == report(remat, "zoo:f1").tags and page.data["ops"]["name"][:len(HOSTILE)] == HOSTILE
+    assert page.data["graph"]["size_unit"] == HOSTILE[1] and f"{HOSTILE[0]}.abar" in page.data["tensors"]["name"]
+
+
 def test_command_line_is_data(remat):
     path = remat.folder / "<script>alert(1)<" / "x.html"
     path.parent.mkdir()

@@ -180,6 +180,18 @@ def test_large_schedules_give_small_files(remat):
     assert min(y for _, y in area) == pytest.approx(50 + 170 - 170 / 1.06, abs=0.2)
 
 
+def test_the_stack_of_a_chain(remat):
+    """A chain's picture has the parts of a graph's: input, first forwards, gradients, later forwards, overheads. The highest stacks are the peaks."""
+    words = ("plan", "chain:toy", "--budget", "9000", "--slots", "0")
+    root = drawn(remat.ok(*words, "--svg", "-"))
+    assert [len(painted(root, paint)) for paint in ("resident", "forward", "backward", "again", "work")] == [2, 2, 2, 1, 2]  # keep-all makes nothing again
+    tops = {paint: map(corners, painted(root, paint)[:2]) for paint in ("resident", "forward", "backward", "again", "work")}
+    told = remat.json(*words)
+    floors = [[(points[0][1], min(p[1] for p in points)) for points in list_] for list_ in tops.values()]
+    heights = [max(floor - top for list_ in floors for floor, top in list_ if floor == ground) for ground in sorted({floor for list_ in floors for floor, _ in list_})]
+    assert heights[1] / heights[0] == pytest.approx(told["peak_bytes"] / told["keep_all_peak_bytes"], abs=0.003)
+
+
 def test_chains_and_empty_graphs(remat):
     for words in (("plan", "chain:toy", "--budget", "9000"), ("curve", "chain:toy", "--strategy", "rotor,periodic"), ("compare", "chain:toy", "--budget", "9000")):
         drawn(remat.ok(*words, "--svg", "-"))

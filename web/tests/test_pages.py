@@ -91,7 +91,7 @@ def test_six_questions(report, open_page):
     assert f"{name} {size / 2 ** 30:.2f} GiB" in answers and f"made by {name}" in answers  # 3: the largest tensor at the peak
     extra = summary["cost"] - summary["keep_all_cost"]
     assert f"{extra / 1e6:.1f} ms a step, {100 * summary['overhead']:.1f} %" in answers  # 4: what does it cost, and how good is it?
-    assert f"at most {100 * summary['gap']:.2f} % above the best plan in its order" in answers
+    assert f"at most {100 * summary['gap']:.2f} % above the best plan in its order" in answers and "Proved: the plan has a certificate" in answers
     layers = {}
     for index, step in enumerate(schedule):
         if step in schedule[:index]:
@@ -496,6 +496,13 @@ def test_answers_are_on_the_first_screen(report, open_page):
     cards.nth(5).locator("button.unfold").focus()
     page.keyboard.press("Enter")
     assert "prices of the bound's certificate" in text(page, "#answers .rest >> nth=5")
+
+
+def test_a_plan_that_misses_says_why_at_once(report, open_page):
+    page = open_page(report(GRAPHS / "vgg16.json.gz", "--budget", "30%"))
+    head, answers = text(page, "#head"), text(page, "#answers")
+    assert "proved: nothing fits 5.57 GiB" in head and "no plan fits 5.57 GiB" in head and "convolution_backward_11 needs 9.85 GiB" in head
+    assert "and it does not fit" in answers and "costs less than" not in answers
 
 
 def test_every_control_is_reached_by_keyboard(report, open_page):
