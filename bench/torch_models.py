@@ -151,9 +151,9 @@ class DenseNet(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
-def densenet():
+def densenet(blocks=(4, 4, 4)):
     target = torch.randint(0, 10, (4,))
-    return WithLoss(DenseNet(), lambda y: F.cross_entropy(y, target)).train(), (torch.randn(4, 3, 16, 16),), {}
+    return WithLoss(DenseNet(blocks=blocks), lambda y: F.cross_entropy(y, target)).train(), (torch.randn(4, 3, 16, 16),), {}
 
 
 class MixerBlock(nn.Module):
@@ -201,8 +201,8 @@ class LSTM(nn.Module):
         return F.cross_entropy(torch.stack(out, 1).flatten(0, 1), tokens.flatten())
 
 
-def lstm():
-    return LSTM(width=32).train(), (_tokens(64, 8, 50),), {}
+def lstm(length=8):
+    return LSTM(width=32).train(), (_tokens(64, length, 50),), {}
 
 
 class Experts(nn.Module):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
-from random_models import CALLS, Case
+from random_effects import CALLS
+from random_models import Case
 
 import remat
 import remat.torch
