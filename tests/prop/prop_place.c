@@ -8,7 +8,8 @@
  * - Programs: registers and workspaces of random schedules, aligned, do not overlap by a check that
  *   looks at all pairs, and lie within the height; its load is the schedule's peak.
  * - Plans that carry their offsets: a file gives them back, byte for byte, and the verifier agrees
- *   with them. After a change to one of them it agrees if and only if all pairs are still apart.
+ *   with them, and they are a placement again. After a change to one of them it agrees if and only
+ * if all pairs are still apart.
  *
  * Usage: prop_place N SEED */
 #include "check.h"
@@ -258,6 +259,31 @@ static void spoil_one(random_source *r, const remat_graph *g, remat_plan *plan,
     p->n_storages++;
 }
 
+/* The placement that a plan carries is the one it was given, in whatever order the file has it. */
+static void check_carried(random_source *r, const remat_graph *g, remat_plan *plan,
+                          const remat_placement *given)
+{
+    rm_plan_placement *p = &plan->placement;
+    remat_placement *carried = NULL;
+    for (size_t i = p->n_storages; i > 1; i--) {
+        const size_t k = random_below(r, (uint32_t)i);
+        const rm_offset moved = p->offsets[k];
+        p->offsets[k] = p->offsets[i - 1];
+        p->offsets[i - 1] = moved;
+    }
+    OK(remat_plan_placement(ctx, g, plan, &carried));
+    const remat_packing *a = remat_placement_packing(carried), *b = remat_placement_packing(given);
+    CHECK(a->height_bytes == b->height_bytes && a->load_bytes == b->load_bytes, "other numbers");
+    CHECK(a->bound_bytes == a->load_bytes, "bound %" PRId64, a->bound_bytes);
+    for (uint32_t reg = 0; reg < p->n_storages; reg++)
+        CHECK(remat_placement_register(carried, reg) == remat_placement_register(given, reg),
+              "register %" PRIu32, reg);
+    for (size_t t = 0; t < plan->n_steps; t++)
+        CHECK(remat_placement_workspace(carried, t) == remat_placement_workspace(given, t),
+              "workspace of step %zu", t);
+    remat_placement_free(carried);
+}
+
 static void plan_with_offsets(random_source *r, const remat_graph *g, const random_schedule *s,
                               int64_t align)
 {
@@ -282,6 +308,7 @@ static void plan_with_offsets(random_source *r, const remat_graph *g, const rand
           "arena %" PRId64, remat_plan_arena_bytes(read));
     for (int i = 0; i < 3; i++) move_one(r, g, read, spans);
     spoil_one(r, g, read, spans);
+    check_carried(r, g, read, placement);
     free(first.bytes);
     free(second.bytes);
     remat_placement_free(placement), remat_program_free(program), remat_input_free(input);
