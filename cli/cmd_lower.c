@@ -216,6 +216,12 @@ static remat_status write_c(session *s, const void *object, remat_format format,
     return lower_c(s, x->program, to);
 }
 
+/* Does the plan say where everything lies? --align asks for other places. */
+static bool is_placed(const session *s, const lowered *x)
+{
+    return !s->args->text[FLAG_ALIGN] && remat_plan_arena_bytes(x->plan) != REMAT_ABSENT;
+}
+
 /* What was asked for, or what sizes were rounded to before planning. */
 static int64_t align_of(const session *s, const lowered *x)
 {
@@ -228,6 +234,7 @@ static remat_status write_plan_file(session *s, const void *object, remat_format
 {
     const lowered *x = object;
     remat_plan *placed = NULL;
+    if (is_placed(s, x)) return remat_plan_write(s->ctx, x->plan, format, out_sink, to);
     remat_status status = remat_plan_place(s->ctx, s->graph, x->plan, align_of(s, x), &placed);
     if (status == REMAT_OK) status = remat_plan_write(s->ctx, placed, format, out_sink, to);
     remat_plan_free(placed);
@@ -275,8 +282,8 @@ static int write_all(session *s, session_writer *write, const lowered *x)
     return session_write(s, path, write, x, session_format(path ? path : "", REMAT_JSON));
 }
 
-/* Offsets where somebody asks for them: --place, --align, --svg, --format csv. A plan file finds
- * its own. */
+/* Offsets where somebody asks for them: --place, --align, --svg, --format csv. They are those of
+ * the plan if it has some. A plan file finds its own. */
 static int place_and_write(session *s, session_writer *write, lowered *x)
 {
     const args *a = s->args;
@@ -284,7 +291,9 @@ static int place_and_write(session *s, session_writer *write, lowered *x)
     const bool asked = a->text[FLAG_PLACE] || a->text[FLAG_ALIGN] || write == write_csv;
     if (a->text[FLAG_SVG] || (asked && write != write_plan_file)) {
         session_catch(s);
-        const remat_status status = remat_place(s->ctx, x->program, align_of(s, x), &placement);
+        const remat_status status =
+            is_placed(s, x) ? remat_plan_placement(s->ctx, s->graph, x->plan, &placement)
+                            : remat_place(s->ctx, x->program, align_of(s, x), &placement);
         session_release(s);
         if (status == REMAT_E_USAGE)
             return out_fail(s->out, status, "lower", "--align", "%s",
@@ -297,6 +306,14 @@ static int place_and_write(session *s, session_writer *write, lowered *x)
     return status;
 }
 
+/* The library's 0 is its default; nobody means that here. */
+static int check_align(session *s)
+{
+    if (!s->args->text[FLAG_ALIGN] || s->args->number[FLAG_ALIGN] > 0) return REMAT_OK;
+    return out_fail(s->out, REMAT_E_USAGE, "lower", "--align",
+                    "%" PRId64 " is no power of two up to 2^30", s->args->number[FLAG_ALIGN]);
+}
+
 int cmd_lower(session *s)
 {
     remat_program *program = NULL;
@@ -304,6 +321,7 @@ int cmd_lower(session *s)
     size_t n_steps;
     session_writer *write = NULL;
     TRY(choose_writer(s, &write));
+    TRY(check_align(s));
     TRY(session_program(s, &x.plan));
     const remat_step *steps = remat_plan_steps(x.plan, &n_steps);
     CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));

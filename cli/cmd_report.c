@@ -202,6 +202,10 @@ static int check_flags(session *s)
     if (a->n_operands > 1 && a->text[FLAG_BUDGET])
         return out_fail(s->out, REMAT_E_USAGE, "report", "--budget",
                         "makes a plan, but there is one already: %.80s", a->operands[1]);
+    if (a->n_operands > 1 && a->text[FLAG_ALIGN])
+        return out_fail(s->out, REMAT_E_USAGE, "report", "--align",
+                        "rounds sizes before planning, but there is a plan already: %.80s",
+                        a->operands[1]);
     for (size_t i = 0; i < LEN(of_curve); i++)
         if (a->text[of_curve[i]] && !a->text[FLAG_CURVE]) {
             char name[40];

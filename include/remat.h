@@ -536,6 +536,11 @@ int64_t remat_placement_workspace(const remat_placement *placement, size_t step)
 remat_status remat_plan_place(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
                               int64_t align, remat_plan **out);
 int64_t remat_plan_arena_bytes(const remat_plan *plan); /* REMAT_ABSENT: it does not say */
+/* The placement that such a plan carries, for the program of its steps. REMAT_E_PLAN: it carries
+ * none, or a wrong one, or is of another graph. remat_run_new uses it where the alignment agrees.
+ */
+remat_status remat_plan_placement(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                                  remat_placement **out);
 /* All spans of a placement, those of registers first. Times are steps. */
 const remat_span *remat_placement_spans(const remat_placement *placement, size_t *n_spans);
 

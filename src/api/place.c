@@ -15,6 +15,7 @@
 #include "verify/verify_place.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct remat_placement { /* one block */
@@ -301,6 +302,109 @@ remat_status remat_plan_place(remat_ctx *ctx, const remat_graph *graph, const re
     rm_scratch_release(ctx, mark);
     remat_placement_free(placement);
     remat_program_free(program);
+    return status;
+}
+
+static int by_owner(const void *a, const void *b)
+{
+    const rm_offset *x = a, *y = b;
+    if (x->index != y->index) return x->index < y->index ? -1 : 1;
+    return x->instance < y->instance ? -1 : x->instance > y->instance;
+}
+
+/* The entry for the instance of the value, or of the step, or NULL. The list is sorted. */
+static const rm_offset *find_offset(const rm_offset *list, size_t n, uint32_t index,
+                                    uint32_t instance)
+{
+    const rm_offset wanted = {index, instance, 0};
+    return n ? bsearch(&wanted, list, n, sizeof *list, by_owner) : NULL;
+}
+
+/* What has no bytes need not be in the plan: it lies at 0. */
+static remat_status take_offsets(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
+                                 const remat_program *program, remat_placement *p)
+{
+    const rm_plan_placement *from = &plan->placement;
+    const size_t n_listed = from->n_storages + from->n_workspaces;
+    size_t n;
+    uint32_t *instances;
+    rm_offset *list;
+    const remat_statement *statements = remat_program_statements(program, &n);
+    TRY(RM_SCRATCH(ctx, instances, g->n_original_values));
+    TRY(RM_SCRATCH(ctx, list, n_listed));
+    if (n_listed) memcpy(list, from->offsets, n_listed * sizeof *list);
+    rm_offset *of_steps = list + from->n_storages;
+    if (from->n_storages) qsort(list, from->n_storages, sizeof *list, by_owner);
+    if (from->n_workspaces) qsort(of_steps, from->n_workspaces, sizeof *list, by_owner);
+    for (size_t i = 0; i < n; i++) {
+        const remat_statement *s = &statements[i];
+        if (s->kind != REMAT_ALLOCATE) continue;
+        const rm_offset *found =
+            find_offset(list, from->n_storages, s->value, instances[s->value]++);
+        p->offsets[s->reg] = found ? found->offset : 0;
+    }
+    for (size_t t = 0; t < p->n_steps; t++) {
+        const rm_offset *found = find_offset(of_steps, from->n_workspaces, (uint32_t)t, 0);
+        if (p->of_step[t] != REMAT_NONE) p->offsets[p->of_step[t]] = found ? found->offset : 0;
+    }
+    return REMAT_OK;
+}
+
+static remat_status load_of(remat_ctx *ctx, const remat_placement *p, int64_t *load)
+{
+    int64_t *change, sum = 0;
+    TRY(RM_SCRATCH(ctx, change, p->n_steps + 1));
+    for (size_t i = 0; i < p->n_spans; i++) {
+        change[p->spans[i].begin] += p->spans[i].bytes;
+        change[p->spans[i].end] -= p->spans[i].bytes;
+    }
+    *load = 0;
+    for (size_t t = 0; t < p->n_steps; t++) {
+        sum += change[t];
+        if (sum > *load) *load = sum;
+    }
+    return REMAT_OK;
+}
+
+static remat_status carried_placement(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
+                                      const remat_program *program, remat_placement *p)
+{
+    size_t n;
+    const remat_statement *statements = remat_program_statements(program, &n);
+    const int64_t height = plan->placement.arena_bytes;
+    int64_t load;
+    p->align = plan->placement.align;
+    TRY(fill_spans(ctx, statements, n, p));
+    TRY(take_offsets(ctx, g, plan, program, p));
+    TRY(check_offsets(ctx, p->spans, p->n_spans, p->offsets, p->align, height, REMAT_E_PLAN));
+    TRY(load_of(ctx, p, &load));
+    p->packing = (remat_packing){.size = sizeof p->packing,
+                                 .height_bytes = height,
+                                 .bound_bytes = load,
+                                 .load_bytes = load,
+                                 .outcome = height == load ? REMAT_OPTIMAL : REMAT_FEASIBLE};
+    return REMAT_OK;
+}
+
+remat_status remat_plan_placement(remat_ctx *ctx, const remat_graph *graph, const remat_plan *plan,
+                                  remat_placement **out)
+{
+    remat_verdict verdict;
+    remat_program *program = NULL;
+    remat_placement *p = NULL;
+    size_t n;
+    if (!rm_plan_is_for(plan, REMAT_KIND_GRAPH, graph->digest, &verdict))
+        return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
+    if (!plan->placement.align) return rm_fail(ctx, REMAT_E_PLAN, "the plan has no placement");
+    TRY(remat_lower(ctx, graph, plan->steps, plan->n_steps, &program));
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_statement *statements = remat_program_statements(program, &n);
+    remat_status status = new_placement(ctx, count_statements(statements, n), &p);
+    if (status == REMAT_OK) status = carried_placement(ctx, graph, plan, program, p);
+    rm_scratch_release(ctx, mark);
+    remat_program_free(program);
+    if (status == REMAT_OK) *out = p;
+    else remat_placement_free(p);
     return status;
 }
 

@@ -142,8 +142,11 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *graph, const r
 static remat_status fill_run(remat_ctx *ctx, remat_run *run, const remat_graph *graph,
                              const remat_plan *plan, int64_t align)
 {
+    const int64_t carried = plan->placement.align; /* 0: none */
+    const bool as_carried = carried && (align == 0 || align == carried);
     TRY(remat_lower(ctx, graph, plan->steps, plan->n_steps, &run->program));
-    TRY(remat_place(ctx, run->program, align, &run->placement));
+    if (as_carried) TRY(remat_plan_placement(ctx, graph, plan, &run->placement));
+    else TRY(remat_place(ctx, run->program, align, &run->placement));
     run->n_steps = plan->n_steps;
     TRY(allocate(ctx, run, graph));
     fill_operands(run);

@@ -3,7 +3,8 @@
  * Method: spans are placed one after the other, each as low as it fits between those that are
  * there (first fit), or into the gap that it fills best (best fit). What matters is the order: by
  * bytes, by life, by their product, or by the load of the busiest moment, the largest first. Each
- * order is tried both ways, and the lowest placement is kept.
+ * order is tried both ways, and the lowest placement is kept. Spans may have a place already: then
+ * the others go around them.
  *
  * Invariant: `placed` lists the spans placed so far by their offsets. So one walk over it meets the
  * gaps for a span from the ground up.
@@ -22,6 +23,7 @@ typedef struct ordered {
 typedef struct fitter {
     remat_ctx *ctx;
     const rm_cliques *c;
+    const int64_t *fixed; /* by span: its offset, or RM_NOT_FIXED; NULL: none is fixed */
     ordered *order;
     uint32_t *placed;
     uint32_t n_placed;
@@ -79,15 +81,32 @@ static void insert(fitter *f, uint32_t span)
     f->n_placed++;
 }
 
+/* Those that are fixed are placed, and the others in the order in which they are to be. */
+static uint32_t begin_order(fitter *f, int order, int64_t *height)
+{
+    uint32_t n = 0;
+    f->n_placed = 0;
+    *height = 0;
+    for (uint32_t i = 0; i < f->c->n_spans; i++) {
+        if (!f->fixed || f->fixed[i] == RM_NOT_FIXED) {
+            f->order[n++] = (ordered){rm_span_key(f->c, i, order), i};
+            continue;
+        }
+        f->offsets[i] = f->fixed[i];
+        if (f->offsets[i] + f->c->spans[i].bytes > *height)
+            *height = f->offsets[i] + f->c->spans[i].bytes;
+        insert(f, i);
+    }
+    qsort(f->order, n, sizeof *f->order, largest_first);
+    return n;
+}
+
 /* The height, or INT64_MAX if the limit is over before all are placed. If it must end, the rest is
  * then stacked on top of all. */
 static int64_t fit(fitter *f, int order, bool best, bool must_end)
 {
-    const uint32_t n = f->c->n_spans;
-    int64_t height = 0;
-    f->n_placed = 0;
-    for (uint32_t i = 0; i < n; i++) f->order[i] = (ordered){rm_span_key(f->c, i, order), i};
-    qsort(f->order, n, sizeof *f->order, largest_first);
+    int64_t height;
+    const uint32_t n = begin_order(f, order, &height);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t span = f->order[i].span;
         const rm_span *s = &f->c->spans[span];
@@ -100,9 +119,10 @@ static int64_t fit(fitter *f, int order, bool best, bool must_end)
     return height;
 }
 
-remat_status rm_first_fit(remat_ctx *ctx, const rm_cliques *c, int64_t target, rm_placed *best)
+remat_status rm_first_fit(remat_ctx *ctx, const rm_cliques *c, const int64_t *fixed, int64_t target,
+                          rm_placed *best)
 {
-    fitter f = {.ctx = ctx, .c = c};
+    fitter f = {.ctx = ctx, .c = c, .fixed = fixed};
     const rm_mark mark = rm_scratch_mark(ctx);
     TRY(RM_SCRATCH(ctx, f.order, c->n_spans));
     TRY(RM_SCRATCH(ctx, f.placed, c->n_spans));

@@ -1,7 +1,7 @@
 /* packing.c: a placement, and how good it is.
  *
  * Method: fast orders first. If they do not reach the goal (the capacity, or without one the
- * bound), the search of skyline.c looks for a placement at the goal. If it proves that there is
+ * bound), boxes.c and then skyline.c look for a placement at the goal. If it proves that there is
  * none, the bound rises to the next height that is possible, and without a capacity that is the new
  * goal. If it gives up, and there is no capacity, the heights between the goal and the best
  * placement are halved. What work is then left goes into the goal again, where the search goes on
@@ -38,14 +38,28 @@ static bool is_done(const placing *p)
     return hopeless || p->best.height <= goal_of(p);
 }
 
+/* From coarse to fine, with most of the work. Then with all spans at once, which may prove. */
+static remat_status look_for(placing *p, int64_t height, int64_t *n_runs, rm_found *found,
+                             int64_t *next)
+{
+    if (*n_runs == 0) {
+        rm_limit_push(p->ctx, 0.75, RM_NO_LIMIT);
+        const remat_status status = rm_boxes_search(p->ctx, &p->c, height, &p->best);
+        rm_limit_pop(p->ctx);
+        TRY(status);
+    }
+    *found = RM_FOUND;
+    if (p->best.height <= height) return REMAT_OK;
+    return rm_skyline_search(p->ctx, &p->c, height, n_runs, &p->best, found, next);
+}
+
 /* With so much of the work that is left. n_runs: as rm_skyline_search wants it. */
 static remat_status search_at(placing *p, int64_t height, double share, int64_t *n_runs,
                               rm_found *found)
 {
     int64_t next;
     rm_limit_push(p->ctx, share, RM_NO_LIMIT);
-    const remat_status status =
-        rm_skyline_search(p->ctx, &p->c, height, n_runs, &p->best, found, &next);
+    const remat_status status = look_for(p, height, n_runs, found, &next);
     if (status == REMAT_OK && *found == RM_GAVE_UP) p->stopped = rm_stopped(p->ctx);
     rm_limit_pop(p->ctx);
     if (status == REMAT_OK && *found == RM_IMPOSSIBLE && next > p->bound) p->bound = next;
@@ -81,7 +95,7 @@ static remat_status halve(placing *p)
 
 static remat_status find_placement(placing *p)
 {
-    TRY(rm_first_fit(p->ctx, &p->c, goal_of(p), &p->best));
+    TRY(rm_first_fit(p->ctx, &p->c, NULL, goal_of(p), &p->best));
     if (p->capacity != REMAT_BUDGET_NONE) return search_at_goal(p, 1);
     TRY(search_at_goal(p, 0.5));
     TRY(halve(p));

@@ -41,8 +41,11 @@ typedef struct rm_placed {
 enum { RM_SPAN_KEYS = 4 };
 double rm_span_key(const rm_cliques *c, uint32_t span, int kind);
 
-/* Fast orders, until one is no higher than `target` or the limit is over. */
-remat_status rm_first_fit(remat_ctx *ctx, const rm_cliques *c, int64_t target, rm_placed *best);
+/* Fast orders, until one is no higher than `target` or the limit is over. fixed: by span, the
+ * offset of what has a place already, or RM_NOT_FIXED; NULL: nothing has. */
+#define RM_NOT_FIXED (-1)
+remat_status rm_first_fit(remat_ctx *ctx, const rm_cliques *c, const int64_t *fixed, int64_t target,
+                          rm_placed *best);
 
 /* skyline.c: looks for a placement no higher than `capacity`. */
 typedef enum rm_found { RM_FOUND, RM_IMPOSSIBLE, RM_GAVE_UP } rm_found;
@@ -50,6 +53,11 @@ typedef enum rm_found { RM_FOUND, RM_IMPOSSIBLE, RM_GAVE_UP } rm_found;
  * RM_IMPOSSIBLE, no placement is lower than that. */
 remat_status rm_skyline_search(remat_ctx *ctx, const rm_cliques *c, int64_t capacity,
                                int64_t *n_runs, rm_placed *best, rm_found *found, int64_t *next);
+
+/* boxes.c: looks for such a placement, from coarse to fine, until it is found or the limit is over.
+ * A placement that is lower than the best becomes the best, even if it is higher than that. */
+remat_status rm_boxes_search(remat_ctx *ctx, const rm_cliques *c, int64_t capacity,
+                             rm_placed *best);
 
 /* packing.c: all of it. offsets: by the caller's index. A capacity of REMAT_BUDGET_NONE: the lowest
  * placement that is found. Any other: one that fits is enough. */

@@ -85,6 +85,7 @@ def test_mistakes(remat):
     for align in ("3", "0", "-4"):
         remat.fails(USAGE, "lower", "zoo:mlp", "--align", align, says=("--align", "power of two"))
     remat.fails(USAGE, "lower", "zoo:mlp", "--align", "0x10", says=("--align",))
+    remat.fails(USAGE, "lower", "zoo:mlp", "--align", "0", says=("--align", "power of two"))
     assert remat.json("lower", "zoo:mlp", "--format", "csv", code=USAGE)["error"]["place"] == "--json"
 
 
@@ -108,6 +109,23 @@ def test_offsets_of_a_plan(remat, graph, budget, more, align):
             assert by_id.get(f"w{s['step']}") == s["offset"]
         else:
             assert "offset" not in s or s["bytes"] == 0
+
+
+def test_offsets_that_a_plan_has(remat):
+    plan = remat.folder / "p.json"
+    remat.ok("lower", "zoo:mlp", "--format", "remat-plan", "--align", 64, "-o", plan)
+    moved = json.loads(plan.read_text())
+    for item in moved["placement"]["storages"] + moved["placement"]["workspaces"]:
+        item["offset"] += 640
+    moved["placement"]["arena_bytes"] += 640
+    plan.write_text(json.dumps(moved))
+    answer = remat.json("lower", "zoo:mlp", plan, "--place")
+    assert answer["align"] == 64 and answer["waste_bytes"] == 640 and answer["outcome"] == "feasible" and answer["work"] == 0
+    assert min(s["offset"] for s in answer["statements"] if s.get("offset") is not None and s["bytes"]) == 640
+    remat.ok("lower", "zoo:mlp", plan, "--format", "remat-plan", "-o", remat.folder / "q.json")
+    assert json.loads((remat.folder / "q.json").read_text())["placement"] == moved["placement"]
+    assert remat.json("lower", "zoo:mlp", plan, "--align", 64)["waste_bytes"] == 0
+    remat.fails(USAGE, "report", "zoo:mlp", plan, "--align", 64, "-o", remat.folder / "r.html", says=("--align", "p.json"))
 
 
 def test_picture(remat):

@@ -3,10 +3,13 @@
  * - Few spans: the height is the least of all orders of stacking, it is proved (outcome optimal),
  *   and one byte less is proved impossible.
  * - Spans cut from a full rectangle: there is a placement without waste, and it is found.
+ * - Bricks: such a rectangle, a thousand times as high, on a low one that is cut into small spans,
+ *   the times of which are shuffled. Whatever is found is a placement, mostly one without waste.
  * - Programs: registers and workspaces of random schedules, aligned, do not overlap by a check that
  *   looks at all pairs, and lie within the height; its load is the schedule's peak.
  * - Plans that carry their offsets: a file gives them back, byte for byte, and the verifier agrees
- *   with them. After a change to one of them it agrees if and only if all pairs are still apart.
+ *   with them, and they are a placement again. After a change to one of them it agrees if and only
+ * if all pairs are still apart.
  *
  * Usage: prop_place N SEED */
 #include "check.h"
@@ -22,6 +25,7 @@ enum { MOST = 60 };
 
 static remat_ctx *ctx;
 static int64_t n_moved, n_moved_wrongly; /* plans with an offset changed; those it made invalid */
+static int64_t n_bricks, n_full_bricks;  /* cases of bricks; those without waste */
 static int64_t n_above_load; /* cases of few spans in which no placement is as low as the load */
 
 #define OK(call) CHECK((call) == REMAT_OK, "%s", remat_ctx_error(ctx))
@@ -142,6 +146,26 @@ static void full_rectangle(random_source *r)
           p.load_bytes, (int)p.stopped);
 }
 
+/* Small spans keep their bytes and their lives, and begin at any time: at full times they must
+ * share what bricks leave. */
+static void bricks(random_source *r)
+{
+    remat_span spans[2 * MOST + 2];
+    int64_t offsets[2 * MOST + 2];
+    const int64_t times = 8 + random_below(r, 30), scale = 1000 + random_below(r, 1000);
+    const size_t n = cut(r, spans, 0, 0, times, 4 + random_below(r, 8));
+    for (size_t i = 0; i < n; i++) spans[i].bytes *= scale;
+    const size_t n_small = cut(r, spans + n, 0, 0, times, 4 + random_below(r, 60));
+    for (size_t i = n; i < n + n_small && random_chance(r, 80); i++) {
+        const int64_t life = spans[i].end - spans[i].begin;
+        spans[i].begin = random_below(r, (uint32_t)(times - life) + 1);
+        spans[i].end = spans[i].begin + life;
+    }
+    const remat_packing p = place(spans, n + n_small, REMAT_BUDGET_NONE, offsets);
+    n_bricks++;
+    n_full_bricks += p.height_bytes == p.load_bytes;
+}
+
 static int64_t peak_of(const remat_graph *g, const random_schedule *s, int64_t resident)
 {
     int64_t *memory = calloc(s->n_steps + 1, sizeof *memory), peak = resident;
@@ -235,6 +259,31 @@ static void spoil_one(random_source *r, const remat_graph *g, remat_plan *plan,
     p->n_storages++;
 }
 
+/* The placement that a plan carries is the one it was given, in whatever order the file has it. */
+static void check_carried(random_source *r, const remat_graph *g, remat_plan *plan,
+                          const remat_placement *given)
+{
+    rm_plan_placement *p = &plan->placement;
+    remat_placement *carried = NULL;
+    for (size_t i = p->n_storages; i > 1; i--) {
+        const size_t k = random_below(r, (uint32_t)i);
+        const rm_offset moved = p->offsets[k];
+        p->offsets[k] = p->offsets[i - 1];
+        p->offsets[i - 1] = moved;
+    }
+    OK(remat_plan_placement(ctx, g, plan, &carried));
+    const remat_packing *a = remat_placement_packing(carried), *b = remat_placement_packing(given);
+    CHECK(a->height_bytes == b->height_bytes && a->load_bytes == b->load_bytes, "other numbers");
+    CHECK(a->bound_bytes == a->load_bytes, "bound %" PRId64, a->bound_bytes);
+    for (uint32_t reg = 0; reg < p->n_storages; reg++)
+        CHECK(remat_placement_register(carried, reg) == remat_placement_register(given, reg),
+              "register %" PRIu32, reg);
+    for (size_t t = 0; t < plan->n_steps; t++)
+        CHECK(remat_placement_workspace(carried, t) == remat_placement_workspace(given, t),
+              "workspace of step %zu", t);
+    remat_placement_free(carried);
+}
+
 static void plan_with_offsets(random_source *r, const remat_graph *g, const random_schedule *s,
                               int64_t align)
 {
@@ -259,6 +308,7 @@ static void plan_with_offsets(random_source *r, const remat_graph *g, const rand
           "arena %" PRId64, remat_plan_arena_bytes(read));
     for (int i = 0; i < 3; i++) move_one(r, g, read, spans);
     spoil_one(r, g, read, spans);
+    check_carried(r, g, read, placement);
     free(first.bytes);
     free(second.bytes);
     remat_placement_free(placement), remat_program_free(program), remat_input_free(input);
@@ -293,13 +343,17 @@ int main(int argc, char **argv)
         random_source r = {case_seed};
         few_spans(&r);
         if (i % 10 == 0) full_rectangle(&r);
+        if (i % 10 == 5) bricks(&r);
         program_of_schedule(&r);
     }
     remat_ctx_free(ctx);
     CHECK(n < 1000 || n_above_load > 0, "the search has proved nothing in any case");
     CHECK(n < 1000 || (n_moved > 0 && n_moved_wrongly > 0), "offsets were moved for nothing");
+    CHECK(n < 1000 || n_full_bricks * 10 > n_bricks * 9, "%" PRId64 " of %" PRId64 " bricks placed",
+          n_full_bricks, n_bricks);
     printf("prop_place: %" PRId64 " cases, waste unavoidable in %" PRId64 "; %" PRId64
-           " offsets moved, %" PRId64 " of them wrongly\n",
-           n, n_above_load, n_moved + n_moved_wrongly, n_moved_wrongly);
+           " of %" PRId64 " with bricks full; %" PRId64 " offsets moved, %" PRId64
+           " of them wrongly\n",
+           n, n_above_load, n_full_bricks, n_bricks, n_moved + n_moved_wrongly, n_moved_wrongly);
     return 0;
 }

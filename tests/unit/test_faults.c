@@ -268,6 +268,9 @@ static void use_placement(remat_ctx *ctx, const remat_graph *graph)
     OK(ctx, remat_input_parse(ctx, "placed", file.bytes, file.n, &input));
     EACH_FAILS(ctx, again, remat_plan_read(ctx, input, &again));
     EACH_FAILS(ctx, NULL, remat_plan_verify(ctx, aligned, again, &verdict));
+    remat_placement_free(placement);
+    placement = NULL;
+    EACH_FAILS(ctx, placement, remat_plan_placement(ctx, aligned, again, &placement));
     free(file.bytes);
     remat_plan_free(placed), remat_plan_free(again), remat_input_free(input);
     remat_run_free(run), remat_placement_free(placement), remat_program_free(program);
