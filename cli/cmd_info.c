@@ -180,7 +180,8 @@ static held *held_at_peak(const timeline *line, size_t *n, int64_t *workspace)
     for (size_t i = 0; i < n_regs; i++) live[i] = (held){0, -1};
     for (size_t i = 0; i < n_statements; i++) {
         const remat_statement *at = &statement[i];
-        if (at->kind == REMAT_ALLOCATE) live[at->reg] = (held){at->value, at->bytes};
+        if (at->kind == REMAT_ALLOCATE || at->kind == REMAT_REUSE)
+            live[at->reg] = (held){at->value, at->bytes};
         else if (at->kind == REMAT_DEALLOCATE) live[at->reg].bytes = -1;
         else if (at->step_index == line->peak_step) {
             *workspace = at->bytes;

@@ -56,7 +56,8 @@ static void number_all(writer *w)
         size_t n;
         const remat_statement *at = remat_program_statements(w->page->plans[p].program, &n);
         for (size_t i = 0; i < n; i++) {
-            if (at[i].kind == REMAT_ALLOCATE) number(w, at[i].value, at[i].bytes);
+            if (at[i].kind == REMAT_ALLOCATE || at[i].kind == REMAT_REUSE)
+                number(w, at[i].value, at[i].bytes);
             const bool runs = at[i].kind == REMAT_COMPUTE && at[i].step.kind == REMAT_RUN;
             if (!runs || w->step[at[i].step.index] != REMAT_NONE) continue;
             w->step[at[i].step.index] = at[i].step_index;
@@ -100,10 +101,10 @@ static void close_writer(writer *w)
 
 /* ---- ops ---- */
 
-/* The tensor that a register of keep-all, or a resident operand, stands for. */
+/* The tensor that an operand of keep-all lies in. */
 static uint32_t tensor_of(const writer *w, const uint32_t *owner, const remat_operand *x)
 {
-    if (x->reg != REMAT_NONE) return w->tensor[owner[x->reg]];
+    if (x->reg != REMAT_NONE) return w->tensor[owner[x->value]];
     const int64_t root = remat_graph_value_get(w->s->original, x->value, REMAT_VALUE_ROOT);
     return root < 0 ? REMAT_NONE : w->tensor[root];
 }
@@ -136,14 +137,24 @@ static void put_edges(writer *w, const char *key, const uint32_t *owner,
     emit_close(&w->j, ']');
 }
 
-/* By register of keep-all: whose storage it is. To be freed. */
-static uint32_t *owners(const remat_program *program)
+/* By value that keep-all makes: in whose storage it lies. To be freed. */
+static uint32_t *owners(const writer *w, const remat_program *program)
 {
     size_t n;
     const remat_statement *at = remat_program_statements(program, &n);
-    uint32_t *owner = out_resize(NULL, n + 1, sizeof *owner);
-    for (size_t i = 0; i < n; i++)
-        if (at[i].kind == REMAT_ALLOCATE) owner[at[i].reg] = at[i].value;
+    uint32_t *owner = filled(w->n_values, sizeof *owner);
+    uint32_t *holds = out_resize(NULL, n + 1, sizeof *holds); /* by register, at this time */
+    for (size_t i = 0; i < n; i++) {
+        if (at[i].kind == REMAT_ALLOCATE || at[i].kind == REMAT_REUSE)
+            holds[at[i].reg] = at[i].value;
+        uint32_t n_made = 0;
+        const remat_operand *outputs =
+            at[i].kind == REMAT_COMPUTE ? remat_program_step_out(program, at[i].step_index, &n_made)
+                                        : NULL;
+        for (uint32_t k = 0; k < n_made; k++)
+            if (outputs[k].reg != REMAT_NONE) owner[outputs[k].value] = holds[outputs[k].reg];
+    }
+    free(holds);
     return owner;
 }
 
@@ -190,7 +201,7 @@ static remat_status put_ops(writer *w)
         emit_int(&w->j, NULL, w->workspace[op] < 0 ? 0 : w->workspace[op]);
     emit_close(&w->j, ']');
     const remat_status status = put_costs(w);
-    uint32_t *owner = owners(w->page->plans[0].program);
+    uint32_t *owner = owners(w, w->page->plans[0].program);
     put_edges(w, "reads", owner, remat_program_step_in);
     put_edges(w, "makes", owner, remat_program_step_out);
     free(owner);
@@ -273,20 +284,25 @@ typedef struct life {
     uint32_t tensor, begin, end; /* steps, the last with it */
 } life;
 
-/* One life for each register, in the order of registers. To be freed. */
+/* One life for each storage that is made, in that order. To be freed. */
 static life *lives(const writer *w, const page_plan *p, uint32_t *n_lives)
 {
     size_t n, n_steps;
     const remat_statement *at = remat_program_statements(p->program, &n);
     remat_plan_steps(p->report.plan, &n_steps);
     life *list = out_resize(NULL, n + 1, sizeof *list);
+    uint32_t *newest = out_resize(NULL, n + 1, sizeof *newest); /* by register: its life */
     *n_lives = 0;
     for (size_t i = 0; i < n; i++) {
-        if (at[i].kind == REMAT_DEALLOCATE) list[at[i].reg].end = at[i].step_index;
-        if (at[i].kind != REMAT_ALLOCATE) continue;
-        list[at[i].reg] = (life){w->tensor[at[i].value], at[i].step_index, (uint32_t)(n_steps - 1)};
-        if (at[i].reg >= *n_lives) *n_lives = at[i].reg + 1;
+        if (at[i].kind == REMAT_COMPUTE) continue;
+        if (at[i].kind == REMAT_DEALLOCATE) list[newest[at[i].reg]].end = at[i].step_index;
+        if (at[i].kind == REMAT_REUSE) list[newest[at[i].reg]].end = at[i].step_index - 1;
+        if (at[i].kind == REMAT_DEALLOCATE) continue;
+        newest[at[i].reg] = *n_lives;
+        list[(*n_lives)++] =
+            (life){w->tensor[at[i].value], at[i].step_index, (uint32_t)(n_steps - 1)};
     }
+    free(newest);
     return list;
 }
 

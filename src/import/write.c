@@ -73,6 +73,17 @@ static void write_value(rm_out *out, const remat_graph *g, uint32_t v)
     rm_out_text(out, "}");
 }
 
+static void member_inplace(rm_out *out, const remat_graph *g, uint32_t op)
+{
+    uint32_t n = 0;
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
+        if (g->out_takes[k] == REMAT_NONE) continue;
+        rm_out_text(out, n++ ? "," : ",\"inplace\":[");
+        rm_out_format(out, "[%" PRIu32 ",%" PRIu32 "]", k - g->out_begin[op], g->out_takes[k]);
+    }
+    if (n) rm_out_text(out, "]");
+}
+
 static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
 {
     rm_out_text(out, op ? ",\n{\"name\":" : "\n{\"name\":");
@@ -91,6 +102,7 @@ static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
     if (g->says_pinned[op]) rm_out_text(out, ",\"pinned\":true");
     if (g->replay[op]) rm_out_text(out, ",\"replay\":true");
     if (g->kernel[op] != REMAT_NONE) member_int(out, "kernel", g->kernel[op], REMAT_ABSENT);
+    member_inplace(out, g, op);
     member_extra(out, rm_text(g, g->op_extra[op]));
     rm_out_text(out, "}");
 }
