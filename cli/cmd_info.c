@@ -450,10 +450,10 @@ static int info_plan(session *s, const remat_plan *plan)
     char name[300];
     snprintf(name, sizeof name, "a plan for %.250s", r.summary.graph);
     info_title(o, name, r.summary.digest);
-    static const flag_id names[] = {FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                                    FLAG_REPLAY_RANDOM};
+    static const flag_id names[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
+                                    FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_INPLACE};
     if (r.summary.flags) out_print(o, "made with");
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < LEN(names); i++)
         if (r.summary.flags >> i & 1) out_print(o, " --%s", flags[names[i]].name);
     out_print(o, "%s", r.summary.flags ? "\n\n" : "");
     report_table(o, &r);

@@ -408,6 +408,9 @@ remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_
                           size_t n_steps, remat_graph **out);
 
 enum { REMAT_FUSE = 16 }; /* remat_graph_prepare: the kernels of a fusing compiler become the ops */
+/* remat_graph_prepare: elementwise ops may make their output in place of an input that is like it.
+ */
+enum { REMAT_INPLACE = 32 };
 
 typedef struct remat_moved {
     int64_t read_bytes, written_bytes;

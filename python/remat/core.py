@@ -30,7 +30,7 @@ KINDS = ("temporary", "param", "buffer", "input", "const")
 OUTCOMES = ("unknown", "feasible", "optimal", "infeasible")
 STOPPED = ("done", "work", "time", "signal")
 STEPS = ("run", "offload", "fetch", "Fall", "Fck", "Fnone", "B")
-FLAGS = {"dce": 1, "fold_identity": 2, "no_alias": 4, "replay_random": 8, "fuse": 16}
+FLAGS = {"dce": 1, "fold_identity": 2, "no_alias": 4, "replay_random": 8, "fuse": 16, "inplace": 32}
 
 
 class Step(NamedTuple):
@@ -398,7 +398,7 @@ class Graph(_Plannable):
         return array[:n.value] if n.value else []
 
     def prepare(self, cost_model: Optional[str] = None, **flags: bool) -> "Graph":
-        """A copy with other costs, and dce, fold_identity, no_alias, replay_random or fuse applied; its plans name the ops of this one.
+        """A copy with other costs, and dce, fold_identity, no_alias, replay_random, fuse or inplace applied; its plans name the ops of this one.
 
         >>> import remat
         >>> remat.load("zoo:gpt?layers=2").prepare("unit", dce=True).cost_model

@@ -141,8 +141,8 @@ void rm_cost_warn(remat_ctx *ctx, const remat_graph *g);
 bool rm_cost_is_roofline(const remat_graph *g);
 /* The unit of the model. NULL for "given". */
 remat_status rm_cost_unit(remat_ctx *ctx, const char *name, const char **unit);
-/* prepare.c: a copy with all flags but REMAT_FUSE applied, and with costs by the model. NULL: by
- * the model of `graph`. */
+/* prepare.c: a copy with all flags but REMAT_FUSE and REMAT_INPLACE applied, and with costs by the
+ * model. NULL: by the model of `graph`. */
 remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
                         const char *cost_model, remat_graph **out);
 /* Rounds what lies in an arena up to multiples of `align`, a power of two: storages that ops make,

@@ -266,7 +266,8 @@ static void write_question(rm_out *out, const remat_plan *plan)
     member_string(out, "strategy", s->strategy);
     rm_out_format(out, ",\"options\":{\"seed\":%" PRId64, s->seed < 0 ? 0 : s->seed);
     for (const rm_flag_name *f = rm_flag_names; f->name; f++)
-        rm_out_format(out, ",\"%s\":%s", f->name, s->flags & f->flag ? "true" : "false");
+        if (f->flag != REMAT_INPLACE || s->flags & f->flag) /* older files do not have it */
+            rm_out_format(out, ",\"%s\":%s", f->name, s->flags & f->flag ? "true" : "false");
     if (s->bandwidth > 0) member_int(out, "bandwidth", s->bandwidth, 0);
     if (s->align > 1) member_int(out, "align", s->align, 0);
     rm_out_text(out, "}");

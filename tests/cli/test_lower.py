@@ -167,6 +167,17 @@ def test_what_is_made_in_place_shares_a_register_and_an_offset(remat):
     assert refused.returncode == 5 and b"step 2: its output in place of an input is elsewhere" in refused.stderr
 
 
+def test_inplace_is_recorded_in_the_plan(remat):
+    plain, path = remat.json("info", "zoo:resnet18"), str(remat.folder / "p.json")
+    assert "inplace" not in json.loads(remat.ok("plan", "zoo:resnet18", "--strategy", "keep-all", "-o", "-"))["options"]
+    plan = remat.json("plan", "zoo:resnet18", "--inplace", "--strategy", "keep-all", "-o", path)
+    assert plan["peak_bytes"] < plain["keep_all_peak_bytes"]
+    assert remat.json("verify", "zoo:resnet18", path)["peak_bytes"] == plan["peak_bytes"]
+    assert b"peak_bytes" in remat.run("verify", "zoo:resnet18", path, "--replay-random").stderr  # told to prepare it otherwise
+    assert "--inplace" in remat.ok("info", path)
+    assert any(x["statement"] == "reuse" for x in remat.json("lower", "zoo:resnet18", path))
+
+
 def test_mistakes(remat):
     remat.fails(USAGE, "lower", "zoo:mlp", "--format", "python", says=("--format", "plan, graph, c, csv, remat-plan"))
     remat.fails(USAGE, "lower", "zoo:mlp", "--format", "c", "-o", "x.c.gz", says=("-o",))

@@ -29,8 +29,7 @@ static bool is_made(const remat_builder *b, uint32_t value)
     return false;
 }
 
-/* In some graphs, outputs get the size of an input that they may take the place of. */
-static void add_inplace(remat_builder *b, random_source *r)
+void random_inplace(remat_builder *b, random_source *r)
 {
     const uint32_t percent = random_chance(r, 40) ? 25 + random_below(r, 70) : 0;
     for (uint32_t op = 0; op < b->ops.n && percent && b->status == REMAT_OK; op++) {
@@ -187,7 +186,7 @@ remat_graph *random_graph(remat_ctx *ctx, random_source *r)
     finish_early(&s);
     for (uint32_t v = 0; v < s.n_values; v++)
         if (random_chance(r, v + 3 > s.n_values ? 40 : 8)) remat_builder_output(s.b, v);
-    add_inplace(s.b, r);
+    random_inplace(s.b, r);
     remat_graph *graph = NULL;
     if (remat_builder_finish(s.b, &graph) != REMAT_OK) graph = NULL;
     remat_builder_free(s.b);
@@ -241,7 +240,7 @@ remat_graph *random_training_graph(remat_ctx *ctx, random_source *r)
     }
     for (uint32_t i = 0; i < n_values; i++)
         if (random_chance(r, i + 2 > n_values ? 60 : 5)) remat_builder_output(b, values[i]);
-    add_inplace(b, r);
+    random_inplace(b, r);
     remat_graph *graph = NULL;
     if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
     remat_builder_free(b);

@@ -17,6 +17,10 @@ bool random_chance(random_source *r, uint32_t percent);
  * context. */
 remat_graph *random_graph(remat_ctx *ctx, random_source *r);
 
+/* In some graphs, gives outputs the size of an input, and lets them take its place. The last thing
+ * before the builder is finished. */
+void random_inplace(remat_builder *b, random_source *r);
+
 /* A forward part whose values are read again by a backward part: what the rules are about. In some,
  * values shrink on the way, so that earlier ones can stand in for several later ones, and the
  * backward part reads late ones only. */
