@@ -121,6 +121,8 @@ const flag flags[FLAG_COUNT] = {
                             "random ops may run again: their generator is replayed"},
     [FLAG_FUSE] = {"fuse", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS & ~ON(FUSE),
                    "kernels of fused ops become the ops: what stays inside one takes no memory"},
+    [FLAG_INPLACE] = {"inplace", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
+                      "elementwise ops may write over an input that nobody needs any more"},
     [FLAG_CSV] = {"csv", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ON(COMPARE) | ON(CURVE),
                   "print comma separated values"},
     [FLAG_JSON] = {"json", 0, SWITCH, NULL, NULL, COMPLETE_NONE, ALL & ~(ON(COMPLETION) | ON(HELP)),

@@ -79,6 +79,7 @@ typedef enum flag_id {
     FLAG_NO_ALIAS,
     FLAG_REPLAY_RANDOM,
     FLAG_FUSE,
+    FLAG_INPLACE,
     FLAG_CSV,
     FLAG_JSON,
     FLAG_HELP,

@@ -180,7 +180,8 @@ static held *held_at_peak(const timeline *line, size_t *n, int64_t *workspace)
     for (size_t i = 0; i < n_regs; i++) live[i] = (held){0, -1};
     for (size_t i = 0; i < n_statements; i++) {
         const remat_statement *at = &statement[i];
-        if (at->kind == REMAT_ALLOCATE) live[at->reg] = (held){at->value, at->bytes};
+        if (at->kind == REMAT_ALLOCATE || at->kind == REMAT_REUSE)
+            live[at->reg] = (held){at->value, at->bytes};
         else if (at->kind == REMAT_DEALLOCATE) live[at->reg].bytes = -1;
         else if (at->step_index == line->peak_step) {
             *workspace = at->bytes;
@@ -449,10 +450,10 @@ static int info_plan(session *s, const remat_plan *plan)
     char name[300];
     snprintf(name, sizeof name, "a plan for %.250s", r.summary.graph);
     info_title(o, name, r.summary.digest);
-    static const flag_id names[] = {FLAG_DCE, FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                                    FLAG_REPLAY_RANDOM};
+    static const flag_id names[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
+                                    FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_INPLACE};
     if (r.summary.flags) out_print(o, "made with");
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < LEN(names); i++)
         if (r.summary.flags >> i & 1) out_print(o, " --%s", flags[names[i]].name);
     out_print(o, "%s", r.summary.flags ? "\n\n" : "");
     report_table(o, &r);

@@ -29,12 +29,17 @@ static const char *step_verb(const remat_step *step)
     return step->kind < 3 ? verbs[step->kind] : "compute";
 }
 
+/* Does it name what the next computation makes? */
+static bool makes(const remat_statement *at)
+{
+    return at->kind == REMAT_ALLOCATE || at->kind == REMAT_REUSE;
+}
+
 static size_t first_allocation(const remat_statement *statement, size_t compute)
 {
     size_t first = compute;
     const uint32_t step = statement[compute].step_index;
-    while (first > 0 && statement[first - 1].kind == REMAT_ALLOCATE &&
-           statement[first - 1].step_index == step)
+    while (first > 0 && makes(&statement[first - 1]) && statement[first - 1].step_index == step)
         first--;
     return first;
 }
@@ -49,8 +54,8 @@ typedef struct lowered {
 static int64_t offset_of(const lowered *x, const remat_statement *at)
 {
     if (!x->placement || at->kind == REMAT_DEALLOCATE) return REMAT_ABSENT;
-    return at->kind == REMAT_ALLOCATE ? remat_placement_register(x->placement, at->reg)
-                                      : remat_placement_workspace(x->placement, at->step_index);
+    return makes(at) ? remat_placement_register(x->placement, at->reg)
+                     : remat_placement_workspace(x->placement, at->step_index);
 }
 
 static void print_offset(out *o, int64_t offset, const char *what)
@@ -65,8 +70,9 @@ static void print_statement(session *s, out *o, const lowered *x, const remat_st
     const remat_statement *at = &statement[i];
     amount buffer;
     out_print(o, "%16" PRId64 "  ", at->memory_bytes);
-    if (at->kind == REMAT_ALLOCATE) {
-        out_print(o, "%%r%" PRIu32 " = allocate %s %" PRId64, at->reg,
+    if (makes(at)) {
+        out_print(o, "%%r%" PRIu32 " = %s %s %" PRId64, at->reg,
+                  at->kind == REMAT_REUSE ? "reuse" : "allocate",
                   out_clean(o, session_value(s, at->value, &buffer), 64).text, at->bytes);
         print_offset(o, offset_of(x, at), "");
     } else if (at->kind == REMAT_DEALLOCATE) {
@@ -99,6 +105,7 @@ static void json_statement(session *s, emitter *j, const lowered *x,
     const char *verb = step_verb(&at->step);
     if (at->kind == REMAT_ALLOCATE) verb = "allocate";
     if (at->kind == REMAT_DEALLOCATE) verb = "deallocate";
+    if (at->kind == REMAT_REUSE) verb = "reuse";
     emit_text(j, "statement", verb);
     emit_int(j, "step", at->step_index);
     if (at->kind == REMAT_COMPUTE) {

@@ -82,8 +82,9 @@ void help_overview(out *o)
         "a chain of stages (remat gen --list). remat COMMAND --help says more about each, "
         "remat help " COST_MODELS_TOPIC " about costs.");
     heading(o, "Common flags");
-    const flag_id common[] = {FLAG_COST_MODEL,    FLAG_DCE,  FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                              FLAG_REPLAY_RANDOM, FLAG_FUSE, FLAG_JSON,          FLAG_HELP};
+    const flag_id common[] = {FLAG_COST_MODEL, FLAG_DCE,           FLAG_FOLD_IDENTITY,
+                              FLAG_NO_ALIAS,   FLAG_REPLAY_RANDOM, FLAG_FUSE,
+                              FLAG_INPLACE,    FLAG_JSON,          FLAG_HELP};
     for (size_t i = 0; i < LEN(common); i++) flag_row(o, &flags[common[i]]);
     row(o, "--version", "print the version, and the solver of checkmate");
     heading(o, "Exit codes");
@@ -144,8 +145,8 @@ static void heeded(out *o)
 static bool is_for_experts(flag_id id)
 {
     static const flag_id experts[] = {
-        FLAG_CLASS, FLAG_MPS,      FLAG_MPS_SOLUTION,  FLAG_MIP_GAP, FLAG_PLAIN,     FLAG_WORK,
-        FLAG_SEED,  FLAG_NO_ALIAS, FLAG_FOLD_IDENTITY, FLAG_FUSE,    FLAG_ORDER_ONLY};
+        FLAG_CLASS, FLAG_MPS,      FLAG_MPS_SOLUTION,  FLAG_MIP_GAP, FLAG_PLAIN,      FLAG_WORK,
+        FLAG_SEED,  FLAG_NO_ALIAS, FLAG_FOLD_IDENTITY, FLAG_FUSE,    FLAG_ORDER_ONLY, FLAG_INPLACE};
     for (size_t i = 0; i < LEN(experts); i++)
         if (experts[i] == id) return true;
     return false;

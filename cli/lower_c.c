@@ -1,10 +1,11 @@
 /* lower_c.c: a lowered schedule as a C function of allocate, compute and free calls
  * (Checkmate, 4.7), for a runtime that has no other use for us.
  *
- * One register is one storage instance. The file needs only <stddef.h>, compiles as C99 without
- * warnings, and depends on nothing of ours: the caller hands in three functions (five if the plan
- * moves values). Names are data from a file. They are written only as comments and string literals,
- * with everything but harmless ASCII escaped. Cost: linear in what is written. */
+ * One register is one storage instance, or several that are made in each other's place. The file
+ * needs only <stddef.h>, compiles as C99 without warnings, and depends on nothing of ours: the
+ * caller hands in three functions (five if the plan moves values). Names are data from a file. They
+ * are written only as comments and string literals, with everything but harmless ASCII escaped.
+ * Cost: linear in what is written. */
 #include "lower_c.h"
 
 #include <inttypes.h>
@@ -51,7 +52,9 @@ static const char prelude[] =
     "    /* Runs an op of the graph. in and out: the storage of each of its inputs and outputs, in "
     "the graph's order; a view's "
     "output is the\n"
-    "     * storage of what it looks into. Anything but 0 ends the run, which returns it. */\n"
+    "     * storage of what it looks into, and an output that is made in place has the storage of "
+    "an input. Anything but 0\n"
+    "     * ends the run, which returns it. */\n"
     "    int (*compute)(void *user, unsigned op, const char *name, void *const *in, void *const "
     "*out, size_t "
     "workspace_bytes);\n"
@@ -141,6 +144,9 @@ static void put_statement(const writer *w, const remat_statement *at)
         put_step(w, at);
     } else if (at->kind == REMAT_DEALLOCATE) {
         out_print(w->o, "    FREE(%" PRIu32 ");\n", at->reg);
+    } else if (at->kind == REMAT_REUSE) {
+        out_print(w->o, "    /* in r[%" PRIu32 "], in place: */", at->reg);
+        put_comment(w->o, session_value(w->s, at->value, &buffer));
     } else {
         out_print(w->o, "    ALLOCATE(%" PRIu32 ", %" PRId64 "u);", at->reg, at->bytes);
         put_comment(w->o, session_value(w->s, at->value, &buffer));

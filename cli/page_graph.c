@@ -11,7 +11,7 @@
 typedef struct graph_writer {
     page_writer *w;
     uint32_t n_ops;
-    uint32_t *owner; /* by register of keep-all: whose storage it is */
+    uint32_t *owner; /* by value that keep-all makes: in whose storage it lies */
     uint32_t *seen;  /* by tensor: the list that it was put into last */
     uint32_t n_lists;
     uint32_t *step;     /* by op: where it runs in keep-all; REMAT_NONE: it was dropped */
@@ -30,7 +30,8 @@ static void number_all(graph_writer *x)
         size_t n;
         const remat_statement *at = remat_program_statements(w->page->plans[p].program, &n);
         for (size_t i = 0; i < n; i++) {
-            if (at[i].kind == REMAT_ALLOCATE) page_number(w, at[i].value, at[i].bytes);
+            if (at[i].kind == REMAT_ALLOCATE || at[i].kind == REMAT_REUSE)
+                page_number(w, at[i].value, at[i].bytes);
             const bool runs = at[i].kind == REMAT_COMPUTE && at[i].step.kind == REMAT_RUN;
             if (!runs || x->step[at[i].step.index] != REMAT_NONE) continue;
             x->step[at[i].step.index] = at[i].step_index;
@@ -44,20 +45,30 @@ static void number_all(graph_writer *x)
             page_number(w, v, remat_graph_value_get(g, v, REMAT_VALUE_STORAGE));
 }
 
-/* By register: whose storage it is. To be freed. */
-static uint32_t *owners(const remat_program *program)
-{
-    size_t n;
-    const remat_statement *at = remat_program_statements(program, &n);
-    uint32_t *owner = out_resize(NULL, n + 1, sizeof *owner);
-    for (size_t i = 0; i < n; i++)
-        if (at[i].kind == REMAT_ALLOCATE) owner[at[i].reg] = at[i].value;
-    return owner;
-}
-
 static void *filled(uint32_t n, size_t size)
 {
     return memset(out_resize(NULL, (size_t)n + 1, size), 0xff, ((size_t)n + 1) * size);
+}
+
+/* By value that keep-all makes: in whose storage it lies. To be freed. */
+static uint32_t *owners(const session *s, const remat_program *program)
+{
+    size_t n;
+    const remat_statement *at = remat_program_statements(program, &n);
+    uint32_t *owner = filled(remat_graph_n_values(s->original), sizeof *owner);
+    uint32_t *holds = out_resize(NULL, n + 1, sizeof *holds); /* by register, at this time */
+    for (size_t i = 0; i < n; i++) {
+        if (at[i].kind == REMAT_ALLOCATE || at[i].kind == REMAT_REUSE)
+            holds[at[i].reg] = at[i].value;
+        uint32_t n_made = 0;
+        const remat_operand *outputs =
+            at[i].kind == REMAT_COMPUTE ? remat_program_step_out(program, at[i].step_index, &n_made)
+                                        : NULL;
+        for (uint32_t k = 0; k < n_made; k++)
+            if (outputs[k].reg != REMAT_NONE) owner[outputs[k].value] = holds[outputs[k].reg];
+    }
+    free(holds);
+    return owner;
 }
 
 static void open_graph(graph_writer *x)
@@ -67,7 +78,7 @@ static void open_graph(graph_writer *x)
     x->seen = filled(remat_graph_n_values(s->original), sizeof *x->seen);
     x->step = filled(x->n_ops, sizeof *x->step);
     x->workspace = filled(x->n_ops, sizeof *x->workspace);
-    x->owner = owners(x->w->page->plans[0].program);
+    x->owner = owners(s, x->w->page->plans[0].program);
     number_all(x);
 }
 
@@ -81,11 +92,11 @@ static void close_graph(graph_writer *x)
 
 /* ---- ops ---- */
 
-/* The tensor that a register of keep-all, or a resident operand, stands for. */
+/* The tensor that an operand of keep-all lies in. */
 static uint32_t tensor_of(const graph_writer *x, const remat_operand *operand)
 {
     const page_writer *w = x->w;
-    if (operand->reg != REMAT_NONE) return w->tensor[x->owner[operand->reg]];
+    if (operand->reg != REMAT_NONE) return w->tensor[x->owner[operand->value]];
     const int64_t root = remat_graph_value_get(w->s->original, operand->value, REMAT_VALUE_ROOT);
     return root < 0 ? REMAT_NONE : w->tensor[root];
 }
@@ -258,7 +269,7 @@ remat_status page_graph_put(page_writer *w)
 
 /* ---- plans ---- */
 
-/* One life for each register, in the order of registers. */
+/* One life for each storage that is made, in that order. */
 page_life *page_graph_lives(const session *s, const page_plan *p, uint32_t *n_lives)
 {
     size_t n, n_steps;
@@ -266,12 +277,16 @@ page_life *page_graph_lives(const session *s, const page_plan *p, uint32_t *n_li
     (void)s;
     remat_plan_steps(p->report.plan, &n_steps);
     page_life *list = out_resize(NULL, n + 1, sizeof *list);
+    uint32_t *newest = out_resize(NULL, n + 1, sizeof *newest); /* by register: its life */
     *n_lives = 0;
     for (size_t i = 0; i < n; i++) {
-        if (at[i].kind == REMAT_DEALLOCATE) list[at[i].reg].end = at[i].step_index;
-        if (at[i].kind != REMAT_ALLOCATE) continue;
-        list[at[i].reg] = (page_life){at[i].value, at[i].step_index, (uint32_t)(n_steps - 1)};
-        if (at[i].reg >= *n_lives) *n_lives = at[i].reg + 1;
+        if (at[i].kind == REMAT_COMPUTE) continue;
+        if (at[i].kind == REMAT_DEALLOCATE) list[newest[at[i].reg]].end = at[i].step_index;
+        if (at[i].kind == REMAT_REUSE) list[newest[at[i].reg]].end = at[i].step_index - 1;
+        if (at[i].kind == REMAT_DEALLOCATE) continue;
+        newest[at[i].reg] = *n_lives;
+        list[(*n_lives)++] = (page_life){at[i].value, at[i].step_index, (uint32_t)(n_steps - 1)};
     }
+    free(newest);
     return list;
 }

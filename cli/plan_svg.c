@@ -62,7 +62,8 @@ static void fill_steps(const session *s, stack *x)
     memset(seen, 0, (size_t)n_values + 1);
     parts now = {[RESIDENT] = s->info.resident_bytes};
     for (size_t i = 0; i < n; i++, at++) {
-        if (at->kind == REMAT_ALLOCATE) {
+        if (at->kind == REMAT_REUSE) now[kind[at->reg]] -= at->bytes;
+        if (at->kind == REMAT_ALLOCATE || at->kind == REMAT_REUSE) {
             kind[at->reg] = (uint8_t)(seen[at->value] ? AGAIN : part_of(s, at->value));
             seen[at->value] = 1;
             now[kind[at->reg]] += at->bytes;

@@ -299,8 +299,8 @@ int session_input(session *s, const char *source, remat_input **input)
 }
 
 static const flag_id graph_flags[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
-                                      FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_COST_MODEL,
-                                      FLAG_ALIGN};
+                                      FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_INPLACE,
+                                      FLAG_COST_MODEL,    FLAG_ALIGN};
 
 bool session_prepares(const args *a)
 {
@@ -335,8 +335,8 @@ static int set_offload(session *s)
 
 static unsigned wanted_flags(const args *a)
 {
-    static const unsigned bits[] = {REMAT_DCE, REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS,
-                                    REMAT_REPLAY_RANDOM, REMAT_FUSE};
+    static const unsigned bits[] = {REMAT_DCE,           REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS,
+                                    REMAT_REPLAY_RANDOM, REMAT_FUSE,          REMAT_INPLACE};
     unsigned wanted = 0;
     for (size_t i = 0; i < LEN(bits); i++) wanted |= a->text[graph_flags[i]] ? bits[i] : 0;
     return wanted;
@@ -409,9 +409,10 @@ static int read_graph(session *s, const remat_input *input, const remat_summary 
 
 static int read_chain(session *s, const char *source, const remat_input *input)
 {
-    static const flag_id for_graphs[] = {
-        FLAG_DCE,        FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,   FLAG_REPLAY_RANDOM, FLAG_FUSE,
-        FLAG_COST_MODEL, FLAG_OFFLOAD,       FLAG_ORDER_ONLY, FLAG_ALIGN,         FLAG_PLACE};
+    static const flag_id for_graphs[] = {FLAG_DCE,           FLAG_FOLD_IDENTITY, FLAG_NO_ALIAS,
+                                         FLAG_REPLAY_RANDOM, FLAG_FUSE,          FLAG_INPLACE,
+                                         FLAG_COST_MODEL,    FLAG_OFFLOAD,       FLAG_ORDER_ONLY,
+                                         FLAG_ALIGN,         FLAG_PLACE};
     for (size_t i = 0; i < LEN(for_graphs); i++)
         if (s->args->text[for_graphs[i]]) {
             char flag_name[40];

@@ -52,6 +52,7 @@ static void print_program(const remat_graph *graph, const remat_program *program
         printf("%-9s %-12s %6" PRId64 " bytes in use\n",
                compute                       ? "compute"
                : s[i].kind == REMAT_ALLOCATE ? "allocate"
+               : s[i].kind == REMAT_REUSE    ? "reuse"
                                              : "free",
                compute ? remat_graph_op_name(graph, s[i].step.index)
                        : remat_graph_value_name(graph, s[i].value),

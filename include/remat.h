@@ -282,7 +282,7 @@ remat_status remat_bound_find(remat_ctx *ctx, const remat_graph *graph, int64_t 
 
 /* ---- lowering ---- */
 typedef enum remat_statement_kind { REMAT_ALLOCATE = 0, REMAT_COMPUTE = 1, /* or a transfer */
-                                    REMAT_DEALLOCATE = 2 } remat_statement_kind;
+    REMAT_DEALLOCATE = 2, REMAT_REUSE = 3 } remat_statement_kind; /* an input's reg, in place */
 typedef struct remat_statement {
     remat_statement_kind kind; remat_step step; uint32_t step_index; /* that it belongs to */
     uint32_t value, reg; /* owner of the storage, register; REMAT_NONE when a step computes */
@@ -302,7 +302,7 @@ const remat_operand *remat_program_outputs(const remat_program *program, uint32_
  * Why they are here:
  * - chains: their model may yet merge with that of graphs;
  * - networks, solvers, fusion and classes: they show parts of strategies that still change;
- * - placement and running: they are new;
+ * - placement, running and working in place: they are new;
  * - tables of names, and batches: their form may change. */
 #ifdef REMAT_EXPERIMENTAL
 
@@ -325,6 +325,12 @@ const remat_entry *remat_strategy_at(size_t index);
  * time_ms, memory_bytes, seed, threads and bound_rules. */
 const char *remat_strategy_heeds(size_t index);
 const remat_entry *remat_device_at(size_t index);
+
+/* Output `out` of the op may be made in the storage of its input `in` (places in its lists), where
+ * nobody touches that afterwards: docs/model.md, "In place". Both have as many bytes. */
+void remat_builder_op_inplace(remat_builder *b, uint32_t op, uint32_t out, uint32_t in);
+/* The input in whose storage output `out` may be made, or REMAT_NONE. */
+uint32_t remat_graph_op_inplace(const remat_graph *graph, uint32_t op, uint32_t out);
 
 /* The graph at another batch size. An embedded model is built anew. A remat-graph file is scaled by
  * its `batch` and `size_per_batch` (docs/format.md). REMAT_E_INPUT: it does not say how it grows,
@@ -402,6 +408,9 @@ remat_status remat_unroll(remat_ctx *ctx, const remat_graph *graph, const remat_
                           size_t n_steps, remat_graph **out);
 
 enum { REMAT_FUSE = 16 }; /* remat_graph_prepare: the kernels of a fusing compiler become the ops */
+/* remat_graph_prepare: elementwise ops may make their output in place of an input that is like it.
+ */
+enum { REMAT_INPLACE = 32 };
 
 typedef struct remat_moved {
     int64_t read_bytes, written_bytes;

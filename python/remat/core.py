@@ -30,7 +30,7 @@ KINDS = ("temporary", "param", "buffer", "input", "const")
 OUTCOMES = ("unknown", "feasible", "optimal", "infeasible")
 STOPPED = ("done", "work", "time", "signal")
 STEPS = ("run", "offload", "fetch", "Fall", "Fck", "Fnone", "B")
-FLAGS = {"dce": 1, "fold_identity": 2, "no_alias": 4, "replay_random": 8, "fuse": 16}
+FLAGS = {"dce": 1, "fold_identity": 2, "no_alias": 4, "replay_random": 8, "fuse": 16, "inplace": 32}
 
 
 class Step(NamedTuple):
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """allocate, compute or deallocate, as remat_lower gives them."""
+    """allocate, compute, deallocate, or reuse (an output is made in place of an input), as remat_lower gives them."""
     kind: str
     step: Step
     step_index: int
@@ -360,7 +360,8 @@ class Graph(_Plannable):
         return text_of(lib.remat_graph_value_name(self.handle, value))
 
     def op(self, op: int) -> Dict[str, Any]:
-        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay, kernel, given_cost.
+        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay, kernel, given_cost,
+        inplace (pairs of an output and the input in whose storage it may be made, by their places in out and in).
 
         >>> import remat
         >>> remat.load("zoo:f").op(0)["out"]
@@ -369,8 +370,10 @@ class Graph(_Plannable):
         if not 0 <= op < self.n_ops:
             raise IndexError(f"op {op} of {self.n_ops}")
         get = [lib.remat_graph_op_get(self.handle, op, attribute) for attribute in range(9)]
+        made = self._list(lib.remat_graph_op_out, op)
+        taken = [(k, lib.remat_graph_op_inplace(self.handle, op, k)) for k in range(len(made))]
         return {"name": self.op_name(op), "target": self.op_target(op), "in": self._list(lib.remat_graph_op_in, op),
-                "out": self._list(lib.remat_graph_op_out, op), "cost": get[0], "flops": _known(get[1]),
+                "out": made, "inplace": [pair for pair in taken if pair[1] != NONE], "cost": get[0], "flops": _known(get[1]),
                 "workspace": get[2], "phase": PHASES[get[3]], "class": CLASSES[get[4]], "pinned": bool(get[5]), "replay": bool(get[6]),
                 "kernel": _known(get[7]), "given_cost": _known(get[8])}
 
@@ -395,7 +398,7 @@ class Graph(_Plannable):
         return array[:n.value] if n.value else []
 
     def prepare(self, cost_model: Optional[str] = None, **flags: bool) -> "Graph":
-        """A copy with other costs, and dce, fold_identity, no_alias, replay_random or fuse applied; its plans name the ops of this one.
+        """A copy with other costs, and dce, fold_identity, no_alias, replay_random, fuse or inplace applied; its plans name the ops of this one.
 
         >>> import remat
         >>> remat.load("zoo:gpt?layers=2").prepare("unit", dce=True).cost_model
@@ -472,7 +475,7 @@ class Graph(_Plannable):
             context.check(lib.remat_lower(context.handle, self.handle, steps, n_steps, ctypes.byref(out)))
         try:
             array = lib.remat_program_statements(out, ctypes.byref(n))
-            kinds = ("allocate", "compute", "deallocate")
+            kinds = ("allocate", "compute", "deallocate", "reuse")
             return [Statement(kinds[s.kind], Step(STEPS[s.step.kind], s.step.index), s.step_index, None if s.value == NONE else s.value,
                               None if s.reg == NONE else s.reg, s.bytes, s.memory_bytes) for s in array[:n.value]]
         finally:
@@ -603,7 +606,8 @@ class Builder:
 
     def op(self, name: str, inputs: Iterable[int], outputs: Iterable[int], *, target: str = "", cost: Optional[int] = None,
            flops: Optional[int] = None, workspace: int = 0, phase: str = "none", op_class: str = "other", pinned: bool = False,
-           replay: bool = False, kernel: Optional[int] = None) -> int:
+           replay: bool = False, kernel: Optional[int] = None, inplace: Iterable[Tuple[int, int]] = ()) -> int:
+        """inplace: pairs of an output and the input in whose storage it may be made, by their places in outputs and inputs."""
         if phase not in PHASES or op_class not in CLASSES:
             raise UsageError(f"no phase {phase!r} or no class {op_class!r}: {', '.join(PHASES)}; {', '.join(CLASSES)}")
         op = lib.remat_builder_op(self._handle, name.encode(), *indices(inputs), *indices(outputs))
@@ -612,6 +616,8 @@ class Builder:
                 lib.remat_builder_op_set(self._handle, op, attribute, x)
         if target:
             lib.remat_builder_op_target(self._handle, op, target.encode())
+        for made, taken in inplace:
+            lib.remat_builder_op_inplace(self._handle, op, made, taken)
         return op
 
     def output(self, value: int) -> None:

@@ -2,14 +2,17 @@
  * that was read. */
 #include <string.h>
 
+#include "fusion/inplace.h"
 #include "fusion/kernel_ops.h"
 #include "graph/graph.h"
 
-/* Costs that a model gave become the file's own, so that written files carry them. */
-static remat_status fuse_and_settle_costs(remat_ctx *ctx, unsigned flags, const char *cost_model,
-                                          remat_graph **graph)
+/* What needs the names of ops. Costs that a model gave become the file's own, so that written files
+ * carry them. */
+static remat_status finish(remat_ctx *ctx, unsigned flags, const char *cost_model,
+                           remat_graph **graph)
 {
     const char *unit = NULL;
+    if (flags & REMAT_INPLACE) TRY(rm_declare_inplace(ctx, *graph));
     if (flags & REMAT_FUSE) TRY(rm_kernels_as_ops(ctx, graph));
     if (cost_model) TRY(rm_cost_unit(ctx, cost_model, &unit));
     if (unit)
@@ -21,12 +24,12 @@ remat_status remat_graph_prepare(remat_ctx *ctx, const remat_graph *graph, unsig
                                  const char *cost_model, remat_graph **out)
 {
     if (flags & ~(unsigned)(REMAT_DCE | REMAT_FOLD_IDENTITY | REMAT_NO_ALIAS | REMAT_REPLAY_RANDOM |
-                            REMAT_FUSE))
+                            REMAT_FUSE | REMAT_INPLACE))
         return rm_fail(ctx, REMAT_E_USAGE, "unknown flags %#x", flags);
     const rm_mark mark = rm_scratch_mark(ctx);
     remat_graph *made = NULL;
     remat_status status = rm_prepare(ctx, graph, flags, cost_model, &made);
-    if (status == REMAT_OK) status = fuse_and_settle_costs(ctx, flags, cost_model, &made);
+    if (status == REMAT_OK) status = finish(ctx, flags, cost_model, &made);
     if (status == REMAT_OK) *out = made;
     else remat_graph_free(made);
     rm_scratch_release(ctx, mark);

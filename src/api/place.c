@@ -2,7 +2,8 @@
  * it is returned.
  *
  * A register is a span from the step that allocates it to the one that deallocates it, both
- * included. A workspace is a span of one step.
+ * included. What is made in place of something else shares its register, so it lies there, too. A
+ * workspace is a span of one step.
  *
  * Cost: that of the search (src/place), and O(n log n) for the check. */
 #include "api/answer.h"
@@ -244,6 +245,16 @@ const remat_span *remat_placement_spans(const remat_placement *placement, size_t
 
 /* ---- plans with their placement ---- */
 
+/* How many storages do the steps make? Those that are made in place have no register of their own.
+ */
+static size_t count_made(const remat_statement *statements, size_t n)
+{
+    size_t n_made = 0;
+    for (size_t i = 0; i < n; i++)
+        n_made += statements[i].kind == REMAT_ALLOCATE || statements[i].kind == REMAT_REUSE;
+    return n_made;
+}
+
 /* Offsets of storages by value and instance, in the order in which they are made, and of
  * workspaces by step. */
 static remat_status list_offsets(remat_ctx *ctx, const remat_graph *g, const remat_program *program,
@@ -253,12 +264,11 @@ static remat_status list_offsets(remat_ctx *ctx, const remat_graph *g, const rem
     uint32_t *instances;
     const remat_statement *statements = remat_program_statements(program, &n);
     *out = (rm_plan_placement){.align = from->align, .arena_bytes = from->packing.height_bytes};
-    TRY(RM_SCRATCH(ctx, out->offsets, from->n_spans));
+    TRY(RM_SCRATCH(ctx, out->offsets, count_made(statements, n) + from->n_spans - from->n_regs));
     TRY(RM_SCRATCH(ctx, instances, g->n_original_values));
     for (size_t i = 0; i < n; i++) {
         const remat_statement *s = &statements[i];
-        if (s->kind != REMAT_ALLOCATE) continue;
-        assert(s->reg == out->n_storages);
+        if (s->kind != REMAT_ALLOCATE && s->kind != REMAT_REUSE) continue;
         out->offsets[out->n_storages++] =
             (rm_offset){s->value, instances[s->value]++, from->offsets[s->reg]};
     }

@@ -36,16 +36,19 @@ static remat_status transfer_costs(remat_ctx *ctx, const rm_normal *nm, int64_t 
     return REMAT_OK;
 }
 
-/* Marks the storages that the ops at order[from .. to) touch. Free views touch nothing. */
+/* Marks the storages that the ops at order[from .. to) touch: TOUCHED, or TAKEN if the op may make
+ * an output in its place. Free views touch nothing. */
+enum { TOUCHED = 1, TAKEN = 2 };
 static void mark_touched(const rm_normal *nm, const uint32_t *order, uint32_t from, uint32_t to,
                          uint8_t *touched)
 {
     for (uint32_t i = from; i < to; i++) {
         const uint32_t op = order[i];
         if (rm_is_free_view(nm, op)) continue;
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) touched[nm->in[k]] = 1;
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            touched[nm->in[k]] = nm->may_take[k] ? TAKEN : TOUCHED;
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-            touched[nm->out[k]] = 1;
+            touched[nm->out[k]] = TOUCHED;
     }
 }
 
@@ -65,7 +68,8 @@ static void add_need_value(const rm_normal *nm, uint32_t store, rm_proof *out)
 }
 
 /* Names the largest storages that make up the need at position t (gaps.c): what its op touches, and
- * what pinned ops made before and is touched after. If plans may fetch, only the former. The end
+ * what pinned ops made before and is touched after; not what the op may make an output in place of.
+ * If plans may fetch, only the former. The end
  * (t = n_ops) touches the outputs. */
 static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint32_t *order,
                                 uint32_t t, bool fetches, rm_proof *out)
@@ -81,7 +85,8 @@ static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint3
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         const bool held =
             !fetches && nm->pinned[nm->producer[s]] && before[s] && (after[s] || nm->is_output[s]);
-        if ((at[s] || held) && nm->bytes[s] > 0) add_need_value(nm, s, out);
+        if ((at[s] == TOUCHED || (held && at[s] != TAKEN)) && nm->bytes[s] > 0)
+            add_need_value(nm, s, out);
     }
     return REMAT_OK;
 }

@@ -123,7 +123,7 @@ static void fill_steps(remat_run *run, const remat_graph *g)
         s->end = i + 1;
         if (at->kind == REMAT_ALLOCATE)
             run->registers[at->reg] =
-                (rm_register){remat_placement_register(run->placement, at->reg), at->bytes, 0};
+                (rm_register){remat_placement_register(run->placement, at->reg), at->bytes, 0, 0};
         if (at->kind != REMAT_COMPUTE) continue;
         s->step = at->step;
         s->workspace = remat_placement_workspace(run->placement, at->step_index);

@@ -8,7 +8,7 @@
  * - It is pinned if a member is. Its workspace is the largest of theirs, its flops are their sum.
  * - It costs their sum; by a roofline, what its own flops and bytes cost.
  * - Steps call it by its last member, the op in whose place it runs.
- * Ops that stand alone stay as they are.
+ * Ops that stand alone stay as they are. A kernel of several ops does not work in place.
  *
  * Invariant: op k of the new graph is kernel k.
  *
@@ -84,7 +84,8 @@ static remat_status write_alone(fuser *f, uint32_t op)
         TRY(RM_PUSH(f->ctx, f->list, f->now[g->in[k]]));
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         TRY(RM_PUSH(f->ctx, f->list, f->now[g->out[k]]));
-    rm_copy_op(f->to, g, op, rm_text(g, g->op_name[op]), f->list.items);
+    const uint32_t copied = rm_copy_op(f->to, g, op, rm_text(g, g->op_name[op]), f->list.items);
+    rm_copy_inplace(f->to, g, op, copied);
     return f->to->status;
 }
 

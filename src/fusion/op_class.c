@@ -156,8 +156,7 @@ const char *rm_known_packet(size_t index)
     return index < RM_LEN(table) ? table[index].packet : NULL;
 }
 
-/* "aten.add.Tensor": the length of "aten.add". */
-static size_t packet_length(const char *target)
+size_t rm_packet_length(const char *target)
 {
     const char *dot = strchr(target, '.');
     if (dot) dot = strchr(dot + 1, '.');
@@ -166,7 +165,7 @@ static size_t packet_length(const char *target)
 
 static remat_class by_table(const char *target)
 {
-    const size_t length = packet_length(target);
+    const size_t length = rm_packet_length(target);
     size_t low = 0, high = RM_LEN(table);
     while (low < high) {
         const size_t middle = (low + high) / 2;

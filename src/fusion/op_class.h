@@ -15,6 +15,8 @@ static inline bool rm_is_fusible_class(remat_class c)
     return c == REMAT_CLASS_FUSIBLE || c == REMAT_CLASS_VIEW || c == REMAT_CLASS_RANDOM;
 }
 
+/* "aten.add.Tensor": the length of "aten.add". */
+size_t rm_packet_length(const char *target);
 /* The packets that are known by name, in order; then NULL. */
 const char *rm_known_packet(size_t index);
 

@@ -112,6 +112,7 @@ remat_status rm_unroll_op(rm_unroller *u, uint32_t op, uint8_t phase, uint32_t k
     const uint32_t written = rm_copy_op(
         u->to, g, op, copy_name(rm_text(g, g->op_name[op]), u->written[op], name), u->list);
     if (u->to->status != REMAT_OK) return u->to->status;
+    rm_copy_inplace(u->to, g, op, written);
     rm_op_record *record = &u->to->ops.items[written];
     if (keeps_costs(g)) record->cost = g->cost[op];
     record->phase = phase;

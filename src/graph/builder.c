@@ -5,6 +5,7 @@
  * - a value has at most one producer;
  * - an op reads nothing that a later op makes;
  * - an alias shares the storage of an input of its op, or of an earlier output;
+ * - an output that may take an input's storage has one of its own, of as many bytes;
  * - sums stay below 2^62.
  * Messages name places as in a remat-graph file: "nodes[7].in[1]".
  *
@@ -16,6 +17,8 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/csr.h"
 
 #define MAX_INDEX (UINT32_MAX - 2) /* REMAT_NONE and an end must stay free */
 
@@ -36,6 +39,7 @@ void remat_builder_free(remat_builder *b)
     const remat_alloc heap = b->heap;
     RM_VEC_FREE(&heap, b->values);
     RM_VEC_FREE(&heap, b->ops);
+    RM_VEC_FREE(&heap, b->inplace);
     RM_VEC_FREE(&heap, b->lists);
     RM_VEC_FREE(&heap, b->outputs);
     RM_VEC_FREE(&heap, b->dims);
@@ -226,6 +230,16 @@ void remat_builder_op_target(remat_builder *b, uint32_t op, const char *target)
     else b->ops.items[op].target = text;
 }
 
+void remat_builder_op_inplace(remat_builder *b, uint32_t op, uint32_t out, uint32_t in)
+{
+    const rm_inplace_record pair = {op, out, in};
+    if (b->status != REMAT_OK) return;
+    if (op >= b->ops.n) CHECK(b, rm_fail(b->ctx, REMAT_E_USAGE, "there is no op %u", op));
+    else if (b->inplace.n >= MAX_INDEX)
+        CHECK(b, rm_fail(b->ctx, REMAT_E_INPUT, "more than 4294967293 pairs that work in place"));
+    else CHECK(b, RM_PUSH(b->ctx, b->inplace, pair));
+}
+
 void remat_builder_output(remat_builder *b, uint32_t value)
 {
     if (b->status == REMAT_OK) CHECK(b, RM_PUSH(b->ctx, b->outputs, value));
@@ -250,7 +264,7 @@ typedef struct checker {
     const remat_builder *b;
     remat_ctx *ctx;
     uint32_t *root, *producer; /* by value */
-    uint32_t *source;          /* out_source of the graph */
+    uint32_t *source, *takes;  /* out_source and out_takes of the graph */
     holder *holders;           /* by root value */
     size_t n_in, n_out;
     int64_t sizes, costs; /* sums */
@@ -385,6 +399,79 @@ static remat_status check_outputs(checker *c, size_t i, uint32_t *source)
     return REMAT_OK;
 }
 
+/* Says what is wrong with pair k of nodes[op].inplace. */
+static remat_status bad_pair(remat_ctx *ctx, size_t op, uint32_t k, const char *reason)
+{
+    char place[80];
+    snprintf(place, sizeof place, "nodes[%zu].inplace[%u]", op, k);
+    return rm_fail_at(ctx, REMAT_E_INPUT, place, "%s", reason);
+}
+
+/* By root value: 1 + the last op that may take its place; that makes a view of it. */
+typedef struct place_users {
+    uint32_t *taker, *viewer;
+} place_users;
+
+/* What is wrong with a pair of the op, or NULL. takes: of the op's outputs so far. */
+static const char *pair_fault(const checker *c, const rm_inplace_record *x, const uint32_t *takes,
+                              const place_users *by)
+{
+    const remat_builder *b = c->b;
+    const rm_op_record *o = &b->ops.items[x->op];
+    if (x->out >= o->n_out) return "the op has no such output";
+    if (x->in >= o->n_in) return "the op has no such input";
+    const uint32_t made = b->lists.items[o->out_begin + x->out];
+    const uint32_t root = c->root[b->lists.items[o->in_begin + x->in]];
+    if (c->root[made] != made) return "the output is an alias, and has no storage to put elsewhere";
+    if (takes[x->out] != REMAT_NONE) return "the output is named twice";
+    if (c->producer[root] == REMAT_NONE) return "the input is resident, and never overwritten";
+    if (by->taker[root] == x->op + 1) return "the input's storage is named twice";
+    if (by->viewer[root] == x->op + 1) return "another output is a view of the input's storage";
+    if (own_storage(&b->values.items[made]) != own_storage(&b->values.items[root]))
+        return "the storages of output and input differ in size";
+    return NULL;
+}
+
+/* by_op: the pairs of each op, in the order in which they were declared. */
+static remat_status check_pairs(checker *c, const rm_csr *by_op)
+{
+    const remat_builder *b = c->b;
+    uint32_t *takes = c->takes;
+    place_users by;
+    TRY(RM_SCRATCH(c->ctx, by.taker, b->values.n));
+    TRY(RM_SCRATCH(c->ctx, by.viewer, b->values.n));
+    for (uint32_t i = 0; i < b->ops.n; i++) {
+        const rm_op_record *o = &b->ops.items[i];
+        for (uint32_t k = 0; k < o->n_out; k++) { /* a value is no view of itself */
+            const uint32_t made = b->lists.items[o->out_begin + k];
+            if (c->root[made] != made) by.viewer[c->root[made]] = i + 1;
+        }
+        for (uint32_t k = by_op->begin[i]; k < by_op->begin[i + 1]; k++) {
+            const rm_inplace_record *x = &b->inplace.items[by_op->items[k]];
+            const char *fault = pair_fault(c, x, takes, &by);
+            if (fault) return bad_pair(c->ctx, i, k - by_op->begin[i], fault);
+            takes[x->out] = x->in;
+            by.taker[c->root[b->lists.items[o->in_begin + x->in]]] = i + 1;
+        }
+        takes += o->n_out;
+    }
+    return REMAT_OK;
+}
+
+static remat_status check_inplace(checker *c)
+{
+    const remat_builder *b = c->b;
+    const uint32_t n = (uint32_t)b->inplace.n;
+    rm_csr by_op;
+    uint32_t *op;
+    for (size_t k = 0; k < c->n_out; k++) c->takes[k] = REMAT_NONE;
+    if (n == 0) return REMAT_OK;
+    TRY(RM_SCRATCH(c->ctx, op, n));
+    for (uint32_t k = 0; k < n; k++) op[k] = b->inplace.items[k].op;
+    TRY(rm_csr_by_key(c->ctx, (uint32_t)b->ops.n, n, op, &by_op));
+    return check_pairs(c, &by_op);
+}
+
 static remat_status check_all(checker *c)
 {
     const remat_builder *b = c->b;
@@ -400,6 +487,7 @@ static remat_status check_all(checker *c)
         TRY(check_outputs(c, i, source));
         source += b->ops.items[i].n_out;
     }
+    TRY(check_inplace(c));
     for (size_t i = 0; i < b->values.n; i++)
         if (c->producer[i] == REMAT_NONE && c->producer[c->root[i]] != REMAT_NONE)
             return bad(c->ctx, "values", i, "alias",
@@ -420,6 +508,7 @@ static remat_status checker_new(const remat_builder *b, checker *c)
     TRY(RM_SCRATCH(c->ctx, c->root, b->values.n));
     TRY(RM_SCRATCH(c->ctx, c->producer, b->values.n));
     TRY(RM_SCRATCH(c->ctx, c->source, c->n_out));
+    TRY(RM_SCRATCH(c->ctx, c->takes, c->n_out));
     return RM_SCRATCH(c->ctx, c->holders, b->values.n);
 }
 
@@ -462,6 +551,7 @@ static size_t carve_ops(remat_graph *g, unsigned char *base, size_t used)
     ARRAY(out_begin, n + 1);
     ARRAY(out, g->n_out);
     ARRAY(out_source, g->n_out);
+    ARRAY(out_takes, g->n_out);
     ARRAY(cost, n);
     ARRAY(given_cost, n);
     ARRAY(flops, n);
@@ -536,6 +626,7 @@ static void fill_ops(const checker *c, remat_graph *g)
         for (uint32_t k = 0; k < o->n_out; k++, n_out++) {
             g->out[n_out] = b->lists.items[o->out_begin + k];
             g->out_source[n_out] = c->source[n_out];
+            g->out_takes[n_out] = c->takes[n_out];
         }
         g->given_cost[i] = o->cost;
         g->flops[i] = o->flops;
@@ -567,6 +658,7 @@ static remat_graph head_of(const checker *c)
                         .n_outputs = (uint32_t)b->outputs.n,
                         .n_in = (uint32_t)c->n_in,
                         .n_out = (uint32_t)c->n_out,
+                        .n_inplace = (uint32_t)b->inplace.n,
                         .n_dims = (uint32_t)b->dims.n,
                         .n_text = (uint32_t)b->text.n,
                         .n_original_ops = original ? original->n_original_ops : (uint32_t)b->ops.n,

@@ -43,3 +43,10 @@ uint32_t rm_copy_op(remat_builder *b, const remat_graph *g, uint32_t op, const c
     if (b->original) record->original = g->op_original[op];
     return copied;
 }
+
+void rm_copy_inplace(remat_builder *b, const remat_graph *g, uint32_t op, uint32_t copied)
+{
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_takes[k] != REMAT_NONE)
+            remat_builder_op_inplace(b, copied, k - g->out_begin[op], g->out_takes[k]);
+}

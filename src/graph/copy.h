@@ -10,5 +10,7 @@ uint32_t rm_copy_value(remat_builder *b, const remat_graph *g, uint32_t value, c
 /* `list`: the inputs and then the outputs, in the builder's indices, as many as the op has. */
 uint32_t rm_copy_op(remat_builder *b, const remat_graph *g, uint32_t op, const char *name,
                     const uint32_t *list);
+/* Says of the copied op what may work in place, where that is as it was. */
+void rm_copy_inplace(remat_builder *b, const remat_graph *g, uint32_t op, uint32_t copied);
 
 #endif

@@ -8,7 +8,9 @@
  * - the number of values; of each its size, its own storage (-1 for an alias) and its alias (-1: no
  *   alias);
  * - the number of ops; of each n_in, in..., n_out, out..., pinned (0 or 1), workspace;
- * - the number of outputs, and the outputs.
+ * - the number of outputs, and the outputs;
+ * - where ops may work in place, and only there: the number of such pairs; of each the op, and the
+ *   indices of the output and of the input in its lists, by op and output.
  *
  * Cost: linear in the graph. */
 #include "graph/digest.h"
@@ -38,6 +40,18 @@ static void add_list(rm_sha256 *s, const uint32_t *items, uint32_t n)
     for (uint32_t i = 0; i < n; i++) rm_digest_int(s, items[i]);
 }
 
+static void add_inplace(rm_sha256 *s, const remat_graph *g)
+{
+    rm_digest_int(s, g->n_inplace);
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
+            if (g->out_takes[k] == REMAT_NONE) continue;
+            rm_digest_int(s, op);
+            rm_digest_int(s, k - g->out_begin[op]);
+            rm_digest_int(s, g->out_takes[k]);
+        }
+}
+
 void rm_graph_digest(const remat_graph *g, char digest[80])
 {
     static const char head[] = "remat-graph digest 1\n";
@@ -59,5 +73,6 @@ void rm_graph_digest(const remat_graph *g, char digest[80])
         rm_digest_int(&s, g->workspace[op]);
     }
     add_list(&s, g->outputs, g->n_outputs);
+    if (g->n_inplace) add_inplace(&s, g);
     rm_digest_text(&s, digest);
 }

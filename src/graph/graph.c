@@ -121,6 +121,12 @@ const uint32_t *remat_graph_op_out(const remat_graph *g, uint32_t op, uint32_t *
     return list(g->out, g->out_begin, op, g->n_ops, n);
 }
 
+uint32_t remat_graph_op_inplace(const remat_graph *g, uint32_t op, uint32_t out)
+{
+    if (op >= g->n_ops || out >= g->out_begin[op + 1] - g->out_begin[op]) return REMAT_NONE;
+    return g->out_takes[g->out_begin[op] + out];
+}
+
 const uint32_t *remat_graph_outputs(const remat_graph *g, uint32_t *n)
 {
     *n = g->n_outputs;

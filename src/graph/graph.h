@@ -15,6 +15,7 @@ struct remat_graph {
     remat_alloc heap;
     size_t block_size;
     uint32_t n_ops, n_values, n_outputs, n_in, n_out, n_dims, n_text;
+    uint32_t n_inplace; /* outputs that may take an input's storage */
     uint32_t n_original_ops, n_original_values;
     unsigned flags;         /* what prepare did to the original */
     int64_t align;          /* storages that ops make and workspaces are multiples of it; 1: any */
@@ -42,6 +43,9 @@ struct remat_graph {
     /* Parallel to out: the input, or earlier output, whose storage instance an alias output takes.
      * REMAT_NONE: it makes a new storage. */
     uint32_t *out_source;
+    /* Parallel to out: the input, counted from the op's first, whose storage instance the output
+     * may take if nobody touches that afterwards. They have equal bytes. REMAT_NONE: none. */
+    uint32_t *out_takes;
     int64_t *cost;
     int64_t *given_cost, *flops; /* REMAT_ABSENT where the file has none */
     int64_t *workspace;
@@ -73,6 +77,11 @@ static inline bool rm_owns_storage(const remat_graph *g, uint32_t value)
 {
     return g->root[value] == value;
 }
+/* The value whose storage instance output k of g->out may take, or REMAT_NONE. `op` makes it. */
+static inline uint32_t rm_taken_value(const remat_graph *g, uint32_t op, uint32_t k)
+{
+    return g->out_takes[k] == REMAT_NONE ? REMAT_NONE : g->in[g->in_begin[op] + g->out_takes[k]];
+}
 /* Does it have outputs, all of them aliases? */
 bool rm_is_view_op(const remat_graph *g, uint32_t op);
 
@@ -96,6 +105,11 @@ typedef struct rm_op_record {
     uint8_t phase, op_class, pinned, replay;
 } rm_op_record;
 
+/* Output `out` of the op may take the storage of its input `in`. */
+typedef struct rm_inplace_record {
+    uint32_t op, out, in;
+} rm_inplace_record;
+
 struct remat_builder {
     remat_ctx *ctx;
     remat_alloc heap;    /* so that it may be freed after its context */
@@ -104,6 +118,7 @@ struct remat_builder {
     uint32_t name, extra, cost_unit;
     RM_VEC(rm_value_record) values;
     RM_VEC(rm_op_record) ops;
+    RM_VEC(rm_inplace_record) inplace;
     RM_VEC(uint32_t) lists; /* all input and output lists */
     RM_VEC(uint32_t) outputs;
     RM_VEC(int64_t) dims;
@@ -126,8 +141,8 @@ void rm_cost_warn(remat_ctx *ctx, const remat_graph *g);
 bool rm_cost_is_roofline(const remat_graph *g);
 /* The unit of the model. NULL for "given". */
 remat_status rm_cost_unit(remat_ctx *ctx, const char *name, const char **unit);
-/* prepare.c: a copy with all flags but REMAT_FUSE applied, and with costs by the model. NULL: by
- * the model of `graph`. */
+/* prepare.c: a copy with all flags but REMAT_FUSE and REMAT_INPLACE applied, and with costs by the
+ * model. NULL: by the model of `graph`. */
 remat_status rm_prepare(remat_ctx *ctx, const remat_graph *graph, unsigned flags,
                         const char *cost_model, remat_graph **out);
 /* Rounds what lies in an arena up to multiples of `align`, a power of two: storages that ops make,

@@ -4,9 +4,10 @@
  * Problem: need.c knows what is in memory while an op runs. But its inputs must have been made,
  * too. Let storages S be in memory together at some time. Of their instances one was made last, by
  * a run of an op P. While P ran, the rest of S was there already, and what P reads, makes and works
- * with. Just before, the rest of S and the inputs of P were in memory together: another such set.
- * So it goes on, until nothing is left. A schedule chooses at each set which storage is made last,
- * and its peak is at least the largest step on that way. docs/model.md has the proof.
+ * with; but an input that is not in S, and that P can make an output in place of, need not be there
+ * as well. Just before, the rest of S and the inputs of P were in memory together: another such
+ * set. So it goes on, until nothing is left. A schedule chooses at each set which storage is made
+ * last, and its peak is at least the largest step on that way. docs/model.md has the proof.
  *
  * Method: from the inputs of each op, and from the graph outputs, a search over sets for the way
  * whose largest step is least. The set with the lowest largest step so far comes first. If nothing
@@ -70,8 +71,10 @@ typedef struct looker {
     rm_need best;
     int64_t known;     /* the peak of a schedule: the best can be no more */
     rm_csr in;         /* by op: large storages that it reads, ascending; not those that it makes */
+    uint8_t *taken;    /* parallel to in.items: may the op make an output in its place? */
     int64_t *touched;  /* by op: bytes while it runs, if nothing else is there */
     uint32_t *counted; /* by root value: 1 + the last op that touched it */
+    uint32_t *taker;   /* by root value: 1 + the last op that may take its place */
     int64_t work;      /* left */
     RM_VEC(place) places;
     RM_VEC(entry) queue; /* a heap */
@@ -123,20 +126,37 @@ static uint32_t list_inputs(const looker *x, uint32_t op, uint32_t *out)
     return kept;
 }
 
+/* What the op may make its outputs in place of counts as touched: the outputs are counted. */
+static void list_taken(looker *x, uint32_t op)
+{
+    const remat_graph *g = x->g;
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
+        if (g->out_takes[k] == REMAT_NONE) continue;
+        const uint32_t root = g->root[rm_taken_value(g, op, k)];
+        x->taker[root] = op + 1;
+        x->counted[root] = op + 1;
+    }
+}
+
 static remat_status look_at_ops(looker *x)
 {
     const remat_graph *g = x->g;
     uint32_t n = 0;
     TRY(RM_SCRATCH(x->ctx, x->in.begin, (size_t)g->n_ops + 1));
     TRY(RM_SCRATCH(x->ctx, x->in.items, g->n_in));
+    TRY(RM_SCRATCH(x->ctx, x->taken, g->n_in));
+    TRY(RM_SCRATCH(x->ctx, x->taker, g->n_values));
     TRY(RM_SCRATCH(x->ctx, x->touched, g->n_ops));
     TRY(RM_SCRATCH(x->ctx, x->counted, g->n_values));
     for (uint32_t op = 0; op < g->n_ops; op++) {
+        list_taken(x, op);
         x->touched[op] = g->resident_bytes + g->workspace[op] +
                          touch(x, op, g->in, g->in_begin[op], g->in_begin[op + 1]) +
                          touch(x, op, g->out, g->out_begin[op], g->out_begin[op + 1]);
         n += list_inputs(x, op, x->in.items + n);
         x->in.begin[op + 1] = n;
+        for (uint32_t k = x->in.begin[op]; k < n; k++)
+            x->taken[k] = x->taker[x->in.items[k]] == op + 1;
     }
     return REMAT_OK;
 }
@@ -161,11 +181,17 @@ static void add_member(const looker *x, set *s, uint32_t root)
     if (s->n > MOST_MEMBERS) drop_smallest(x, s);
 }
 
+/* Its index, or n. */
+static uint32_t find_member(const uint32_t *list, uint32_t n, uint32_t root)
+{
+    uint32_t i = 0;
+    while (i < n && list[i] != root) i++;
+    return i;
+}
+
 static bool has_member(const uint32_t *list, uint32_t n, uint32_t root)
 {
-    for (uint32_t i = 0; i < n; i++)
-        if (list[i] == root) return true;
-    return false;
+    return find_member(list, n, root) < n;
 }
 
 static bool are_equal(const set *a, const set *b)
@@ -205,6 +231,7 @@ static step step_back(looker *x, const set *behind, uint32_t op)
 {
     const remat_graph *g = x->g;
     const uint32_t *in = x->in.items + x->in.begin[op];
+    const uint8_t *taken = x->taken + x->in.begin[op];
     const uint32_t n_in = x->in.begin[op + 1] - x->in.begin[op];
     step out = {.before = {.n = 0}, .bytes = x->touched[op], .shrinks = true};
     x->work -= (int64_t)(behind->n + 1) * (n_in + 1);
@@ -212,7 +239,8 @@ static step step_back(looker *x, const set *behind, uint32_t op)
         const uint32_t root = behind->at[i];
         if (g->producer[root] == op) continue;
         out.before.at[out.before.n++] = root;
-        if (!has_member(in, n_in, root)) out.bytes += g->storage[root];
+        const uint32_t input = find_member(in, n_in, root);
+        if (input == n_in || taken[input]) out.bytes += g->storage[root]; /* it is needed later */
     }
     for (uint32_t i = 0; i < n_in; i++)
         if (!has_member(behind->at, behind->n, in[i])) {

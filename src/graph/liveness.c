@@ -8,6 +8,8 @@
  * - A read moves the death of that instance to the reading step.
  * - A run makes new instances. An alias output takes over the instance of its source instead.
  * - The newest instances of the graph's outputs never die.
+ * - An output that may be made in place of an input takes that input's instance over, if the step
+ *   is its last. It is in memory up to the step before then: both have as many bytes.
  * Memory is a prefix sum over births and deaths.
  *
  * Cost: O(steps + reads). */
@@ -49,7 +51,7 @@ static void read_value(scan *x, uint32_t value, uint32_t step)
 static void make(scan *x, uint32_t value, uint32_t step)
 {
     x->now[value] = (uint32_t)x->l.n_instances;
-    x->l.instances[x->l.n_instances++] = (rm_instance){value, step, step, step};
+    x->l.instances[x->l.n_instances++] = (rm_instance){value, step, step, step, REMAT_NONE};
 }
 
 static void run_op(scan *x, uint32_t op, uint32_t step)
@@ -57,8 +59,13 @@ static void run_op(scan *x, uint32_t op, uint32_t step)
     const remat_graph *g = x->g;
     for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++) read_value(x, g->in[k], step);
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
-        if (g->out_source[k] == REMAT_NONE) make(x, g->out[k], step);
-        else x->now[g->out[k]] = x->now[g->out_source[k]];
+        if (g->out_source[k] != REMAT_NONE) {
+            x->now[g->out[k]] = x->now[g->out_source[k]];
+            continue;
+        }
+        const uint32_t taken = rm_taken_value(g, op, k);
+        make(x, g->out[k], step);
+        if (taken != REMAT_NONE) x->l.instances[x->now[g->out[k]]].takes = x->now[taken];
     }
 }
 
@@ -76,6 +83,19 @@ static void keep_outputs(scan *x, uint32_t n_steps)
         const uint32_t v = g->outputs[i];
         if (!rm_is_resident(g, v) && x->now[v] != REMAT_NONE)
             x->l.instances[x->now[v]].death = n_steps;
+    }
+}
+
+/* Which instances take the place of another? `takes` says of each whose place it would take. They
+ * go by birth, so an instance that a later one takes over has not been cut yet. */
+static void take_over(rm_liveness *l)
+{
+    for (size_t i = 0; i < l->n_instances; i++) {
+        rm_instance *x = &l->instances[i];
+        if (x->takes == REMAT_NONE) continue;
+        rm_instance *taken = &l->instances[x->takes];
+        if (taken->death == x->birth) taken->death--;
+        else x->takes = REMAT_NONE;
     }
 }
 
@@ -150,6 +170,7 @@ remat_status rm_liveness_of(remat_ctx *ctx, const remat_graph *g, const remat_st
     }
     assert(x.l.n_instances == n_instances);
     keep_outputs(&x, (uint32_t)n_steps);
+    if (g->n_inplace) take_over(&x.l);
     TRY(sum_memory(ctx, g, steps, n_steps, &x.l));
     *out = x.l;
     return REMAT_OK;

@@ -2,7 +2,8 @@
  *
  * Problem: while an op o runs, these are in memory together:
  * - all that is resident;
- * - the inputs, the outputs and the workspace of o;
+ * - the inputs, the outputs and the workspace of o, but not an input in whose place o may make an
+ *   output: those two have as many bytes, and need be there only once;
  * - the storage of a pinned op p, if p -> ... -> o -> ... -> r and r reads that storage. It has one
  *   instance only; p runs before the first run of o, and r runs after it;
  * - the storage of a pinned op p, if it is a graph output and p is an ancestor of o.
@@ -47,6 +48,17 @@ static uint64_t bits_of(const remat_graph *g, const batch *b, const uint32_t *li
     for (uint32_t k = begin; k < end; k++) {
         const uint8_t slot = b->slot[g->root[list[k]]];
         if (slot) rm_add_bit(&bits, slot - 1);
+    }
+    return bits;
+}
+
+/* Those in whose place the op may make its outputs. */
+static uint64_t bits_taken(const remat_graph *g, const batch *b, uint32_t op)
+{
+    uint64_t bits = 0;
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1] && g->n_inplace; k++) {
+        const uint32_t taken = rm_taken_value(g, op, k);
+        if (taken != REMAT_NONE) bits |= bits_of(g, b, &taken, 0, 1);
     }
     return bits;
 }
@@ -164,7 +176,8 @@ static bool batch_next(const remat_graph *g, batch *b, uint32_t *v)
     return b->work < MOST_WORK;
 }
 
-/* Storages of the batch that are in memory at `op` though it does not touch them. */
+/* Storages of the batch that are in memory at `op` though it does not touch them, or could make an
+ * output in their place if they were not needed later. */
 static uint64_t held_across(const remat_graph *g, const batch *b, uint32_t op)
 {
     assert(op >= b->from && op < b->to);
@@ -172,7 +185,7 @@ static uint64_t held_across(const remat_graph *g, const batch *b, uint32_t op)
     if (!held) return 0;
     const uint64_t touched = bits_of(g, b, g->in, g->in_begin[op], g->in_begin[op + 1]) |
                              bits_of(g, b, g->out, g->out_begin[op], g->out_begin[op + 1]);
-    return held & ~touched;
+    return held & ~(touched & ~bits_taken(g, b, op));
 }
 
 /* The bytes of the storages in list[begin .. end) that are not resident. Each counts once for an
@@ -190,14 +203,23 @@ static int64_t bytes_touched(const remat_graph *g, uint32_t op, const uint32_t *
     return bytes;
 }
 
+/* What the op may make its outputs in place of counts as seen: the outputs are counted. */
+static void see_taken(const remat_graph *g, uint32_t op, uint32_t *seen)
+{
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_takes[k] != REMAT_NONE) seen[g->root[rm_taken_value(g, op, k)]] = op + 1;
+}
+
 /* No sum reaches 2^62: the storages are distinct, and the builder has added up all of them and all
  * workspaces. */
 static void set_own_needs(const remat_graph *g, int64_t *need, uint32_t *seen)
 {
-    for (uint32_t op = 0; op < g->n_ops; op++)
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        see_taken(g, op, seen);
         need[op] = g->resident_bytes + g->workspace[op] +
                    bytes_touched(g, op, g->in, g->in_begin[op], g->in_begin[op + 1], seen) +
                    bytes_touched(g, op, g->out, g->out_begin[op], g->out_begin[op + 1], seen);
+    }
 }
 
 /* The end counts as an op behind all others, which reads the outputs. */
@@ -241,6 +263,8 @@ static remat_status mark_storages(remat_ctx *ctx, const remat_graph *g, uint32_t
     TRY(batch_new(ctx, g, &b));
     mark_list(g, g->in, g->in_begin[op], g->in_begin[op + 1], marked);
     mark_list(g, g->out, g->out_begin[op], g->out_begin[op + 1], marked);
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_takes[k] != REMAT_NONE) marked[g->root[rm_taken_value(g, op, k)]] = 0;
     for (uint32_t v = 0; !offload && batch_next(g, &b, &v);) {
         if (op < b.from || op >= b.to) continue;
         for (uint64_t bits = held_across(g, &b, op); bits; bits &= bits - 1)

@@ -56,6 +56,18 @@ static void add_once(build *b, uint32_t *list, uint32_t *n, uint32_t store, uint
     list[(*n)++] = store;
 }
 
+/* The storage is one of nm->in[from .. to), which ascend. */
+static void mark_taken(const build *b, uint32_t from, uint32_t to, uint32_t store)
+{
+    while (from + 1 < to) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (b->nm->in[middle] <= store) from = middle;
+        else to = middle;
+    }
+    assert(b->nm->in[from] == store);
+    b->nm->may_take[from] = 1;
+}
+
 static void list_inputs(build *b, uint32_t op)
 {
     rm_normal *nm = b->nm;
@@ -74,6 +86,9 @@ static void list_inputs(build *b, uint32_t op)
         }
     }
     qsort(nm->in + from, n - from, sizeof *nm->in, rm_by_index);
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_takes[k] != REMAT_NONE)
+            mark_taken(b, from, n, b->store_of[g->root[rm_taken_value(g, op, k)]]);
     nm->in_begin[nm->n_ops + 1] = n;
     nm->resident_begin[nm->n_ops + 1] = n_resident;
 }
@@ -114,6 +129,7 @@ static remat_status allocate(remat_ctx *ctx, rm_normal *nm, uint32_t n_ops, uint
 {
     TRY(RM_SCRATCH(ctx, nm->in_begin, n_ops + 1));
     TRY(RM_SCRATCH(ctx, nm->in, 2 * (size_t)n_in));
+    TRY(RM_SCRATCH(ctx, nm->may_take, 2 * (size_t)n_in));
     TRY(RM_SCRATCH(ctx, nm->out_begin, n_ops + 1));
     TRY(RM_SCRATCH(ctx, nm->out, n_out));
     TRY(RM_SCRATCH(ctx, nm->cost, n_ops));

@@ -16,7 +16,10 @@ typedef struct rm_normal { /* arrays live in scratch */
     const remat_graph *g;
     uint32_t n_ops, n_stores;
     uint32_t *in_begin, *in, *out_begin, *out; /* storages by op, each once, ascending */
-    int64_t *cost, *workspace;                 /* by op */
+    /* Parallel to `in`: may the op make an output in place of the storage, if that is not touched
+     * afterwards? Both have as many bytes. */
+    uint8_t *may_take;
+    int64_t *cost, *workspace; /* by op */
     uint8_t *pinned;
     uint32_t *op;       /* by op: the op of g */
     int64_t *bytes;     /* by storage */

@@ -6,6 +6,14 @@
 
 #include <assert.h>
 
+/* Has an output of the op as many bytes? */
+static bool makes_as_many(const rm_normal *nm, uint32_t op, int64_t bytes)
+{
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        if (nm->bytes[nm->out[k]] == bytes && nm->base[nm->out[k]] == REMAT_NONE) return true;
+    return false;
+}
+
 static void check_ops(const rm_normal *nm)
 {
     for (uint32_t op = 0; op < nm->n_ops; op++) {
@@ -16,6 +24,7 @@ static void check_ops(const rm_normal *nm)
             assert(nm->in[k] < nm->n_stores);
             assert(k == nm->in_begin[op] || nm->in[k - 1] < nm->in[k]); /* each once, ascending */
             assert(nm->producer[nm->in[k]] < op);                       /* made before it is read */
+            assert(!nm->may_take[k] || makes_as_many(nm, op, nm->bytes[nm->in[k]]));
         }
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             assert(nm->out[k] < nm->n_stores);

@@ -187,7 +187,10 @@ bool rm_outcome_parse(const char *name, remat_outcome *out)
     return false;
 }
 
-const rm_flag_name rm_flag_names[] = {
-    {"dce", REMAT_DCE},           {"fold_identity", REMAT_FOLD_IDENTITY},
-    {"no_alias", REMAT_NO_ALIAS}, {"replay_random", REMAT_REPLAY_RANDOM},
-    {"fuse", REMAT_FUSE},         {NULL, 0}};
+const rm_flag_name rm_flag_names[] = {{"dce", REMAT_DCE},
+                                      {"fold_identity", REMAT_FOLD_IDENTITY},
+                                      {"no_alias", REMAT_NO_ALIAS},
+                                      {"replay_random", REMAT_REPLAY_RANDOM},
+                                      {"fuse", REMAT_FUSE},
+                                      {"inplace", REMAT_INPLACE},
+                                      {NULL, 0}};

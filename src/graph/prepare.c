@@ -4,7 +4,8 @@
  * - fold-identity: detach, alias and lift_fresh vanish. Their readers read what they read.
  * - dce: ops that reach no output and are not pinned are dropped. A graph that names no outputs
  *   loses nothing: any sink may be its result.
- * - no-alias: every view output becomes a storage of its own size.
+ * - no-alias: every view output becomes a storage of its own size. Where an op could have worked in
+ *   place of what a view refers to, it still can if the sizes are equal.
  * - replay-random: random ops need not be pinned, since their generator state is replayed.
  * Values of dropped ops go, resident values stay. What the copy of an aligned graph makes is
  * aligned, too. The costs of a cost model that is asked for become the copy's own.
@@ -72,6 +73,25 @@ static void copy_value(copy *c, uint32_t v)
     remat_builder_value_set(c->to, c->now[v], REMAT_VALUE_ALIAS, c->now[g->root[v]]);
 }
 
+/* The bytes of the storage that the value has in the copy. */
+static int64_t copied_storage(const copy *c, uint32_t v)
+{
+    const remat_graph *g = c->from;
+    const bool becomes_owner =
+        (c->flags & REMAT_NO_ALIAS) && g->producer[v] != REMAT_NONE && !rm_owns_storage(g, v);
+    return becomes_owner ? g->size[v] : g->storage[v];
+}
+
+static void copy_inplace(copy *c, uint32_t op, uint32_t copied)
+{
+    const remat_graph *g = c->from;
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
+        const uint32_t taken = rm_taken_value(g, op, k);
+        if (taken != REMAT_NONE && copied_storage(c, c->instead[taken]) == g->storage[g->out[k]])
+            remat_builder_op_inplace(c->to, copied, k - g->out_begin[op], g->out_takes[k]);
+    }
+}
+
 static remat_status copy_op(copy *c, uint32_t op)
 {
     const remat_graph *g = c->from;
@@ -84,6 +104,7 @@ static remat_status copy_op(copy *c, uint32_t op)
     for (uint32_t k = 0; k < n_out; k++) list[n_in + k] = c->now[g->out[g->out_begin[op] + k]];
     const uint32_t copied = rm_copy_op(b, g, op, rm_text(g, g->op_name[op]), list);
     if (b->status != REMAT_OK) return b->status;
+    copy_inplace(c, op, copied);
     rm_op_record *record = &b->ops.items[copied];
     if ((c->flags & REMAT_REPLAY_RANDOM) && g->op_class[op] == REMAT_CLASS_RANDOM)
         record->replay = true;

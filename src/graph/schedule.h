@@ -22,9 +22,10 @@ typedef struct rm_transfers {
 } rm_transfers;
 
 /* One storage instance. Step `birth` makes it. It is in memory up to and with step `death`, which
- * is n_steps if a graph output keeps it. */
+ * is n_steps if a graph output keeps it, and last_read - 1 if another instance takes its place. */
 typedef struct rm_instance {
     uint32_t root, birth, last_read, death;
+    uint32_t takes; /* the instance whose place it takes, or REMAT_NONE: it lies elsewhere */
 } rm_instance;
 
 typedef struct rm_liveness { /* arrays live in scratch */

@@ -126,12 +126,36 @@ static remat_status read_op_numbers(const rm_fields *f, batch *scaled, op_number
     return REMAT_OK;
 }
 
+static bool is_index(const rm_json *x)
+{
+    return x->kind == RM_JSON_INTEGER && x->integer >= 0 && x->integer < REMAT_NONE;
+}
+
+/* Pairs of an output and an input, by their places in `out` and `in`. */
+static remat_status read_inplace(const rm_fields *f, uint32_t op, remat_builder *b)
+{
+    const rm_json *array;
+    rm_place place = rm_place_of(f, "inplace");
+    if (!rm_json_get(f->object, "inplace")) return REMAT_OK;
+    TRY(rm_get_array(f, "inplace", &array));
+    for (uint32_t i = 0; i < array->n; i++) {
+        const rm_json *pair = &array->items[i];
+        place.item = i;
+        if (pair->kind != RM_JSON_ARRAY || pair->n != 2 || !is_index(&pair->items[0]) ||
+            !is_index(&pair->items[1]))
+            return rm_bad(f->ctx, place, "must be a pair of indices: of an output, of an input");
+        remat_builder_op_inplace(b, op, (uint32_t)pair->items[0].integer,
+                                 (uint32_t)pair->items[1].integer);
+    }
+    return b->status;
+}
+
 static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index, batch *scaled,
                             remat_builder *b)
 {
-    static const char *const known[] = {"name",   "op",        "in",    "out",   "cost",
-                                        "flops",  "workspace", "phase", "class", "pinned",
-                                        "replay", "kernel",    NULL};
+    static const char *const known[] = {"name",   "op",        "in",      "out",   "cost",
+                                        "flops",  "workspace", "phase",   "class", "pinned",
+                                        "replay", "kernel",    "inplace", NULL};
     static const char *const growth[] = {"cost_per_batch", "flops_per_batch", "workspace_per_batch",
                                          NULL};
     const rm_fields f = {ctx, object, {"nodes", index, NULL, RM_NO_ITEM}};
@@ -161,7 +185,7 @@ static remat_status read_op(remat_ctx *ctx, const rm_json *object, size_t index,
     record->replay = numbers.replay;
     if (numbers.kernel != REMAT_ABSENT) record->kernel = (uint32_t)numbers.kernel;
     record->extra = text;
-    return REMAT_OK;
+    return read_inplace(&f, op, b);
 }
 
 /* The file's batch, and the members of the root that are kept as text. In these the batch asked for

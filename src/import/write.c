@@ -73,6 +73,17 @@ static void write_value(rm_out *out, const remat_graph *g, uint32_t v)
     rm_out_text(out, "}");
 }
 
+static void member_inplace(rm_out *out, const remat_graph *g, uint32_t op)
+{
+    uint32_t n = 0;
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
+        if (g->out_takes[k] == REMAT_NONE) continue;
+        rm_out_text(out, n++ ? "," : ",\"inplace\":[");
+        rm_out_format(out, "[%" PRIu32 ",%" PRIu32 "]", k - g->out_begin[op], g->out_takes[k]);
+    }
+    if (n) rm_out_text(out, "]");
+}
+
 static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
 {
     rm_out_text(out, op ? ",\n{\"name\":" : "\n{\"name\":");
@@ -91,6 +102,7 @@ static void write_op(rm_out *out, const remat_graph *g, uint32_t op)
     if (g->says_pinned[op]) rm_out_text(out, ",\"pinned\":true");
     if (g->replay[op]) rm_out_text(out, ",\"replay\":true");
     if (g->kernel[op] != REMAT_NONE) member_int(out, "kernel", g->kernel[op], REMAT_ABSENT);
+    member_inplace(out, g, op);
     member_extra(out, rm_text(g, g->op_extra[op]));
     rm_out_text(out, "}");
 }
@@ -254,7 +266,8 @@ static void write_question(rm_out *out, const remat_plan *plan)
     member_string(out, "strategy", s->strategy);
     rm_out_format(out, ",\"options\":{\"seed\":%" PRId64, s->seed < 0 ? 0 : s->seed);
     for (const rm_flag_name *f = rm_flag_names; f->name; f++)
-        rm_out_format(out, ",\"%s\":%s", f->name, s->flags & f->flag ? "true" : "false");
+        if (f->flag != REMAT_INPLACE || s->flags & f->flag) /* older files do not have it */
+            rm_out_format(out, ",\"%s\":%s", f->name, s->flags & f->flag ? "true" : "false");
     if (s->bandwidth > 0) member_int(out, "bandwidth", s->bandwidth, 0);
     if (s->align > 1) member_int(out, "align", s->align, 0);
     rm_out_text(out, "}");

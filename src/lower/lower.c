@@ -4,9 +4,10 @@
  * 4.7). Here that follows from liveness, so no code motion is needed.
  *
  * Each storage instance is a register. A step allocates what it makes, computes, and deallocates
- * every register whose last step it was. Registers that outlive the last step are the graph's
- * outputs; they are never deallocated. Operands say in which register each value that a step reads
- * or makes lies at that moment. A view lies in the register of its base.
+ * every register whose last step it was. What it makes in place of an input takes over that input's
+ * register: it is neither allocated, nor was the input deallocated. Registers that outlive the last
+ * step are the graph's outputs; they are never deallocated. Operands say in which register each
+ * value that a step reads or makes lies at that moment. A view lies in the register of its base.
  *
  * Cost: linear. */
 #include "lower/lower.h"
@@ -61,12 +62,15 @@ const remat_operand *remat_program_outputs(const remat_program *program, uint32_
     return operands(program, 2 * program->n_steps, n);
 }
 
-/* The instances by the step at which they die (n_steps: at none), in order of birth. */
+/* The instances by the step at which they die (n_steps: at none), in order of birth. One that
+ * another takes the place of dies at none, and is not among them. */
 static remat_status sort_by_death(remat_ctx *ctx, const rm_liveness *l, size_t n_steps, rm_csr *out)
 {
     uint32_t *death;
     TRY(RM_SCRATCH(ctx, death, l->n_instances));
     for (size_t i = 0; i < l->n_instances; i++) death[i] = l->instances[i].death;
+    for (size_t i = 0; i < l->n_instances; i++)
+        if (l->instances[i].takes != REMAT_NONE) death[l->instances[i].takes] = REMAT_NONE;
     return rm_csr_by_key(ctx, (uint32_t)n_steps + 1, (uint32_t)l->n_instances, death, out);
 }
 
@@ -77,10 +81,11 @@ typedef struct lowering {
     size_t n_steps;
     rm_liveness l;
     rm_csr by_death;
+    uint32_t *reg; /* by instance */
     remat_program *program;
     /* for the operands */
     uint32_t *now; /* by value: the register that its newest instance lies in, or REMAT_NONE */
-    uint32_t made; /* registers so far */
+    uint32_t made; /* instances so far */
     size_t n_operands, n_lists;
 } lowering;
 
@@ -93,19 +98,25 @@ static void write_statements(lowering *x)
     for (uint32_t t = 0, made = 0; t < x->n_steps; t++) {
         for (; made < l->n_instances && l->instances[made].birth == t; made++) {
             const uint32_t root = l->instances[made].root;
-            memory += g->storage[root];
-            *s++ =
-                (remat_statement){REMAT_ALLOCATE, x->steps[t],      t,     g->value_original[root],
-                                  made,           g->storage[root], memory};
+            const bool in_place = l->instances[made].takes != REMAT_NONE;
+            if (!in_place) memory += g->storage[root];
+            *s++ = (remat_statement){in_place ? REMAT_REUSE : REMAT_ALLOCATE,
+                                     x->steps[t],
+                                     t,
+                                     g->value_original[root],
+                                     x->reg[made],
+                                     g->storage[root],
+                                     memory};
         }
         const int64_t workspace = x->own[t].kind == REMAT_RUN ? g->workspace[x->own[t].index] : 0;
         *s++ = (remat_statement){REMAT_COMPUTE, x->steps[t],       t, REMAT_NONE, REMAT_NONE,
                                  workspace,     memory + workspace};
         for (uint32_t i = x->by_death.begin[t]; i < x->by_death.begin[t + 1]; i++) {
-            const uint32_t reg = x->by_death.items[i], root = l->instances[reg].root;
+            const uint32_t last = x->by_death.items[i], root = l->instances[last].root;
             memory -= g->storage[root];
-            *s++ = (remat_statement){REMAT_DEALLOCATE, x->steps[t], t, g->value_original[root], reg,
-                                     g->storage[root], memory};
+            *s++ = (remat_statement){
+                REMAT_DEALLOCATE, x->steps[t],      t,     g->value_original[root],
+                x->reg[last],     g->storage[root], memory};
         }
     }
     assert(memory >= g->resident_bytes);
@@ -163,7 +174,7 @@ static void write_operands(lowering *x)
     for (size_t t = 0; t < x->n_steps; t++) {
         write_inputs(x, x->own[t]);
         for (; x->made < l->n_instances && l->instances[x->made].birth == t; x->made++)
-            x->now[l->instances[x->made].root] = x->made;
+            x->now[l->instances[x->made].root] = x->reg[x->made];
         write_outputs(x, x->own[t]);
     }
     begin_list(x);
@@ -184,9 +195,21 @@ static bool find_size(size_t n_begin, size_t n_statements, size_t n_operands, si
            !rm_add_overflows(*out, sizeof(remat_program), out);
 }
 
+/* In order of birth, so that an input has a register before an output takes it. */
+static remat_status number_registers(lowering *x)
+{
+    const rm_liveness *l = &x->l;
+    uint32_t n = 0;
+    TRY(RM_SCRATCH(x->ctx, x->reg, l->n_instances));
+    for (size_t i = 0; i < l->n_instances; i++)
+        x->reg[i] = l->instances[i].takes == REMAT_NONE ? n++ : x->reg[l->instances[i].takes];
+    return REMAT_OK;
+}
+
 static remat_status lower(lowering *x, remat_program **out)
 {
     TRY(rm_liveness_of(x->ctx, x->g, x->own, x->n_steps, 0, &x->l));
+    TRY(number_registers(x));
     TRY(sort_by_death(x->ctx, &x->l, x->n_steps, &x->by_death));
     TRY(RM_SCRATCH(x->ctx, x->now, x->g->n_values));
     const size_t n_statements = x->l.n_instances * 2 + x->n_steps, n_begin = 2 * x->n_steps + 2;

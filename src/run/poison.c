@@ -4,7 +4,8 @@
  * and its workspace must be free. After it, everything must be as it was, but for its outputs and
  * its workspace: each register that was alive by its sum, every gap between registers by that byte.
  * Then what dies is filled again. So a step that reads what is not alive gets bytes that are no
- * numbers, and one that writes where it must not is blamed at once. The bytes up to the next
+ * numbers, and one that writes where it must not is blamed at once. A register that the step makes
+ * something else in may be written, and stays alive. The bytes up to the next
  * multiple of the alignment are a gap, too, and guard the end of a register.
  *
  * Invariant: `alive` lists the live registers that have bytes, by offset.
@@ -89,24 +90,21 @@ void rm_poison_before(remat_run *run, size_t step)
     const rm_run_step *s = &run->steps[step];
     size_t n;
     const remat_statement *list = remat_program_statements(run->program, &n);
-    for (size_t i = s->first; i < s->end && list[i].kind == REMAT_ALLOCATE; i++)
-        enter(run, list[i].reg);
+    for (size_t i = s->first; i < s->end && list[i].kind != REMAT_COMPUTE; i++) {
+        run->registers[list[i].reg].made_by = step;
+        if (list[i].kind == REMAT_ALLOCATE) enter(run, list[i].reg);
+    }
 }
 
 /* Of a register that the step has made, sets the sum; of another, compares it. */
 static remat_status check_registers(remat_ctx *ctx, remat_run *run, size_t step)
 {
     const rm_run_step *s = &run->steps[step];
-    size_t n;
-    const remat_statement *list = remat_program_statements(run->program, &n);
-    uint32_t first_new = REMAT_NONE, n_new = 0;
-    for (size_t i = s->first; i < s->end && list[i].kind == REMAT_ALLOCATE; i++, n_new++)
-        if (i == s->first) first_new = list[i].reg;
     for (uint32_t i = 0; i < run->n_alive; i++) {
         const uint32_t reg = run->alive[i];
         rm_register *r = &run->registers[reg];
         const uint64_t sum = sum_of(run->arena + r->offset, r->bytes);
-        if (n_new && reg >= first_new && reg - first_new < n_new) r->sum = sum;
+        if (r->made_by == step) r->sum = sum;
         else if (r->sum != sum)
             return rm_fail(ctx, REMAT_E_CALLBACK,
                            "step %zu, op %" PRIu32 ": it has written into register %" PRIu32

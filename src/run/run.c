@@ -74,7 +74,7 @@ static void note_high_water(remat_run *run, const rm_run_step *s, const remat_st
 {
     if (s->workspace != REMAT_ABSENT && s->workspace + s->workspace_bytes > run->high_water)
         run->high_water = s->workspace + s->workspace_bytes;
-    for (size_t i = s->first; i < s->end && list[i].kind == REMAT_ALLOCATE; i++) {
+    for (size_t i = s->first; i < s->end && list[i].kind != REMAT_COMPUTE; i++) {
         const rm_register *r = &run->registers[list[i].reg];
         if (r->offset + r->bytes > run->high_water) run->high_water = r->offset + r->bytes;
     }

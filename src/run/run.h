@@ -21,7 +21,8 @@ typedef int64_t rm_where;
 
 typedef struct rm_register { /* for poison */
     int64_t offset, bytes;
-    uint64_t sum; /* of its bytes, while it is alive */
+    uint64_t sum;   /* of its bytes, while it is alive */
+    size_t made_by; /* the step that made what is in it */
 } rm_register;
 
 struct remat_run {

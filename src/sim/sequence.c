@@ -14,6 +14,9 @@
  *     a make       is a read     the life from e to f is cut before t    (e, t) - bytes
  *     a make       is no read    an instance that nobody reads           [t, t] + bytes
  *
+ * A life that ends with a read by an op that may make an output in the storage's place ends one
+ * slot before: the output is in memory instead, with as many bytes.
+ *
  * A removal is the same with the signs turned. The ranges are collected. The memory profile either
  * looks at them (for the peak with the move) or takes them in (when the move is kept). Lists are
  * edited late: when the next edit of the same move needs it, or when the move is kept. So a move of
@@ -132,11 +135,11 @@ static bool may_stand(const rm_seq *q, uint32_t op, uint32_t slot)
 
 /* ---- one event: is it allowed, and what does it mean for memory? ---- */
 
-/* A read at `slot`, before the i-th event. */
-static void extend_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
+/* A read, before the i-th event. */
+static void extend_life(rm_seq *q, uint32_t store, uint32_t read, uint32_t i)
 {
     if (!rm_event_is_read(q, store, i))
-        add_range(q, rm_event_slot_before(q, store, i) + 1, slot, q->nm->bytes[store]);
+        add_range(q, rm_event_end_before(q, store, i) + 1, rm_event_end(read), q->nm->bytes[store]);
 }
 
 /* A make at `slot`, before the i-th event. */
@@ -144,17 +147,17 @@ static void begin_life(rm_seq *q, uint32_t store, uint32_t slot, uint32_t i)
 {
     if (!rm_event_is_read(q, store, i)) add_range(q, slot, slot, q->nm->bytes[store]);
     else if (slot > 0)
-        add_range(q, rm_event_slot_before(q, store, i) + 1, slot - 1, -q->nm->bytes[store]);
+        add_range(q, rm_event_end_before(q, store, i) + 1, slot - 1, -q->nm->bytes[store]);
 }
 
-static bool add_read(rm_seq *q, uint32_t store, uint32_t slot)
+static bool add_read(rm_seq *q, uint32_t store, uint32_t slot, rm_event_kind kind)
 {
     const uint32_t i = rm_event_find(q, store, slot);
     if (i == 0 || !make_room(q, store)) return false;
     if (q->nm->base[store] != REMAT_NONE &&
         !is_fresh(q, store, last_make_before(q, store, slot), slot))
         return false;
-    extend_life(q, store, slot, i);
+    extend_life(q, store, rm_event_of(slot, kind), i);
     return true;
 }
 
@@ -169,7 +172,8 @@ static void drop_read(rm_seq *q, uint32_t store, uint32_t slot)
 {
     const uint32_t i = rm_event_find(q, store, slot);
     if (!rm_event_is_read(q, store, i + 1))
-        add_range(q, rm_event_slot_before(q, store, i) + 1, slot, -q->nm->bytes[store]);
+        add_range(q, rm_event_end_before(q, store, i) + 1, rm_event_end_before(q, store, i + 1),
+                  -q->nm->bytes[store]);
 }
 
 /* May the make at `slot`, its list's i-th event, go? Its readers must find another instance, and
@@ -192,7 +196,7 @@ static bool drop_make(rm_seq *q, uint32_t store, uint32_t slot)
     if (!may_drop_make(q, store, slot, i)) return false;
     if (!rm_event_is_read(q, store, i + 1)) add_range(q, slot, slot, -q->nm->bytes[store]);
     else if (slot > 0)
-        add_range(q, rm_event_slot_before(q, store, i) + 1, slot - 1, q->nm->bytes[store]);
+        add_range(q, rm_event_end_before(q, store, i) + 1, slot - 1, q->nm->bytes[store]);
     return true;
 }
 
@@ -226,11 +230,13 @@ static void count(rm_seq *q, uint32_t from, uint32_t to, rm_code code)
     q->runs[code] += insert ? 1 : UINT32_MAX;
 }
 
-static void edit_event(rm_seq *q, uint32_t store, uint32_t from, uint32_t to, bool make)
+static void edit_event(rm_seq *q, uint32_t store, uint32_t from, uint32_t to, rm_event_kind kind)
 {
-    if (from == RM_EMPTY) put(q, store, rm_event_find(q, store, to), 2 * to + make);
+    if (from == RM_EMPTY) put(q, store, rm_event_find(q, store, to), rm_event_of(to, kind));
     else if (to == RM_EMPTY) take(q, store, rm_event_find(q, store, from));
-    else shift(q, store, rm_event_find(q, store, from), rm_event_find(q, store, to), 2 * to + make);
+    else
+        shift(q, store, rm_event_find(q, store, from), rm_event_find(q, store, to),
+              rm_event_of(to, kind));
 }
 
 /* The steps as a set, for random choice. Taking a step out moves the last one into its place.
@@ -276,7 +282,7 @@ static uint32_t edit_lists(rm_seq *q, uint32_t from, uint32_t to, rm_code code, 
         return rank;
     }
     for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
-        edit_event(q, nm->in[k], from, to, RM_EVENT_READ);
+        edit_event(q, nm->in[k], from, to, rm_read_kind(nm, k));
     for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
         edit_event(q, nm->out[k], from, to, RM_EVENT_MAKE);
     return rank;
@@ -336,7 +342,7 @@ static bool weigh_insert(rm_seq *q, uint32_t slot, rm_code code)
                add_make(q, code - nm->n_ops, slot, REMAT_NONE);
     if (q->cost > RM_MAX_SUM - nm->cost[code]) return false;
     for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
-        if (!add_read(q, nm->in[k], slot)) return false;
+        if (!add_read(q, nm->in[k], slot, rm_read_kind(nm, k))) return false;
     for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++)
         if (!add_make(q, nm->out[k], slot, code)) return false;
     add_range(q, slot, slot, nm->workspace[code]);
@@ -395,19 +401,21 @@ static void shift_range(rm_seq *q, uint32_t from, uint32_t to, int64_t bytes)
 }
 
 /* The read at `from`, the i-th event of its list, moves to `to`, before the j-th event. */
-static bool slide_read(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
+static bool slide_read(rm_seq *q, uint32_t store, uint32_t from, uint32_t to, rm_event_kind kind)
 {
     const uint32_t i = rm_event_find(q, store, from), j = rm_event_find(q, store, to);
+    const uint32_t old_end = rm_event_end(rm_event_of(from, kind)),
+                   new_end = rm_event_end(rm_event_of(to, kind));
     const int64_t bytes = q->nm->bytes[store];
     if (j == 0) return false;
     if (j == i || j == i + 1) { /* past no other event */
-        if (!rm_event_is_read(q, store, i + 1)) shift_range(q, from, to, bytes);
+        if (!rm_event_is_read(q, store, i + 1)) shift_range(q, old_end, new_end, bytes);
         return true;
     }
     if (!rm_event_is_read(q, store, i + 1))
-        add_range(q, rm_event_slot_before(q, store, i) + 1, from, -bytes);
+        add_range(q, rm_event_end_before(q, store, i) + 1, old_end, -bytes);
     if (!rm_event_is_read(q, store, j))
-        add_range(q, rm_event_slot_before(q, store, j) + 1, to, bytes);
+        add_range(q, rm_event_end_before(q, store, j) + 1, new_end, bytes);
     return true;
 }
 
@@ -428,9 +436,9 @@ static bool slide_make(rm_seq *q, uint32_t store, uint32_t from, uint32_t to)
     }
     if (!may_drop_make(q, store, from, i)) return false;
     if (!rm_event_is_read(q, store, j)) add_range(q, to, to, bytes);
-    else add_range(q, rm_event_slot_before(q, store, j) + 1, to - 1, -bytes); /* j > 0: to > 0 */
+    else add_range(q, rm_event_end_before(q, store, j) + 1, to - 1, -bytes); /* j > 0: to > 0 */
     if (!rm_event_is_read(q, store, i + 1)) add_range(q, from, from, -bytes);
-    else add_range(q, rm_event_slot_before(q, store, i) + 1, from - 1, bytes);
+    else add_range(q, rm_event_end_before(q, store, i) + 1, from - 1, bytes);
     return true;
 }
 
@@ -470,7 +478,8 @@ static bool weigh_slide(rm_seq *q, uint32_t from, uint32_t to, rm_code op)
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
         if (!make_room(q, nm->out[k]) || !slide_make(q, nm->out[k], from, to)) return false;
     for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
-        if (!make_room(q, nm->in[k]) || !slide_read(q, nm->in[k], from, to)) return false;
+        if (!make_room(q, nm->in[k]) || !slide_read(q, nm->in[k], from, to, rm_read_kind(nm, k)))
+            return false;
     add_range(q, from, from, -nm->workspace[op]);
     add_range(q, to, to, nm->workspace[op]);
     return true;
@@ -618,7 +627,8 @@ static void load_step(rm_seq *q, uint32_t slot, rm_code code)
         return;
     }
     for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
-        extend_life(q, nm->in[k], slot, rm_event_find(q, nm->in[k], slot));
+        extend_life(q, nm->in[k], rm_event_of(slot, rm_read_kind(nm, k)),
+                    rm_event_find(q, nm->in[k], slot));
     for (uint32_t k = nm->out_begin[code]; k < nm->out_begin[code + 1]; k++) {
         const uint32_t s = nm->out[k], i = rm_event_find(q, s, slot);
         const bool lasts = nm->is_output[s] && i == 0; /* its only other event is the end */
@@ -641,7 +651,7 @@ static void clear(rm_seq *q)
     q->cost = q->host_bytes = 0;
     q->crowded = false;
     for (uint32_t s = 0; s < nm->n_stores; s++)
-        if (nm->is_output[s]) put(q, s, 0, 2 * q->n_slots + RM_EVENT_READ);
+        if (nm->is_output[s]) put(q, s, 0, rm_event_of(q->n_slots, RM_EVENT_READ));
 }
 
 bool rm_seq_load(rm_seq *q, const rm_code *codes, size_t n)
@@ -718,7 +728,7 @@ remat_status rm_seq_new(remat_ctx *ctx, const rm_normal *nm, uint32_t n_slots, r
     const uint64_t events = (uint64_t)nm->in_begin[nm->n_ops] + nm->out_begin[nm->n_ops];
     const uint64_t pool =
         8 * (uint64_t)nm->n_stores + events + events * (n_slots / (nm->n_ops + 1)) + 64;
-    if (n_slots > INT32_MAX / 2 || pool > UINT32_MAX)
+    if (n_slots > INT32_MAX / 4 || pool > UINT32_MAX)
         return rm_fail(ctx, REMAT_E_USAGE, "%u slots are too many", n_slots);
     q.pool_size = (uint32_t)pool;
     q.max_ranges = 4 * q.max_edits + 4 * most;

@@ -14,7 +14,7 @@
 #include "algo/profile.h"
 #include "sim/codes.h"
 
-typedef struct rm_events { /* of one storage, in time: 2 * slot + (1: made, 0: read) */
+typedef struct rm_events { /* of one storage, in time: events.h says how they are written */
     uint32_t begin, n, room;
 } rm_events;
 

@@ -21,6 +21,15 @@ static bool touches(const rm_normal *nm, rm_code code, uint32_t store, bool make
     return false;
 }
 
+/* Does the code read the storage and may make an output in its place? */
+static bool may_take(const rm_normal *nm, rm_code code, uint32_t store)
+{
+    if (rm_is_fetch(nm, code)) return false;
+    for (uint32_t k = nm->in_begin[code]; k < nm->in_begin[code + 1]; k++)
+        if (nm->in[k] == store) return nm->may_take[k];
+    return false;
+}
+
 /* A storage's list is ascending. Its first event is a make. Each event is in a slot whose step
  * touches the storage in that way. A graph output's last event is the read behind all slots. */
 static void check_list(const rm_seq *q, uint32_t store)
@@ -38,6 +47,7 @@ static void check_list(const rm_seq *q, uint32_t store)
         }
         assert(slot < q->n_slots && q->at[slot] != RM_EMPTY);
         assert(touches(nm, q->at[slot], store, rm_event_is_make(event)));
+        assert(rm_event_end(event) == slot - may_take(nm, q->at[slot], store));
     }
     if (nm->is_output[store])
         assert(e->n && rm_event_slot(rm_event_at(q, store, e->n - 1)) == q->n_slots);
@@ -100,15 +110,17 @@ static counts count_steps(const rm_seq *q)
 
 enum { WINDOW = 512 }; /* slots that are checked at a time */
 
-/* An instance lives from its make to its last read. memory: by slot of the window from `begin` on.
+/* An instance lives from its make to its last read; or to the slot before, where that makes another
+ * in its place. memory: by slot of the window from `begin` on.
  */
 static void add_lives(const rm_seq *q, uint32_t store, uint32_t begin, int64_t *memory)
 {
     for (uint32_t i = 0; i < q->events[store].n;) {
         uint32_t last = i;
         while (rm_event_is_read(q, store, last + 1)) last++;
-        const uint32_t from = rm_event_slot(rm_event_at(q, store, i)),
-                       to = rm_event_slot(rm_event_at(q, store, last));
+        const uint32_t from = rm_event_slot(rm_event_at(q, store, i));
+        uint32_t to = rm_event_slot(rm_event_at(q, store, last));
+        if (to < q->n_slots && may_take(q->nm, q->at[to], store)) to--;
         const uint32_t end = to < begin + WINDOW - 1 ? to : begin + WINDOW - 1;
         for (uint32_t slot = from > begin ? from : begin; slot <= end && to >= begin; slot++)
             memory[slot - begin] += q->nm->bytes[store];

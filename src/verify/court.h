@@ -34,6 +34,7 @@ typedef struct rm_court {
      * covers; 0 if there is neither. */
     uint32_t *last_touch;
     uint8_t *is_output; /* by root value */
+    uint32_t *in_place; /* by root value: 1 + the last position that may make an output there */
     RM_VEC(rm_court_gap) gaps;
     /* By root value: what can stand in for it, in the order in which the graph makes them. */
     rm_court_list stand_ins;

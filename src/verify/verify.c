@@ -7,8 +7,10 @@
  *   get the block of their source. This walk writes down which blocks each step touches, and counts
  *   the touches of every block. The last block of a graph output gets one touch that never ends.
  *   Whatever the rules forbid is found here, at the first step that breaks them.
- * - play: this walk has a byte counter. It adds the blocks that a step makes. It looks at the
- *   counter, plus workspace. Then it gives back every block whose last touch this was.
+ * - play: this walk has a byte counter. Before a step it gives back the blocks that the step makes
+ *   others in place of, if the step has their last touches. It adds the blocks that the step makes.
+ *   It looks at the counter, plus workspace. Then it gives back every other block whose last touch
+ *   this was.
  *
  * It shares no code with src/graph/liveness.c or src/sim, on purpose. They keep intervals, this
  * counts references. tests/prop compares them with each other and with a third, naive one.
@@ -23,6 +25,7 @@
 
 #define NO_BLOCK UINT32_MAX
 #define RESIDENT_BLOCK (UINT32_MAX - 1)
+#define GIVEN_BACK UINT32_MAX /* instead of the touches to come */
 
 /* The block that an alias output of the running op takes: that of the first input, else of the
  * first output, that shares the storage. */
@@ -88,7 +91,8 @@ static void touch(game *x, uint32_t b)
 static uint32_t new_block(game *x, uint32_t step, uint32_t value)
 {
     assert(x->n_blocks < x->most_blocks);
-    x->blocks[x->n_blocks] = (rm_block){x->g->storage[value], 0, value, step, (uint32_t)x->n_steps};
+    x->blocks[x->n_blocks] =
+        (rm_block){x->g->storage[value], 0, value, step, (uint32_t)x->n_steps, REMAT_NONE};
     return x->n_blocks++;
 }
 
@@ -130,7 +134,11 @@ static bool run_op(game *x, uint32_t step, uint32_t op)
     }
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++) {
         const uint32_t v = g->out[k];
+        const uint32_t input = g->out_takes[k];
+        const uint32_t in_place =
+            input == REMAT_NONE ? REMAT_NONE : x->block_of[g->in[g->in_begin[op] + input]];
         x->block_of[v] = g->root[v] == v ? new_block(x, step, v) : x->holders[g->root[v]].block;
+        if (in_place != REMAT_NONE) x->blocks[x->block_of[v]].in_place_of = in_place;
         hold(x, step, v);
     }
     x->ran[op] = 1;
@@ -234,6 +242,27 @@ static void give_back(rm_block *b, uint32_t step, int64_t *held)
 {
     *held -= b->bytes;
     b->end = step + 1;
+    b->touches = GIVEN_BACK;
+}
+
+/* The touches of the step at hand count down. A block that they leave without any goes back: at the
+ * end of the step, or before it if a block that the step makes, [first, b), is made in its place.
+ * Whatever is not the last of its block makes a new one elsewhere. */
+static void count_touches(game *x, uint32_t t, uint32_t touched, uint32_t first, int64_t *held)
+{
+    for (; touched < x->touched_end[t]; touched++) {
+        assert(x->blocks[x->touched[touched]].touches > 0);
+        x->blocks[x->touched[touched]].touches--;
+    }
+    for (uint32_t made = first; made < x->blocks_end[t]; made++) {
+        rm_block *to = &x->blocks[made];
+        if (to->in_place_of == REMAT_NONE) continue;
+        rm_block *from = &x->blocks[to->in_place_of];
+        assert(from->bytes == to->bytes && from->begin < t);
+        assert(from->touches != GIVEN_BACK);
+        if (from->touches > 0) to->in_place_of = REMAT_NONE;
+        else give_back(from, t - 1, held);
+    }
 }
 
 static bool play(game *x)
@@ -244,6 +273,7 @@ static bool play(game *x)
     uint32_t b = 0, touched = 0;
     for (uint32_t t = 0; t < x->n_steps; t++) {
         const uint32_t first = b;
+        count_touches(x, t, touched, first, &held);
         for (; b < x->blocks_end[t]; b++)
             if (!rm_add_to_sum(&held, x->blocks[b].bytes))
                 return rm_blame(x->verdict, t, "memory passes 2^62 bytes");
@@ -258,8 +288,6 @@ static bool play(game *x)
         }
         for (; touched < x->touched_end[t]; touched++) {
             rm_block *last = &x->blocks[x->touched[touched]];
-            assert(last->touches > 0);
-            last->touches--;
             if (last->touches == 0) give_back(last, t, &held);
         }
         for (uint32_t made = first; made < b; made++) /* what nothing ever reads */

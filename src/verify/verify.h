@@ -19,7 +19,9 @@ typedef struct rm_block {
     uint32_t touches; /* while it plays: those to come */
     uint32_t value;   /* of g, which owns the storage */
     uint32_t begin;   /* the step that makes it */
-    uint32_t end;     /* the step after the last that needs it */
+    uint32_t end;     /* the step after the last that needs it in its own name */
+    /* The block in whose place it is made, which ends where it begins, or REMAT_NONE. */
+    uint32_t in_place_of;
 } rm_block;
 /* The blocks of a valid schedule, in the order in which they are made, in scratch. */
 remat_status rm_verify_blocks(remat_ctx *ctx, const remat_graph *g, const remat_step *steps,

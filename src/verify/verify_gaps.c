@@ -9,7 +9,8 @@
  *   be made from it and kept instead, its holders.
  *
  * The room at a position is what the budget leaves beside the values that its op touches, its
- * workspace, and what pinned ops made and is wanted later.
+ * workspace, and what pinned ops made and is wanted later. An input in whose place the op may make
+ * an output is not among them: it may be gone when the output is there.
  *
  * Nothing is taken from the planners. Cost: O(edges), on a path times the logarithm of the most
  * readers that a storage has, and the inputs and readers of holders, once for each heir. */
@@ -60,8 +61,25 @@ static remat_status allocate(rm_court *c)
     TRY(RM_SCRATCH(c->ctx, c->room, g->n_ops));
     TRY(RM_SCRATCH(c->ctx, c->held, (size_t)g->n_ops + 1));
     TRY(RM_SCRATCH(c->ctx, c->last_touch, g->n_values));
+    TRY(RM_SCRATCH(c->ctx, c->in_place, g->n_values));
     for (uint32_t op = 0; op < g->n_ops; op++) c->position[op] = REMAT_NONE;
     return REMAT_OK;
+}
+
+/* Notes the storages in whose place the op at position t may make its outputs. */
+static void note_in_place(rm_court *c, uint32_t t)
+{
+    const remat_graph *g = c->g;
+    const uint32_t op = c->op_at[t];
+    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
+        if (g->out_takes[k] != REMAT_NONE)
+            c->in_place[g->root[g->in[g->in_begin[op] + g->out_takes[k]]]] = t + 1;
+}
+
+/* The storage is in memory at position t, with all its bytes or in another's. */
+static void take_room(rm_court *c, uint32_t t, uint32_t root)
+{
+    if (c->in_place[root] != t + 1) c->room[t] -= c->g->storage[root];
 }
 
 /* ---- in a fixed order ---- */
@@ -88,7 +106,7 @@ static remat_status find_order(rm_court *c)
 static remat_status touch_in_order(rm_court *c, uint32_t t, uint32_t root)
 {
     if (!rm_court_is_movable(c->g, root) || c->last_touch[root] == t) return REMAT_OK;
-    c->room[t] -= c->g->storage[root];
+    take_room(c, t, root);
     if (c->last_touch[root] != REMAT_NONE) TRY(add_gap(c, root, c->last_touch[root], t, t));
     c->last_touch[root] = t;
     return REMAT_OK;
@@ -100,6 +118,7 @@ static remat_status walk_order(rm_court *c)
     for (uint32_t v = 0; v < g->n_values; v++) c->last_touch[v] = REMAT_NONE;
     for (uint32_t t = 0; t < c->n; t++) {
         const uint32_t op = c->op_at[t];
+        note_in_place(c, t);
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
             TRY(touch_in_order(c, t, g->root[g->in[k]]));
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
@@ -342,7 +361,7 @@ static void touch_on_path(rm_court *c, uint32_t t, uint32_t root, uint32_t *seen
 {
     if (!rm_court_is_movable(c->g, root) || seen[root] == t + 1) return;
     seen[root] = t + 1;
-    c->room[t] -= c->g->storage[root];
+    take_room(c, t, root);
     raise_to(&c->last_touch[root], t);
 }
 
@@ -353,6 +372,7 @@ static remat_status touch_path(rm_court *c)
     TRY(RM_SCRATCH(c->ctx, seen, g->n_values));
     for (uint32_t t = 0; t < c->n; t++) {
         const uint32_t op = c->op_at[t];
+        note_in_place(c, t);
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
             touch_on_path(c, t, g->root[g->in[k]], seen);
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)

@@ -6,7 +6,9 @@
  *
  * Method: the blocks of the schedule come from the verifier's own walk (verify.c). Instance k of a
  * value is its k-th block. Spans are the blocks, and behind them a workspace for every step; sizes
- * are rounded up to the alignment. What has no bytes need not be named.
+ * are rounded up to the alignment. What has no bytes need not be named. A block that is made in
+ * place of another begins where that one ends, so they would not overlap wherever they lie. They
+ * must lie at the same offset: the step has both.
  *
  * Cost: O(blocks + steps), and what the overlap check takes. */
 #include "base/csr.h"
@@ -102,6 +104,19 @@ static bool all_are_placed(court *x)
     return true;
 }
 
+/* Is all that is made in place of something where that was? */
+static bool all_are_in_place(court *x)
+{
+    for (uint32_t b = 0; b < x->n_blocks; b++) {
+        const uint32_t from = x->blocks[b].in_place_of;
+        if (from == REMAT_NONE || x->blocks[b].bytes == 0 || x->offsets[b] == x->offsets[from])
+            continue;
+        return rm_blame(x->verdict, x->blocks[b].begin,
+                        "its output in place of an input is elsewhere in the arena");
+    }
+    return true;
+}
+
 remat_status rm_verify_offsets(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
                                remat_verdict *v)
 {
@@ -114,7 +129,7 @@ remat_status rm_verify_offsets(remat_ctx *ctx, const remat_graph *g, const remat
     TRY(RM_SCRATCH(ctx, x.offsets, n_spans));
     make_spans(&x);
     TRY(sort_blocks(ctx, &x));
-    if (!take_offsets(&x) || !all_are_placed(&x)) return REMAT_OK;
+    if (!take_offsets(&x) || !all_are_placed(&x) || !all_are_in_place(&x)) return REMAT_OK;
     TRY(rm_verify_placement(ctx, x.spans, x.offsets, n_spans, plan->placement.align,
                             plan->placement.arena_bytes, reason));
     if (*reason) rm_blame(v, REMAT_NONE, "placement: %s", reason);

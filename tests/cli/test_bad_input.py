@@ -96,6 +96,13 @@ PLACES = [
     (("nodes", 2, "phase"), "sideways", "nodes[2].phase"),
     (("nodes", 2, "class"), "upper", "nodes[2].class"),
     (("nodes", 2, "pinned"), "yes", "nodes[2].pinned"),
+    (("nodes", 2, "inplace"), 3, "nodes[2].inplace"),
+    (("nodes", 2, "inplace"), [3], "nodes[2].inplace[0]"),
+    (("nodes", 2, "inplace"), [[0]], "nodes[2].inplace[0]"),
+    (("nodes", 2, "inplace"), [[0, -1]], "nodes[2].inplace[0]"),
+    (("nodes", 2, "inplace"), [[0, 7]], "nodes[2].inplace[0]"),
+    (("nodes", 2, "inplace"), [[7, 0]], "nodes[2].inplace[0]"),
+    (("nodes", 2, "inplace"), [[2**32, 0]], "nodes[2].inplace[0]"),
     (("outputs", 0), 99, "outputs[0]"),
     (("outputs",), 5, "outputs"),
 ]

@@ -144,6 +144,40 @@ def test_strange_names_stay_inside_comments_and_strings(remat):
         assert execute(compiled(remat, remat.file("g.json", graph(name)), None))[0] == "8"
 
 
+IN_PLACE = {"format": "remat-graph", "version": 1, "values": [{"name": name, "size": 64} for name in ("v", "w", "u")],
+            "nodes": [{"name": "A", "in": [], "out": [0], "cost": 3}, {"name": "B", "in": [0], "out": [1], "cost": 1, "inplace": [[0, 0]]},
+                      {"name": "C", "in": [1, 0], "out": [2], "cost": 1, "inplace": [[0, 0]]}], "outputs": [2]}
+
+
+def test_what_is_made_in_place_shares_a_register_and_an_offset(remat):
+    graph = remat.file("g.json", IN_PLACE)
+    assert json.loads(remat.ok("import", graph))["nodes"][2]["inplace"] == [[0, 0]]
+    statements = remat.json("lower", graph, "--json")  # B cannot take v, which C reads as well
+    assert [(x["statement"], x.get("reg")) for x in statements] == [("allocate", 0), ("compute", None), ("allocate", 1), ("compute", None),
+                                                                     ("reuse", 1), ("compute", None), ("deallocate", 0)]
+    assert max(x["memory_bytes"] for x in statements) == 128 and statements[5]["in"] == [1, 0] and statements[5]["out"] == statements[5]["regs"] == [1]
+    assert "%r1 = reuse u 64" in remat.ok("lower", graph)
+    assert "in r[1], in place" in remat.ok("lower", graph, "--format", "c")
+    placed = json.loads(remat.ok("lower", graph, "--format", "remat-plan"))
+    offsets = {entry["value"]: entry["offset"] for entry in placed["placement"]["storages"]}
+    assert offsets[1] == offsets[2] != offsets[0] and placed["placement"]["arena_bytes"] == 128
+    assert remat.ok("verify", graph, remat.file("placed.json", placed))
+    next(entry for entry in placed["placement"]["storages"] if entry["value"] == 2)["offset"] = offsets[0]
+    refused = remat.run("verify", graph, remat.file("apart.json", placed))
+    assert refused.returncode == 5 and b"step 2: its output in place of an input is elsewhere" in refused.stderr
+
+
+def test_inplace_is_recorded_in_the_plan(remat):
+    plain, path = remat.json("info", "zoo:resnet18"), str(remat.folder / "p.json")
+    assert "inplace" not in json.loads(remat.ok("plan", "zoo:resnet18", "--strategy", "keep-all", "-o", "-"))["options"]
+    plan = remat.json("plan", "zoo:resnet18", "--inplace", "--strategy", "keep-all", "-o", path)
+    assert plan["peak_bytes"] < plain["keep_all_peak_bytes"]
+    assert remat.json("verify", "zoo:resnet18", path)["peak_bytes"] == plan["peak_bytes"]
+    assert b"peak_bytes" in remat.run("verify", "zoo:resnet18", path, "--replay-random").stderr  # told to prepare it otherwise
+    assert "--inplace" in remat.ok("info", path)
+    assert any(x["statement"] == "reuse" for x in remat.json("lower", "zoo:resnet18", path))
+
+
 def test_mistakes(remat):
     remat.fails(USAGE, "lower", "zoo:mlp", "--format", "python", says=("--format", "plan, graph, c, csv, remat-plan"))
     remat.fails(USAGE, "lower", "zoo:mlp", "--format", "c", "-o", "x.c.gz", says=("-o",))

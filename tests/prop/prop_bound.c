@@ -23,10 +23,10 @@ enum {
     MOST_IN_ANY_ORDER = 16 /* ops and storages for which all orders are tried */
 };
 
-static int64_t n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper, n_fetching,
-    n_proved, n_stopped, n_floating, n_needed_at_end, n_any_above, n_any_tight, n_any_by_rules,
-    n_random_true[2], n_random_heirs[2], n_random_by_heirs, n_any_by_holders, n_least_above,
-    n_least_exact, n_active[5];
+static int64_t n_in_place, n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper,
+    n_fetching, n_proved, n_stopped, n_floating, n_needed_at_end, n_any_above, n_any_tight,
+    n_any_by_rules, n_random_true[2], n_random_heirs[2], n_random_by_heirs, n_any_by_holders,
+    n_least_above, n_least_exact, n_active[5];
 
 static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
                        const uint32_t *out, uint32_t n_out)
@@ -77,6 +77,7 @@ static remat_graph *block_graph(remat_ctx *ctx, random_source *r)
             remat_builder_op_set(b, op, REMAT_OP_WORKSPACE, random_below(r, 10));
     }
     if (random_chance(r, 10)) remat_builder_output(b, wide[0]);
+    random_inplace(b, r);
     remat_graph *graph = NULL;
     if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
     remat_builder_free(b);
@@ -133,6 +134,7 @@ static remat_graph *copies_graph(remat_ctx *ctx, random_source *r)
     if (random_chance(r, 60)) remat_builder_output(b, last);
     if (random_chance(r, 6)) remat_builder_output(b, copies[0]);
     if (random_chance(r, 6)) remat_builder_output(b, row[0]);
+    random_inplace(b, r);
     remat_graph *graph = NULL;
     if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
     remat_builder_free(b);
@@ -523,6 +525,7 @@ static bool one_graph(remat_ctx *ctx)
     const bool can = brute_can(&b.nm) && b.nm.n_ops > 0;
     b.one_instance = brute_one_instance(&b.nm);
     if (can) {
+        n_in_place += graph->n_inplace > 0;
         uint32_t order[BRUTE_MOST_OPS];
         rm_schedule steps = {0};
         shuffle_order(&b.nm, &r, order);
@@ -549,13 +552,13 @@ int main(int argc, char **argv)
 {
     const int64_t n = cases_asked_for(argc, argv);
     run_graphs(n, one_graph);
-    printf("%" PRId64 " graphs: %" PRId64 " budgets, %" PRId64 " infeasible, %" PRId64
-           " bounds above the first runs, %" PRId64
+    printf("%" PRId64 " graphs, %" PRId64 " with ops in place: %" PRId64 " budgets, %" PRId64
+           " infeasible, %" PRId64 " bounds above the first runs, %" PRId64
            " of them the optimum (another order is cheaper: %" PRId64 ", fetching: %" PRId64
            "); made higher by the base %" PRId64 ", chains %" PRId64 ", fan-out %" PRId64
            ", regions %" PRId64 ", side outputs %" PRId64 "\n",
-           n, n_compared, n_infeasible, n_above_first_runs, n_tight, n_any_cheaper, n_fetching,
-           n_active[0], n_active[1], n_active[2], n_active[3], n_active[4]);
+           n, n_in_place, n_compared, n_infeasible, n_above_first_runs, n_tight, n_any_cheaper,
+           n_fetching, n_active[0], n_active[1], n_active[2], n_active[3], n_active[4]);
     printf("proofs: %" PRId64 " optima above the first runs, %" PRId64
            " bounds of searches that were stopped, %" PRId64 " first runs of free views\n",
            n_proved, n_stopped, n_floating);

@@ -10,7 +10,8 @@
 #include "random_graph.h"
 #include "remat.h"
 
-static int64_t counts[4]; /* valid, broken and seen so, with transfers; orders that never fit */
+static int64_t
+    counts[5]; /* valid, broken and seen so, with transfers; orders that never fit; reused */
 
 static void compare_verdict(remat_ctx *ctx, const remat_graph *graph, const random_schedule *s,
                             int64_t bandwidth, const naive_verdict *n)
@@ -69,6 +70,13 @@ static void check_operands(const remat_graph *graph, const remat_operand *x, uin
     }
 }
 
+/* The registers that the step makes something in place in hold that from now on. */
+static void reuse_registers(const remat_statement *x, size_t compute, uint32_t *held_root)
+{
+    for (size_t i = compute; i-- > 0 && x[i].step_index == x[compute].step_index;)
+        if (x[i].kind == REMAT_REUSE) held_root[x[i].reg] = x[i].value, counts[4]++;
+}
+
 /* Statements must allocate each storage instance once, hold it over its reads, and free it once. */
 static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng,
                             const random_schedule *s, const naive_verdict *n)
@@ -100,6 +108,7 @@ static void compare_program(remat_ctx *ctx, const remat_graph *graph, const naiv
               n->memory[t]);
         const remat_operand *in = remat_program_step_in(program, t, &n_operands);
         check_operands(graph, in, n_operands, held_root, t);
+        reuse_registers(x, i, held_root);
         const remat_operand *made = remat_program_step_out(program, t, &n_operands);
         check_operands(graph, made, n_operands, held_root, t);
         t++;
@@ -315,7 +324,7 @@ int main(int argc, char **argv)
     random_schedule_free(&s);
     remat_ctx_free(ctx);
     printf("%" PRId64 " pairs agree: %" PRId64 " valid schedules, %" PRId64 " broken ones, %" PRId64
-           " with transfers, %" PRId64 " orders that never fit\n",
-           pairs, counts[0], counts[1], counts[2], counts[3]);
+           " with transfers, %" PRId64 " orders that never fit, %" PRId64 " outputs in place\n",
+           pairs, counts[0], counts[1], counts[2], counts[3], counts[4]);
     return 0;
 }

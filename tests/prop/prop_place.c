@@ -26,6 +26,7 @@ enum { MOST = 60 };
 static remat_ctx *ctx;
 static int64_t n_moved, n_moved_wrongly; /* plans with an offset changed; those it made invalid */
 static int64_t n_bricks, n_full_bricks;  /* cases of bricks; those without waste */
+static int64_t n_in_place;
 static int64_t n_above_load; /* cases of few spans in which no placement is as low as the load */
 
 #define OK(call) CHECK((call) == REMAT_OK, "%s", remat_ctx_error(ctx))
@@ -215,9 +216,55 @@ static bool is_valid(const remat_graph *g, const remat_plan *plan)
     return v.valid;
 }
 
+/* What a placed plan names: storages in the order in which they are made, then workspaces. */
+typedef struct named {
+    remat_span *spans;
+    size_t *before; /* by storage: the one in whose place it is made, or itself */
+    size_t n_storages, n;
+} named;
+
+static named named_by(const remat_program *program, int64_t align)
+{
+    size_t n;
+    const remat_statement *x = remat_program_statements(program, &n);
+    const int64_t n_steps = n ? x[n - 1].step_index + 1 : 0;
+    named out = {.spans = calloc(n + 1, sizeof *out.spans),
+                 .before = calloc(n + 1, sizeof *out.before)};
+    size_t *newest = calloc(n + 1, sizeof *newest); /* by register */
+    for (size_t i = 0; i < n; i++) {
+        const int64_t step = x[i].step_index;
+        if (x[i].kind == REMAT_COMPUTE) continue;
+        remat_span *old = &out.spans[newest[x[i].reg]];
+        if (x[i].kind == REMAT_DEALLOCATE) old->end = step + 1;
+        if (x[i].kind == REMAT_DEALLOCATE) continue;
+        out.before[out.n] = out.n;
+        if (x[i].kind == REMAT_REUSE) {
+            old->end = step;
+            out.before[out.n] = newest[x[i].reg];
+            n_in_place++;
+        }
+        newest[x[i].reg] = out.n;
+        out.spans[out.n++] = (remat_span){step, n_steps, (x[i].bytes + align - 1) / align * align};
+    }
+    out.n_storages = out.n;
+    for (size_t i = 0; i < n; i++)
+        if (x[i].kind == REMAT_COMPUTE && x[i].bytes)
+            out.spans[out.n++] = (remat_span){x[i].step_index, x[i].step_index + 1,
+                                              (x[i].bytes + align - 1) / align * align};
+    free(newest);
+    return out;
+}
+
+/* Does all that is made in place lie where what it replaces did? */
+static bool are_in_place(const named *x, const int64_t *offsets)
+{
+    for (size_t i = 0; i < x->n_storages; i++)
+        if (x->spans[i].bytes && offsets[i] != offsets[x->before[i]]) return false;
+    return true;
+}
+
 /* Moves one offset. The verifier must say what looking at all pairs says. */
-static void move_one(random_source *r, const remat_graph *g, remat_plan *plan,
-                     const remat_span *spans)
+static void move_one(random_source *r, const remat_graph *g, remat_plan *plan, const named *x)
 {
     rm_plan_placement *p = &plan->placement;
     const size_t n = p->n_storages + p->n_workspaces;
@@ -228,7 +275,9 @@ static void move_one(random_source *r, const remat_graph *g, remat_plan *plan,
     p->offsets[i].offset += steps * (random_chance(r, 10) ? 1 : p->align);
     if (p->offsets[i].offset < 0) p->offsets[i].offset = 0; /* files cannot say less */
     for (size_t k = 0; k < n; k++) offsets[k] = p->offsets[k].offset;
-    const bool good = offsets[i] % p->align == 0 && are_apart(spans, offsets, n, p->arena_bytes);
+    CHECK(n == x->n, "%zu spans in the plan, %zu in the program", n, x->n);
+    const bool good = offsets[i] % p->align == 0 && are_in_place(x, offsets) &&
+                      are_apart(x->spans, offsets, n, p->arena_bytes);
     CHECK(is_valid(g, plan) == good, "span %zu at %" PRId64, i, offsets[i]);
     n_moved += good;
     n_moved_wrongly += !good;
@@ -292,7 +341,6 @@ static void plan_with_offsets(random_source *r, const remat_graph *g, const rand
     remat_program *program = NULL;
     remat_placement *placement = NULL;
     text first = {0}, second = {0};
-    size_t n;
     OK(remat_plan_of_steps(ctx, g, s->steps, s->n_steps, NULL, REMAT_BUDGET_NONE, 0, &plan));
     OK(remat_plan_place(ctx, g, plan, align, &placed));
     OK(remat_plan_write(ctx, placed, REMAT_JSON, into_text, &first));
@@ -303,12 +351,13 @@ static void plan_with_offsets(random_source *r, const remat_graph *g, const rand
     CHECK(is_valid(g, read) && remat_plan_arena_bytes(plan) == REMAT_ABSENT, "as it was read");
     OK(remat_lower(ctx, g, s->steps, s->n_steps, &program));
     OK(remat_place(ctx, program, align, &placement));
-    const remat_span *spans = remat_placement_spans(placement, &n);
+    named x = named_by(program, align);
     CHECK(remat_plan_arena_bytes(read) == remat_placement_packing(placement)->height_bytes,
           "arena %" PRId64, remat_plan_arena_bytes(read));
-    for (int i = 0; i < 3; i++) move_one(r, g, read, spans);
-    spoil_one(r, g, read, spans);
+    for (int i = 0; i < 3; i++) move_one(r, g, read, &x);
+    spoil_one(r, g, read, x.spans);
     check_carried(r, g, read, placement);
+    free(x.spans), free(x.before);
     free(first.bytes);
     free(second.bytes);
     remat_placement_free(placement), remat_program_free(program), remat_input_free(input);
@@ -348,12 +397,14 @@ int main(int argc, char **argv)
     }
     remat_ctx_free(ctx);
     CHECK(n < 1000 || n_above_load > 0, "the search has proved nothing in any case");
+    CHECK(n < 1000 || n_in_place > 0, "nothing was made in place");
     CHECK(n < 1000 || (n_moved > 0 && n_moved_wrongly > 0), "offsets were moved for nothing");
     CHECK(n < 1000 || n_full_bricks * 10 > n_bricks * 9, "%" PRId64 " of %" PRId64 " bricks placed",
           n_full_bricks, n_bricks);
     printf("prop_place: %" PRId64 " cases, waste unavoidable in %" PRId64 "; %" PRId64
            " of %" PRId64 " with bricks full; %" PRId64 " offsets moved, %" PRId64
-           " of them wrongly\n",
-           n, n_above_load, n_full_bricks, n_bricks, n_moved + n_moved_wrongly, n_moved_wrongly);
+           " of them wrongly; %" PRId64 " storages in place of others\n",
+           n, n_above_load, n_full_bricks, n_bricks, n_moved + n_moved_wrongly, n_moved_wrongly,
+           n_in_place);
     return 0;
 }

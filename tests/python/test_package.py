@@ -78,16 +78,18 @@ def test_a_built_graph_says_what_was_put_in():
     z = b.view("z", 40, of=y)
     op = b.op("f", [x], [y], target="aten.f", cost=7, flops=50, workspace=9, phase="forward", op_class="random", replay=True, kernel=3)
     b.op("v", [y], [z], cost=0, op_class="view", phase="backward")
+    over = b.op("over", [y], [b.value("w", 64)], cost=0, inplace=[(0, 0)])
     b.output(z)
     graph = b.finish()
-    assert graph.op(op) == {"name": "f", "target": "aten.f", "in": [x], "out": [y], "cost": 7, "flops": 50, "workspace": 9, "phase": "forward",
+    assert graph.op(over)["inplace"] == [(0, 0)]
+    assert graph.op(op) == {"name": "f", "target": "aten.f", "in": [x], "out": [y], "inplace": [], "cost": 7, "flops": 50, "workspace": 9, "phase": "forward",
                             "class": "random", "pinned": False, "replay": True, "kernel": 3, "given_cost": 7}
     assert graph.value(z) == {"name": "z", "size": 40, "storage": 64, "alias": y, "kind": "temporary", "root": y, "producer": 1, "dtype": "", "shape": []}
     assert (graph.value(x)["dtype"], graph.value(x)["shape"]) == ("float32", [5, 5]) and graph.cost_unit == "tick"
     assert graph.value(x)["producer"] is None and graph.outputs == [z]
-    assert graph.plan().peak_bytes == 100 + 64 + 9
+    assert graph.plan().peak_bytes == 100 + 64 + 64  # z is an output, so that nothing takes its storage
     with pytest.raises(IndexError):
-        graph.op(2)
+        graph.op(3)
 
 
 def test_copies_and_pickles_have_their_own_memory():

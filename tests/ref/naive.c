@@ -32,6 +32,9 @@ naive_graph *naive_from(const remat_graph *graph)
         op->in = copy(in, op->n_in);
         const uint32_t *out = remat_graph_op_out(graph, i, &op->n_out);
         op->out = copy(out, op->n_out);
+        op->inplace = zeroed(op->n_out, sizeof *op->inplace);
+        for (uint32_t k = 0; k < op->n_out; k++)
+            op->inplace[k] = remat_graph_op_inplace(graph, i, k);
         op->cost = remat_graph_op_get(graph, i, REMAT_OP_COST);
         op->workspace = remat_graph_op_get(graph, i, REMAT_OP_WORKSPACE);
         op->pinned = remat_graph_op_get(graph, i, REMAT_OP_PINNED) == 1;
@@ -53,7 +56,9 @@ naive_graph *naive_from(const remat_graph *graph)
 void naive_free(naive_graph *g)
 {
     if (!g) return;
-    for (uint32_t i = 0; i < g->n_ops; i++) free(g->ops[i].in), free(g->ops[i].out);
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        free(g->ops[i].in), free(g->ops[i].out), free(g->ops[i].inplace);
+    }
     free(g->ops), free(g->values), free(g->outputs), free(g);
 }
 
@@ -161,18 +166,41 @@ static int64_t transfer_cost(int64_t bytes, int64_t bandwidth)
 typedef struct life {
     instance of;
     size_t last;
+    bool to_the_end; /* a graph output refers to it */
 } life;
 
-/* The storage `x` is needed at step `t`. */
-static void needed(life *lives, const size_t *first_life, const naive_graph *g, instance x,
-                   const remat_step *steps, size_t t)
+static life *life_of(life *lives, const size_t *first_life, const naive_graph *g, instance x,
+                     const remat_step *steps)
 {
-    if (!x.exists) return;
     size_t i = first_life[x.birth];
     if (steps[x.birth].kind == REMAT_RUN) /* which of the outputs? */
         for (const uint32_t *out = g->ops[steps[x.birth].index].out; *out != x.value; out++) i++;
-    lives[i].of = x;
-    if (lives[i].last < t) lives[i].last = t;
+    return &lives[i];
+}
+
+/* The storage `x` is needed at step `t`. */
+static life *needed(life *lives, const size_t *first_life, const naive_graph *g, instance x,
+                    const remat_step *steps, size_t t)
+{
+    if (!x.exists) return NULL;
+    life *l = life_of(lives, first_life, g, x, steps);
+    l->of = x;
+    if (l->last < t) l->last = t;
+    return l;
+}
+
+/* Is the storage of this life given to an output of the step that needs it last? */
+static bool is_taken(const schedule *s, const life *l)
+{
+    const remat_step x = s->steps[l->last];
+    if (x.kind != REMAT_RUN || l->to_the_end || l->of.birth == l->last) return false;
+    const naive_op *op = &s->g->ops[x.index];
+    for (uint32_t k = 0; k < op->n_out; k++) {
+        if (op->inplace[k] == REMAT_NONE) continue;
+        const instance in = storage_of(s, op->in[op->inplace[k]], l->last);
+        if (in.exists && in.value == l->of.value && in.birth == l->of.birth) return true;
+    }
+    return false;
 }
 
 naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t n_steps,
@@ -213,14 +241,16 @@ naive_verdict naive_judge(const naive_graph *g, const remat_step *steps, size_t 
         }
     }
     for (uint32_t k = 0; k < g->n_outputs; k++)
-        if (n_steps)
-            needed(lives, first_life, g, storage_of(&s, g->outputs[k], n_steps), steps,
-                   n_steps - 1);
+        if (n_steps) {
+            life *l = needed(lives, first_life, g, storage_of(&s, g->outputs[k], n_steps), steps,
+                             n_steps - 1);
+            if (l) l->to_the_end = true;
+        }
 
     verdict.memory = zeroed(n_steps, sizeof *verdict.memory);
     for (size_t i = 0; i < n_lives; i++)
         if (lives[i].of.exists)
-            for (size_t t = lives[i].of.birth; t <= lives[i].last; t++)
+            for (size_t t = lives[i].of.birth; t + is_taken(&s, &lives[i]) <= lives[i].last; t++)
                 verdict.memory[t] += g->values[lives[i].of.value].bytes;
     verdict.peak_bytes = g->resident_bytes;
     for (size_t t = 0; t < n_steps; t++) {

@@ -12,6 +12,7 @@
 typedef struct naive_op {
     uint32_t n_in, n_out;
     uint32_t *in, *out;
+    uint32_t *inplace; /* by output: the input whose storage it may take; REMAT_NONE: none */
     int64_t cost, workspace;
     bool pinned;
 } naive_op;

@@ -25,7 +25,8 @@ typedef struct search {
     uint32_t places; /* positions within a turn, if there are turns: pass * n_ops + the next op that
                         may run; else 1 */
     uint32_t in[BRUTE_MOST_OPS], out[BRUTE_MOST_OPS], stale[BRUTE_MOST_OPS],
-        outputs;                                 /* sets of storages */
+        takes[BRUTE_MOST_OPS], /* those in whose place the op may make its outputs */
+        outputs;               /* sets of storages */
     uint32_t last_pinned_before[BRUTE_MOST_OPS]; /* sets of ops: pinned ones that go first */
     uint32_t floats; /* in a fixed order: set of ops that have no place in it */
     uint32_t n_bits; /* of `there`: storages, then flags */
@@ -117,6 +118,15 @@ static bool may_be_first(const search *s, uint32_t ran, uint32_t op)
     return !(s->last_pinned_before[op] & ~ran);
 }
 
+/* With a storage go the tokens that stand on it. */
+static uint32_t without(const rm_normal *nm, uint32_t there, uint32_t gone)
+{
+    for (uint32_t x = 0; x < nm->n_stores; x++)
+        if (gone >> x & 1 || (nm->base[x] != REMAT_NONE && gone >> nm->base[x] & 1))
+            there &= ~(1u << x);
+    return there;
+}
+
 static void run(search *s, uint32_t ran, uint32_t there, uint32_t op, int64_t cost)
 {
     const rm_normal *nm = s->nm;
@@ -125,10 +135,13 @@ static void run(search *s, uint32_t ran, uint32_t there, uint32_t op, int64_t co
     if (s->places > 1 && again && (ran % s->places % nm->n_ops > op || all_ran == nm->n_ops))
         return; /* no turn behind the last first run */
     if ((s->in[op] & ~there) || (again ? nm->pinned[op] : !may_be_first(s, all_ran, op))) return;
-    const uint32_t with = there | s->out[op];
-    if (nm->resident_bytes + bytes_of(nm, with) + nm->workspace[op] > s->budget) return;
-    offer(s, next_ran(s, ran, op, again), with & ~(s->stale[op] & ~s->out[op]),
-          cost + nm->cost[op]);
+    for (uint32_t taken = s->takes[op];; taken = (taken - 1) & s->takes[op]) { /* all subsets */
+        const uint32_t with = without(nm, there, taken) | s->out[op];
+        if (nm->resident_bytes + bytes_of(nm, with) + nm->workspace[op] <= s->budget)
+            offer(s, next_ran(s, ran, op, again), with & ~(s->stale[op] & ~s->out[op]),
+                  cost + nm->cost[op]);
+        if (taken == 0) return;
+    }
 }
 
 static void fetch(search *s, uint32_t ran, uint32_t there, uint32_t store, int64_t cost)
@@ -148,8 +161,10 @@ static void list_sets(search *s)
     const rm_normal *nm = s->nm;
     uint32_t pinned = 0;
     for (uint32_t op = 0; op < nm->n_ops; op++) {
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
             s->in[op] |= 1u << nm->in[k];
+            if (nm->may_take[k]) s->takes[op] |= 1u << nm->in[k];
+        }
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) {
             s->out[op] |= 1u << nm->out[k];
             for (uint32_t j = nm->token_begin[nm->out[k]]; j < nm->token_begin[nm->out[k] + 1]; j++)

@@ -1,6 +1,8 @@
 /* random_graph.c: see random_graph.h. */
 #include "random_graph.h"
 
+#include "graph/graph.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,46 @@ uint32_t random_below(random_source *r, uint32_t n)
     return n ? (uint32_t)(rm_random_next(r) % n) : 0;
 }
 bool random_chance(random_source *r, uint32_t percent) { return random_below(r, 100) < percent; }
+
+/* ---- what works in place ---- */
+
+static uint32_t root_of(const remat_builder *b, uint32_t value)
+{
+    while (b->values.items[value].alias != REMAT_NONE) value = b->values.items[value].alias;
+    return value;
+}
+
+static bool is_made(const remat_builder *b, uint32_t value)
+{
+    for (size_t i = 0; i < b->ops.n; i++)
+        for (uint32_t k = 0; k < b->ops.items[i].n_out; k++)
+            if (b->lists.items[b->ops.items[i].out_begin + k] == value) return true;
+    return false;
+}
+
+void random_inplace(remat_builder *b, random_source *r)
+{
+    const uint32_t percent = random_chance(r, 40) ? 25 + random_below(r, 70) : 0;
+    for (uint32_t op = 0; op < b->ops.n && percent && b->status == REMAT_OK; op++) {
+        const rm_op_record o = b->ops.items[op];
+        const uint32_t *in = b->lists.items + o.in_begin, *out = b->lists.items + o.out_begin;
+        uint32_t taken[8], n_taken = 0;
+        for (uint32_t k = 0; k < o.n_out && o.n_in && n_taken < 8; k++) {
+            const uint32_t i = random_below(r, o.n_in), root = root_of(b, in[i]);
+            bool is_free = root_of(b, out[k]) == out[k] && is_made(b, root);
+            for (uint32_t other = 0; other < n_taken; other++) is_free &= taken[other] != root;
+            for (uint32_t other = 0; other < o.n_out; other++)
+                is_free &= root_of(b, out[other]) != root;
+            if (!is_free || !random_chance(r, percent)) continue;
+            taken[n_taken++] = root;
+            const int64_t size = b->values.items[root].size,
+                          storage = b->values.items[root].storage;
+            remat_builder_value_set(b, out[k], REMAT_VALUE_SIZE, size);
+            remat_builder_value_set(b, out[k], REMAT_VALUE_STORAGE, storage);
+            remat_builder_op_inplace(b, op, k, i);
+        }
+    }
+}
 
 /* ---- graphs ---- */
 
@@ -144,6 +186,7 @@ remat_graph *random_graph(remat_ctx *ctx, random_source *r)
     finish_early(&s);
     for (uint32_t v = 0; v < s.n_values; v++)
         if (random_chance(r, v + 3 > s.n_values ? 40 : 8)) remat_builder_output(s.b, v);
+    random_inplace(s.b, r);
     remat_graph *graph = NULL;
     if (remat_builder_finish(s.b, &graph) != REMAT_OK) graph = NULL;
     remat_builder_free(s.b);
@@ -197,6 +240,7 @@ remat_graph *random_training_graph(remat_ctx *ctx, random_source *r)
     }
     for (uint32_t i = 0; i < n_values; i++)
         if (random_chance(r, i + 2 > n_values ? 60 : 5)) remat_builder_output(b, values[i]);
+    random_inplace(b, r);
     remat_graph *graph = NULL;
     if (remat_builder_finish(b, &graph) != REMAT_OK) graph = NULL;
     remat_builder_free(b);

@@ -13,8 +13,13 @@ bool random_chance(random_source *r, uint32_t percent);
 
 /* 1 to 14 ops, at times 60: views (of views, of resident values, larger than their storage),
  * several outputs of which some are views, workspaces, pins, zero sizes, dead ops, phases, repeated
- * inputs. NULL: the builder refused; see the context. */
+ * inputs; in some, outputs that may be made in place of inputs. NULL: the builder refused; see the
+ * context. */
 remat_graph *random_graph(remat_ctx *ctx, random_source *r);
+
+/* In some graphs, gives outputs the size of an input, and lets them take its place. The last thing
+ * before the builder is finished. */
+void random_inplace(remat_builder *b, random_source *r);
 
 /* A forward part whose values are read again by a backward part: what the rules are about. In some,
  * values shrink on the way, so that earlier ones can stand in for several later ones, and the

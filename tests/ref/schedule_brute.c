@@ -191,6 +191,18 @@ static uint8_t view_refers(const search *s, const state *before, const state *af
     return 0;
 }
 
+/* Output k is made in place of its input: nobody reads that storage instance any more, through any
+ * value. False: it cannot. */
+static bool take(const search *s, const state *before, state *after, const naive_op *o, uint32_t k)
+{
+    if (o->inplace[k] == REMAT_NONE) return false;
+    const uint32_t place = s->place[o->in[o->inplace[k]]];
+    for (uint32_t i = 0; i < s->n_made; i++)
+        if (root_at(s, i) == root_at(s, place) && after->refers[i] == before->refers[place])
+            after->refers[i] = 0;
+    return true;
+}
+
 static void run(search *s, const state *x, uint32_t op, int64_t cost)
 {
     const naive_op *o = &s->g->ops[op];
@@ -201,8 +213,13 @@ static void run(search *s, const state *x, uint32_t op, int64_t cost)
         const uint32_t v = o->out[k];
         y.refers[s->place[v]] = s->g->values[v].root == v ? FRESH : view_refers(s, x, &y, op, v);
     }
-    if (bytes_of(s, &y) + o->workspace > s->budget) return;
-    offer(s, &y, cost + o->cost);
+    for (uint32_t chosen = 0; chosen < 1u << o->n_out; chosen++) {
+        state z = y;
+        bool can = true;
+        for (uint32_t k = 0; k < o->n_out; k++)
+            if (chosen >> k & 1) can &= take(s, x, &z, o, k);
+        if (can && bytes_of(s, &z) + o->workspace <= s->budget) offer(s, &z, cost + o->cost);
+    }
 }
 
 static bool is_goal(const search *s, const state *x)

@@ -340,6 +340,52 @@ static void set_no_attribute(remat_builder *b) { remat_builder_op_set(b, 0, (rem
 static void bad_pin(remat_builder *b) { remat_builder_op_set(b, 0, REMAT_OP_PINNED, 2); }
 static void bad_op(remat_builder *b) { remat_builder_op_set(b, 9, REMAT_OP_COST, 2); }
 static void bad_target(remat_builder *b) { remat_builder_op_target(b, 9, "x"); }
+/* g reads y and makes z, of as many bytes, and may do so in place; all but what the caller spoils.
+ */
+static uint32_t in_place(remat_builder *b, uint32_t input)
+{
+    const uint32_t z = remat_builder_value(b, "z", 1);
+    const uint32_t g = remat_builder_op(b, "g", LIST(input, 1), LIST(z));
+    remat_builder_op_inplace(b, g, 0, 0);
+    return g;
+}
+static void in_place_no_op(remat_builder *b) { remat_builder_op_inplace(b, 9, 0, 0); }
+static void in_place_no_output(remat_builder *b)
+{
+    remat_builder_op_inplace(b, in_place(b, 1), 1, 1);
+}
+static void in_place_no_input(remat_builder *b)
+{
+    const uint32_t g = remat_builder_op(b, "g", LIST(1), LIST(remat_builder_value(b, "z", 1)));
+    remat_builder_op_inplace(b, g, 0, 1);
+}
+static void in_place_of_resident(remat_builder *b) { in_place(b, 0); }
+static void in_place_output_twice(remat_builder *b)
+{
+    remat_builder_op_inplace(b, in_place(b, 1), 0, 1);
+}
+static void in_place_input_twice(remat_builder *b)
+{
+    const uint32_t p = remat_builder_value(b, "p", 1), q = remat_builder_value(b, "q", 1);
+    const uint32_t g = remat_builder_op(b, "g", LIST(1), LIST(p, q));
+    remat_builder_op_inplace(b, g, 0, 0);
+    remat_builder_op_inplace(b, g, 1, 0);
+}
+static void in_place_other_size(remat_builder *b)
+{
+    in_place(b, 1);
+    remat_builder_value_set(b, 2, REMAT_VALUE_STORAGE, 2); /* that of z */
+}
+static void in_place_alias(remat_builder *b)
+{
+    const uint32_t v = remat_builder_view(b, "v", 1, 1);
+    remat_builder_op_inplace(b, remat_builder_op(b, "g", LIST(1), LIST(v)), 0, 0);
+}
+static void in_place_of_what_is_viewed(remat_builder *b)
+{
+    const uint32_t z = remat_builder_value(b, "z", 1), v = remat_builder_view(b, "v", 1, 1);
+    remat_builder_op_inplace(b, remat_builder_op(b, "g", LIST(1), LIST(z, v)), 0, 0);
+}
 static void bad_tensor(remat_builder *b) { remat_builder_value_tensor(b, 9, "int8", NULL, 0); }
 
 static void mistakes(void **state)
@@ -382,6 +428,15 @@ static void mistakes(void **state)
         ROW(bad_op),
         ROW(bad_target),
         ROW(bad_tensor),
+        ROW(in_place_no_op),
+        ROW(in_place_no_output),
+        ROW(in_place_no_input),
+        ROW(in_place_of_resident),
+        ROW(in_place_output_twice),
+        ROW(in_place_input_twice),
+        ROW(in_place_other_size),
+        ROW(in_place_alias),
+        ROW(in_place_of_what_is_viewed),
 #undef ROW
     };
     for (size_t i = 0; i < LENGTH(table); i++) {
@@ -397,6 +452,38 @@ static void mistakes(void **state)
         assert_true(*remat_ctx_error(ctx) != '\0');
         remat_builder_free(b);
     }
+}
+
+/* Pairs are part of the digest, come back, and live through whatever does not touch them. */
+static void pairs_stay(void **state)
+{
+    remat_ctx *ctx = *state;
+    char digest[3][80];
+    for (uint32_t i = 0; i < 3; i++) { /* 0: none; 1: of the first input; 2: of the second */
+        remat_builder *b = remat_builder_new(ctx, "pairs");
+        const uint32_t x = remat_builder_value(b, "x", 8), y = remat_builder_value(b, "y", 8),
+                       v = remat_builder_view(b, "v", i == 2 ? 4 : 8, y),
+                       z = remat_builder_value(b, "z", 8);
+        remat_builder_op(b, "X", NOTHING, LIST(x));
+        remat_builder_op(b, "Y", NOTHING, LIST(y));
+        remat_builder_op(b, "V", LIST(y), LIST(v));
+        const uint32_t f = remat_builder_op(b, "F", LIST(x, v), LIST(z));
+        if (i > 0) remat_builder_op_inplace(b, f, 0, i - 1);
+        remat_builder_output(b, z);
+        remat_graph *graph = NULL, *apart = NULL;
+        OK(ctx, remat_builder_finish(b, &graph));
+        strcpy(digest[i], remat_graph_digest(graph));
+        assert_int_equal(remat_graph_op_inplace(graph, f, 0), i ? i - 1 : REMAT_NONE);
+        assert_int_equal(remat_graph_op_inplace(graph, f, 1), REMAT_NONE);
+        assert_int_equal(remat_graph_op_inplace(graph, 9, 0), REMAT_NONE);
+        /* As a storage of its own the view has another size in the end: then it cannot be taken. */
+        OK(ctx, remat_graph_prepare(ctx, graph, REMAT_NO_ALIAS | REMAT_DCE, NULL, &apart));
+        assert_int_equal(remat_graph_op_inplace(apart, f, 0), i == 1 ? 0 : REMAT_NONE);
+        remat_graph_free(apart), remat_graph_free(graph), remat_builder_free(b);
+    }
+    assert_string_not_equal(digest[0], digest[1]);
+    assert_string_not_equal(digest[0], digest[2]);
+    assert_string_not_equal(digest[1], digest[2]);
 }
 
 static void first_mistake_is_kept(void **state)
@@ -419,6 +506,7 @@ int main(void)
                                        WITH_CONTEXT(every_setter_has_a_getter),
                                        WITH_CONTEXT(digest_is_of_structure),
                                        WITH_CONTEXT(empty),
+                                       WITH_CONTEXT(pairs_stay),
                                        WITH_CONTEXT(mistakes),
                                        WITH_CONTEXT(first_mistake_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);

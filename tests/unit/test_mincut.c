@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "fusion/inplace.h"
 #include "fusion/op_class.h"
 #include "plan/cut/saved_cut.h"
 
@@ -331,6 +332,26 @@ static void known_packets_are_sorted(void **state)
         assert_true(strcmp(rm_known_packet(i - 1), rm_known_packet(i)) < 0);
 }
 
+/* What may work in place fuses, too. */
+static void elementwise_ops_are_sorted_and_fusible(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "packets");
+    remat_graph *graph = NULL;
+    uint32_t n = 0;
+    for (; rm_elementwise_packet(n); n++) {
+        if (n > 0) assert_true(strcmp(rm_elementwise_packet(n - 1), rm_elementwise_packet(n)) < 0);
+        const uint32_t v = remat_builder_value(b, NULL, 1);
+        remat_builder_op_target(b, remat_builder_op(b, NULL, NOTHING, LIST(v)),
+                                rm_elementwise_packet(n));
+    }
+    OK(ctx, remat_builder_finish(b, &graph));
+    for (uint32_t op = 0; op < n; op++)
+        if (rm_op_class(ctx, graph, op) != REMAT_CLASS_FUSIBLE)
+            fail_msg("%s is not fusible", rm_elementwise_packet(op));
+    remat_graph_free(graph), remat_builder_free(b);
+}
+
 static void reductions(void **state)
 { /* a sum to a quarter is banned, to a third is not; the factor is an option; a mask of as many
      elements is no reduction */
@@ -511,6 +532,7 @@ int main(void)
         WITH_CONTEXT(the_smaller_dtype_is_saved),
         WITH_CONTEXT(classes_by_name),
         WITH_CONTEXT(known_packets_are_sorted),
+        WITH_CONTEXT(elementwise_ops_are_sorted_and_fusible),
         WITH_CONTEXT(long_rows_are_cut),
         WITH_CONTEXT(reductions),
         WITH_CONTEXT(distance_as_a_weight),

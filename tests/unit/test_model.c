@@ -38,9 +38,10 @@ static void judge_at(remat_ctx *ctx, const remat_graph *graph, int64_t bandwidth
     for (size_t i = 0; i < n_statements; i++) {
         if (s[i].kind != REMAT_COMPUTE) {
             if (in_use >= 0)
-                assert_int_equal(s[i].memory_bytes, s[i].kind == REMAT_ALLOCATE
-                                                        ? in_use + s[i].bytes
-                                                        : in_use - s[i].bytes);
+                assert_int_equal(s[i].memory_bytes,
+                                 s[i].kind == REMAT_ALLOCATE ? in_use + s[i].bytes
+                                 : s[i].kind == REMAT_REUSE  ? in_use
+                                                             : in_use - s[i].bytes);
             in_use = s[i].memory_bytes;
             continue;
         }
@@ -245,6 +246,62 @@ static void x8_outputs_live_to_the_end(void **state)
     remat_graph_free(graph);
 }
 
+/* A makes v, B w in place of v, C u in place of w; with_reader: D reads v. */
+static remat_graph *in_place_graph(remat_ctx *ctx, bool with_reader)
+{
+    remat_builder *b = remat_builder_new(ctx, "x9");
+    const uint32_t v = remat_builder_value(b, "v", 4), w = remat_builder_value(b, "w", 4),
+                   u = remat_builder_value(b, "u", 4);
+    op(b, "A", 1, 0, NOTHING, LIST(v));
+    remat_builder_op_inplace(b, op(b, "B", 1, 0, LIST(v), LIST(w)), 0, 0);
+    remat_builder_op_inplace(b, op(b, "C", 1, 0, LIST(w), LIST(u)), 0, 0);
+    if (with_reader) op(b, "D", 1, 0, LIST(v), NOTHING);
+    return finished(ctx, b);
+}
+
+static void x9_outputs_in_place_of_inputs(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = in_place_graph(ctx, false);
+    judge(ctx, graph, (expected){"0 1 2", true, 0, 4, 3, (const int64_t[]){4, 4, 4}});
+    /* Behind B nothing of the first v is left, and a second v is another one. */
+    judge(ctx, graph, (expected){"0 1 0 2", true, 0, 8, 4, (const int64_t[]){4, 4, 8, 4}});
+    judge(ctx, graph, (expected){"0 1 1 2", true, 0, 8, 4, (const int64_t[]){4, 8, 4, 4}});
+    judge(ctx, graph, (expected){"0 o0 1 2", true, 0, 4, 3, (const int64_t[]){4, 4, 4, 4}});
+    /* An offload is a touch, too. */
+    judge(ctx, graph, (expected){"0 1 o0 2", true, 0, 8, 3, (const int64_t[]){4, 8, 8, 4}});
+    remat_graph_free(graph);
+    graph = in_place_graph(ctx, true);
+    judge(ctx, graph, (expected){"0 1 2 3", true, 0, 8, 4, (const int64_t[]){4, 8, 8, 4}});
+    judge(ctx, graph, (expected){"0 1 0 2 3", true, 0, 8, 5, (const int64_t[]){4, 4, 8, 8, 4}});
+    judge(ctx, graph, (expected){"0 3 1 2", true, 0, 4, 4, (const int64_t[]){4, 4, 4, 4}});
+    remat_graph_free(graph);
+}
+
+/* W makes x, a view of v. B reads x, and may make w where v is. D reads v. */
+static void x10_in_place_through_a_view(void **state)
+{
+    remat_ctx *ctx = *state;
+    for (int is_output = 0; is_output < 2; is_output++) {
+        remat_builder *b = remat_builder_new(ctx, "x10");
+        const uint32_t v = remat_builder_value(b, "v", 4), x = remat_builder_view(b, "x", 2, v),
+                       w = remat_builder_value(b, "w", 4);
+        op(b, "A", 1, 0, NOTHING, LIST(v));
+        op(b, "W", 0, 0, LIST(v), LIST(x));
+        remat_builder_op_inplace(b, op(b, "B", 1, 1, LIST(x), LIST(w)), 0, 0);
+        op(b, "D", 1, 0, LIST(v), NOTHING);
+        if (is_output) remat_builder_output(b, x);
+        remat_graph *graph = finished(ctx, b);
+        judge(ctx, graph, (expected){"0 1 2 3", true, 0, 9, 3, (const int64_t[]){4, 4, 9, 4}});
+        /* D needs a v of its own: B takes the one that the view refers to, if no output does. */
+        const int64_t taken[] = {4, 4, 4, 8, 5}, kept[] = {4, 4, 4, 8, 9};
+        judge(ctx, graph,
+              is_output ? (expected){"0 1 3 0 2", true, 0, 9, 4, kept}
+                        : (expected){"0 1 3 0 2", true, 0, 8, 4, taken});
+        remat_graph_free(graph);
+    }
+}
+
 static void transfers(void **state)
 {
     remat_ctx *ctx = *state;
@@ -440,6 +497,8 @@ int main(void)
         WITH_CONTEXT(x6_expand_adds_nothing),
         WITH_CONTEXT(x7_pins_run_once_in_order),
         WITH_CONTEXT(x8_outputs_live_to_the_end),
+        WITH_CONTEXT(x9_outputs_in_place_of_inputs),
+        WITH_CONTEXT(x10_in_place_through_a_view),
         WITH_CONTEXT(transfers),
         WITH_CONTEXT(verdicts_do_not_depend_on_options),
         WITH_CONTEXT(what_is_not_there_cannot_be_read),

@@ -1,5 +1,5 @@
-/* test_prepare.c: what --dce, --fold-identity, --no-alias, --replay-random and the cost models do
- * to a graph. */
+/* test_prepare.c: what --dce, --fold-identity, --no-alias, --replay-random, --inplace and the cost
+ * models do to a graph. */
 #include "support.h"
 
 #include <string.h>
@@ -124,6 +124,57 @@ static void views_become_storages(void **state)
     remat_graph_free(apart), remat_graph_free(graph);
 }
 
+static uint32_t tensor(remat_builder *b, const char *dtype, int64_t n)
+{
+    const uint32_t v = remat_builder_value(b, NULL, 4 * n);
+    remat_builder_value_tensor(b, v, dtype, (const int64_t[]){n}, 1);
+    return v;
+}
+
+static uint32_t calls(remat_builder *b, const char *target, const uint32_t *in, uint32_t n_in,
+                      uint32_t out)
+{
+    const uint32_t op = remat_builder_op(b, NULL, in, n_in, &out, 1);
+    remat_builder_op_target(b, op, target);
+    return op;
+}
+
+/* a and b are made; what may take the place of which? */
+static void elementwise_ops_work_in_place(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "in place");
+    uint32_t p[9];
+    const uint32_t w = tensor(b, "float32", 8), a = tensor(b, "float32", 8),
+                   c = tensor(b, "float32", 8), view = remat_builder_view(b, NULL, 32, a);
+    remat_builder_value_tensor(b, view, "float32", (const int64_t[]){8}, 1);
+    for (int i = 0; i < 9; i++) p[i] = tensor(b, i == 3 ? "int32" : "float32", i == 4 ? 4 : 8);
+    calls(b, "aten.mm.default", LIST(w), a);
+    calls(b, "aten.mm.default", LIST(w), c);
+    calls(b, "aten.view.default", LIST(a), view);
+    const uint32_t first = calls(b, "aten.relu.default", LIST(a), p[0]);
+    calls(b, "aten.mm.default", LIST(a), p[1]);       /* not elementwise */
+    calls(b, "aten.relu.default", LIST(w), p[2]);     /* resident */
+    calls(b, "aten.relu.default", LIST(a), p[3]);     /* another type */
+    calls(b, "aten.relu.default", LIST(a), p[4]);     /* another shape */
+    calls(b, "aten.add.Tensor", LIST(view, c), p[5]); /* c is not read again */
+    calls(b, "aten.add.Tensor", LIST(view, a), p[6]); /* both are */
+    calls(b, "aten.gelu_backward.default", LIST(w, p[5]), p[7]);
+    remat_builder_op_inplace(b, calls(b, "aten.add.Tensor", LIST(p[6], view), p[8]), 0, 1);
+    remat_builder_output(b, p[8]);
+    remat_graph *plain = NULL;
+    OK(ctx, remat_builder_finish(b, &plain));
+    remat_graph *graph = prepared(ctx, plain, REMAT_INPLACE, "unit");
+    const uint32_t expected[] = {0, REMAT_NONE, REMAT_NONE, REMAT_NONE, REMAT_NONE, 1, 0, 1, 1};
+    for (uint32_t i = 0; i < LENGTH(expected); i++) {
+        assert_int_equal(remat_graph_op_inplace(graph, first + i, 0), expected[i]);
+        assert_int_equal(remat_graph_op_inplace(plain, first + i, 0), i == 8 ? 1 : REMAT_NONE);
+    }
+    assert_string_equal(remat_graph_digest(graph), remat_graph_digest(plain));
+    assert_true(info_of(ctx, graph).keep_all_peak_bytes < info_of(ctx, plain).keep_all_peak_bytes);
+    remat_graph_free(graph), remat_graph_free(plain), remat_builder_free(b);
+}
+
 static void cost_models(void **state)
 {
     remat_ctx *ctx = *state;
@@ -188,9 +239,12 @@ static void roofline_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(dead_ops_go),          WITH_CONTEXT(identities_fold),
-        WITH_CONTEXT(identity_that_copies), WITH_CONTEXT(views_become_storages),
-        WITH_CONTEXT(cost_models),          WITH_CONTEXT(roofline_numbers)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(dead_ops_go),
+                                       WITH_CONTEXT(identities_fold),
+                                       WITH_CONTEXT(identity_that_copies),
+                                       WITH_CONTEXT(views_become_storages),
+                                       WITH_CONTEXT(elementwise_ops_work_in_place),
+                                       WITH_CONTEXT(cost_models),
+                                       WITH_CONTEXT(roofline_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,8 @@
  * one that may run again makes something useful from it. Others are not part of a state.
  * - An op runs again only if it makes something useful that is not in R, and if a plan that runs it
  *   twice can be cheaper than `below` at all.
+ * - An input in whose place the op may make an output goes like any other storage. It goes while
+ * the op runs, so it does not count, and at once if it is not useful afterwards.
  * - *Eager ops.* An op runs at once, and no other step is tried, if it fits as things are, and if
  * the useful things that it makes have no more bytes than those of its inputs that are not useful
  * any more and cannot be made again.
@@ -30,9 +32,9 @@
  *   R, must be made again, and so must whatever its op reads that is not in R, to any depth;
  * - for one op outside D, what its first run drives out: storages that were made before it in any
  *   order, and are read after it in any order, and do not all fit beside it. Those that are not
- *   there are made again later. The cheapest set of ops that makes room is added, for the op where
- *   that is dearest. Ops whose re-run is forced count as paid.
- * If something that cannot run again is lost, or cannot be held, no plan leads on.
+ *   there, or are gone once it ran, are made again later. The cheapest set of ops that makes room
+ * is added, for the op where that is dearest. Ops whose re-run is forced count as paid. If
+ * something that cannot run again is lost, or cannot be held, no plan leads on.
  *
  * Invariants: those of prove.c.
  *
@@ -82,13 +84,14 @@ typedef struct searcher {
     int64_t below;      /* plans that cost this much or more are not looked for */
     set all, pinned, may_rerun, outputs;
     set in[MOST], out[MOST]; /* by op */
+    set takes[MOST];         /* by op: inputs in whose place it may make outputs */
     set before[MOST];        /* by op: ops whose first run comes before its own in any plan */
     set pinned_before[MOST]; /* by op: of these, the pinned ones that it must wait for */
     set made_before[MOST];   /* by op: storages that those make */
-    set read_after[MOST];    /* by op: storages that ops after it read, or outputs; not touched */
+    set read_after[MOST];    /* by op: storages that ops after it read, or outputs; not held */
     set tokens[MOST];        /* by storage */
     set stale[MOST];         /* by op: tokens that do not outlive a run of it */
-    int64_t room[MOST];      /* by op: bytes of the budget beside what it touches */
+    int64_t room[MOST];      /* by op: bytes of the budget beside what it must hold */
     int64_t out_bytes[MOST]; /* by op: of all that it makes */
     set has_tokens;          /* ops that make tokens which have a base */
     uint32_t by_price[MOST]; /* ops that make bytes, by cost for a byte */
@@ -259,7 +262,8 @@ static set left_behind(const searcher *x, set part)
 /* Could the step lead to a better plan if nothing but a subset of `part` stayed? */
 static bool is_hopeful(searcher *x, set part)
 {
-    if (x->to_ran != x->ran && bound_of(x, x->ran, part, x->from_cost) >= x->below) return false;
+    const set before = part | x->in[x->op]; /* what is taken was there */
+    if (x->to_ran != x->ran && bound_of(x, x->ran, before, x->from_cost) >= x->below) return false;
     const int64_t cost = x->from_cost + x->nm->cost[x->op];
     return bound_of(x, x->to_ran, left_behind(x, part), cost) < x->below;
 }
@@ -336,17 +340,17 @@ static int64_t excess_of(const searcher *x, uint32_t op, set part)
            x->budget_bytes;
 }
 
-/* What serves nobody but the op at hand, and is no input of it, may go at once. */
+/* What serves nobody but the op at hand, and need not be there while it runs, may go at once. */
 static remat_status try_step(searcher *x, uint32_t op)
 {
     x->op = op;
     x->to_ran = x->ran | only(op);
     x->to_useful = useful_after(x, x->to_ran);
-    const set part = x->there & (x->to_useful | x->in[op]);
+    const set part = x->there & (x->to_useful | (x->in[op] & ~x->takes[op]));
     const int64_t excess = excess_of(x, op, part);
     if (excess <= 0) return arrive(x, part);
     if (!is_hopeful(x, part)) return REMAT_OK;
-    list_candidates(x, part & ~x->in[op] & ~x->out[op]);
+    list_candidates(x, part & ~(x->in[op] & ~x->takes[op]) & ~x->out[op]);
     return drop(x, part, excess, 0);
 }
 
@@ -455,6 +459,8 @@ static void list_sets(searcher *x)
         x->all |= only(op);
         x->in[op] = set_of(nm->in, nm->in_begin[op], nm->in_begin[op + 1]);
         x->out[op] = set_of(nm->out, nm->out_begin[op], nm->out_begin[op + 1]);
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            if (nm->may_take[k]) x->takes[op] |= only(nm->in[k]);
         if (nm->pinned[op]) {
             x->pinned_before[op] = x->pinned;
             x->pinned |= only(op);
@@ -484,10 +490,9 @@ static void list_order(searcher *x)
     for (uint32_t op = 0; op < nm->n_ops; op++)
         for (set ops = x->before[op]; ops;) x->read_after[take(&ops)] |= x->in[op];
     for (uint32_t op = 0; op < nm->n_ops; op++) {
-        const set touched = x->in[op] | x->out[op];
-        x->read_after[op] &= ~touched;
-        x->room[op] =
-            x->budget_bytes - nm->resident_bytes - nm->workspace[op] - bytes_of(x, touched);
+        const set held = (x->in[op] & ~x->takes[op]) | x->out[op];
+        x->read_after[op] &= ~held;
+        x->room[op] = x->budget_bytes - nm->resident_bytes - nm->workspace[op] - bytes_of(x, held);
         x->out_bytes[op] = bytes_of(x, x->out[op]);
     }
 }

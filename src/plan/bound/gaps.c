@@ -30,10 +30,17 @@ remat_status rm_gaps_add(rm_gap_walk *w, uint32_t store, uint32_t from, uint32_t
     return held ? REMAT_OK : RM_PUSH(w->ctx, w->found, gap);
 }
 
-void rm_gaps_touch(rm_gap_walk *w, uint32_t t, uint32_t store)
+void rm_gaps_touch_all(rm_gap_walk *w, uint32_t t)
 {
-    w->gs->need[t] += w->gs->nm->bytes[store];
-    w->gs->need[t + 1] -= w->gs->nm->bytes[store];
+    const rm_normal *nm = w->gs->nm;
+    const uint32_t op = w->gs->at[t];
+    int64_t bytes = 0;
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        if (!nm->may_take[k]) bytes += nm->bytes[nm->in[k]];
+    for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
+        bytes += nm->bytes[nm->out[k]];
+    w->gs->need[t] += bytes;
+    w->gs->need[t + 1] -= bytes;
 }
 
 static void sum_up(rm_gaps *gs)
@@ -81,7 +88,6 @@ static remat_status touch(rm_gap_walk *w, uint32_t t, uint32_t store)
     uint32_t *last = &w->gs->last_touch[store];
     if (*last != REMAT_NONE) TRY(rm_gaps_add(w, store, *last, t, t));
     *last = t;
-    rm_gaps_touch(w, t, store);
     return REMAT_OK;
 }
 
@@ -93,6 +99,7 @@ static remat_status walk_order(rm_gap_walk *w)
     for (uint32_t t = 0; t < gs->n; t++) {
         const uint32_t op = gs->at[t];
         if (rm_is_free_view(nm, op)) continue;
+        rm_gaps_touch_all(w, t);
         for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
             TRY(touch(w, t, nm->in[k]));
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)

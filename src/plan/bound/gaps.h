@@ -20,7 +20,8 @@ typedef struct rm_gaps { /* arrays live in scratch */
     rm_gap *gaps;
     uint32_t *gap_begin; /* by storage */
     /* By position, the end too: bytes of resident values, of what the op touches (at the end: the
-     * outputs), of its workspace, and of what pinned ops made and is used later. */
+     * outputs), of its workspace, and of what pinned ops made and is used later. What the op may
+     * make an output in place of is not counted. */
     int64_t *need;
     int64_t *load; /* by position: bytes of all gaps that cover it */
     /* By storage: its heirs as a holder, on a path. begin is NULL in a fixed order. */
@@ -45,8 +46,8 @@ typedef struct rm_gap_walk {
 remat_status rm_gaps_begin(rm_gap_walk *w);
 /* The gap takes room at the positions from < t < to. What a pinned op made must be kept there. */
 remat_status rm_gaps_add(rm_gap_walk *w, uint32_t store, uint32_t from, uint32_t to, uint32_t due);
-/* The op at position t has the storage in memory. */
-void rm_gaps_touch(rm_gap_walk *w, uint32_t t, uint32_t store);
+/* Counts what the op at position t needs in memory: see `need`. */
+void rm_gaps_touch_all(rm_gap_walk *w, uint32_t t);
 /* Sums up, and sorts the gaps by storage. Frees `found`, whatever `status` was before. */
 remat_status rm_gaps_end(rm_gap_walk *w, remat_status status);
 

@@ -216,12 +216,6 @@ static remat_status find_gaps(pathfinder *p, uint32_t store)
     return add_gap(p, store, from, last);
 }
 
-static void touch(pathfinder *p, uint32_t t, uint32_t store)
-{
-    rm_gaps_touch(&p->walk, t, store);
-    widen(&p->gs->last_touch[store], t);
-}
-
 static remat_status walk_path(pathfinder *p)
 {
     const rm_normal *nm = p->nm;
@@ -232,9 +226,11 @@ static remat_status walk_path(pathfinder *p)
     TRY(rm_gaps_begin(&p->walk));
     for (uint32_t t = 0; t < p->gs->n; t++) {
         const uint32_t op = p->gs->at[t];
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) touch(p, t, nm->in[k]);
+        rm_gaps_touch_all(&p->walk, t);
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            widen(&p->gs->last_touch[nm->in[k]], t);
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
-            touch(p, t, nm->out[k]);
+            widen(&p->gs->last_touch[nm->out[k]], t);
     }
     for (uint32_t s = 0; s < nm->n_stores; s++) TRY(find_gaps(p, s));
     return REMAT_OK;

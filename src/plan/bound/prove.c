@@ -12,6 +12,8 @@
  * - States that cannot lead to a plan cheaper than the one we have are dropped.
  * - Nothing leaves memory before it must: a state that holds more is never worse. Where a step does
  *   not fit, every smallest set of storages that makes it fit is tried.
+ * - An input in whose place the op may make an output goes like any other storage. It goes while
+ * the op runs, so it does not count, and at once if it can serve nobody afterwards.
  * - A storage that can serve nobody any more is not part of a state.
  *
  * A token (graph/normal.h) is in memory only while its base is, and stays if the base is made
@@ -54,6 +56,7 @@ typedef struct prover {
     uint32_t *last_rerun; /* by op: the last of them, or 0 */
     uint64_t *useful;     /* by t: set of storages that may still serve */
     uint64_t *in, *out;   /* by op: sets */
+    uint64_t *takes;      /* by op: set of inputs in whose place it may make outputs */
     uint32_t *by_size;    /* storages, largest first, with bytes */
     uint32_t n_by_size;
     rm_states states; /* key: t, and the words of a set */
@@ -63,6 +66,7 @@ typedef struct prover {
     bool stopped;          /* a limit is reached */
     /* one expansion: */
     uint64_t *from, *part; /* sets */
+    uint64_t *before;      /* set: `part`, and the inputs of the op */
     uint64_t *key, *child; /* of the state that the step leads to; its set, which is part of it */
     uint32_t from_state, from_t, to_t, op;
     int64_t from_cost;
@@ -118,7 +122,9 @@ static void leave(prover *p)
  * never better. */
 static bool is_hopeful(prover *p)
 {
-    if (p->to_t > p->from_t && bound_of(p, p->from_t, p->part, p->from_cost) >= p->below)
+    const uint64_t *in = p->in + (size_t)p->op * p->n_words;
+    for (uint32_t i = 0; i < p->n_words; i++) p->before[i] = p->part[i] | in[i];
+    if (p->to_t > p->from_t && bound_of(p, p->from_t, p->before, p->from_cost) >= p->below)
         return false;
     leave(p);
     return bound_of(p, p->to_t, p->child, p->from_cost + p->nm->cost[p->op]) < p->below;
@@ -205,20 +211,40 @@ static remat_status drop(prover *p, int64_t excess)
     }
 }
 
-/* The storages in memory that the step at hand does not touch, largest first. */
+/* Must the step at hand have the storage in memory while it runs? */
+static bool is_held(const prover *p, uint32_t store)
+{
+    const size_t at = (size_t)p->op * p->n_words;
+    return rm_has_bit(p->out + at, store) ||
+           (rm_has_bit(p->in + at, store) && !rm_has_bit(p->takes + at, store));
+}
+
+/* The storages in memory that may go, largest first. */
 static void list_candidates(prover *p)
 {
-    const uint64_t *in = p->in + (size_t)p->op * p->n_words,
-                   *out = p->out + (size_t)p->op * p->n_words;
     p->n_candidates = 0;
     for (uint32_t i = 0; i < p->n_by_size; i++) {
         const uint32_t s = p->by_size[i];
-        if (rm_has_bit(p->from, s) && !rm_has_bit(in, s) && !rm_has_bit(out, s))
-            p->candidates[p->n_candidates++] = s;
+        if (rm_has_bit(p->part, s) && !is_held(p, s)) p->candidates[p->n_candidates++] = s;
     }
     p->suffix_bytes[p->n_candidates] = 0;
     for (uint32_t i = p->n_candidates; i-- > 0;)
         p->suffix_bytes[i] = p->suffix_bytes[i + 1] + p->nm->bytes[p->candidates[i]];
+}
+
+/* Inputs that are of no use behind the step go, where an output can be in their place. Answers
+ * their bytes. */
+static int64_t take_useless(prover *p)
+{
+    const rm_normal *nm = p->nm;
+    const uint64_t *useful = p->useful + (size_t)p->to_t * p->n_words;
+    int64_t bytes = 0;
+    for (uint32_t k = nm->in_begin[p->op]; k < nm->in_begin[p->op + 1]; k++) {
+        if (!nm->may_take[k] || rm_has_bit(useful, nm->in[k])) continue;
+        drop_store(p, nm->in[k]);
+        bytes += nm->bytes[nm->in[k]];
+    }
+    return bytes;
 }
 
 static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t bytes_there)
@@ -230,6 +256,7 @@ static remat_status try_step(prover *p, uint32_t op, bool is_first_run, int64_t 
     p->op = op;
     p->to_t = is_first_run ? pass_free_views(p, p->from_t + 1) : p->from_t;
     memcpy(p->part, p->from, p->n_words * sizeof *p->part);
+    excess -= take_useless(p);
     if (excess <= 0) return arrive(p);
     if (!is_hopeful(p)) return REMAT_OK;
     list_candidates(p);
@@ -450,6 +477,8 @@ static remat_status allocate_sets(prover *p)
     TRY(RM_SCRATCH(ctx, p->useful, (n + 1) * words));
     TRY(RM_SCRATCH(ctx, p->in, n * words));
     TRY(RM_SCRATCH(ctx, p->out, n * words));
+    TRY(RM_SCRATCH(ctx, p->takes, n * words));
+    TRY(RM_SCRATCH(ctx, p->before, words));
     TRY(RM_SCRATCH(ctx, p->goal_set, words));
     TRY(RM_SCRATCH(ctx, p->from, words));
     TRY(RM_SCRATCH(ctx, p->part, words));
@@ -468,6 +497,8 @@ static void list_sets(prover *p)
     for (uint32_t op = 0; op < nm->n_ops; op++) {
         set_bits(p->in + op * words, nm->in, nm->in_begin[op], nm->in_begin[op + 1]);
         set_bits(p->out + op * words, nm->out, nm->out_begin[op], nm->out_begin[op + 1]);
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+            if (nm->may_take[k]) rm_add_bit(p->takes + op * words, nm->in[k]);
         if (p->flag[op] == REMAT_NONE) continue;
         rm_add_bit(p->out + op * words, p->flag[op]);
         rm_add_bit(p->goal_set, p->flag[op]);

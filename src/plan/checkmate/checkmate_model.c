@@ -37,6 +37,9 @@
  * Nearly all plans are tight at the frontier. So the memory there is written as a knapsack of its
  * own, for the sake of cover cuts: sum of M_s S_t+1_s <= budget - what op t touches.
  *
+ * An op that may make an output in place of an input frees that input before its memory is taken,
+ * not behind: where it is not there for later, it is not there besides the output.
+ *
  * Tokens (graph/normal.h) take no memory but go stale. Who reads one, or keeps it, in a turn where
  * its base is made again needs it made again.
  *
@@ -362,13 +365,15 @@ static remat_status close_memory(build *b, uint32_t turn, uint32_t op, uint32_t 
     return row(b, -INFINITY, b->cap);
 }
 
-/* At the frontier everything that is kept is there, and whatever its op touches. */
+/* At the frontier everything that is kept is there, and whatever its op touches; but not what it
+ * may make outputs in place of, unless that is kept. */
 static remat_status frontier_row(build *b, uint32_t turn, uint32_t op)
 {
     const rm_normal *nm = b->nm;
     double room = b->cap - (double)nm->workspace[op] * b->size_scale;
     memset(b->touched, 0, nm->n_stores);
-    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) b->touched[nm->in[k]] = 1;
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        b->touched[nm->in[k]] = !nm->may_take[k];
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++) b->touched[nm->out[k]] = 1;
     for (uint32_t s = 0; s < nm->n_stores; s++) {
         if (b->touched[s]) room -= bytes_of(b, s);
@@ -443,6 +448,15 @@ static remat_status leave_input(build *b, uint32_t turn, uint32_t op, uint32_t s
     return change(b, s, next);
 }
 
+/* Those in whose place op may make an output, or the others. */
+static remat_status leave_inputs(build *b, uint32_t turn, uint32_t op, bool taken)
+{
+    const rm_normal *nm = b->nm;
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        if (nm->may_take[k] == taken) TRY(leave_input(b, turn, op, nm->in[k]));
+    return REMAT_OK;
+}
+
 /* Is anything freed behind op? If not, the memory at the next op is no less. */
 static bool may_free(const build *b, uint32_t op)
 {
@@ -464,10 +478,10 @@ static remat_status step_rows(build *b, uint32_t turn, uint32_t op, bool is_last
         TRY(at_most(b, self, b->now[nm->in[k]]));
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
         TRY(make_output(b, turn, op, nm->out[k]));
+    TRY(leave_inputs(b, turn, op, true));
     if (frontier_of(b->x, turn) == op) TRY(frontier_row(b, turn, op));
     else if (is_last || may_free(b, op)) TRY(close_memory(b, turn, op, last_u));
-    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
-        TRY(leave_input(b, turn, op, nm->in[k]));
+    TRY(leave_inputs(b, turn, op, false));
     for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
         TRY(leave_output(b, turn, op, nm->out[k]));
     return REMAT_OK;
@@ -536,6 +550,15 @@ static remat_status free_rows(build *b, uint32_t turn, uint32_t op, uint32_t s)
     return in_memory(b, column, -bytes_of(b, s));
 }
 
+/* Those in whose place op may make an output, or the others. */
+static remat_status free_inputs(build *b, uint32_t turn, uint32_t op, bool taken)
+{
+    const rm_normal *nm = b->nm;
+    for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        if (nm->may_take[k] == taken) TRY(free_rows(b, turn, op, nm->in[k]));
+    return REMAT_OK;
+}
+
 static remat_status plain_turn_rows(build *b, uint32_t turn)
 {
     const rm_normal *nm = b->nm;
@@ -556,9 +579,9 @@ static remat_status plain_turn_rows(build *b, uint32_t turn)
         }
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
             TRY(in_memory(b, self.a, bytes_of(b, nm->out[k])));
+        TRY(free_inputs(b, turn, op, true));
         TRY(close_memory(b, turn, op, &last_u));
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
-            TRY(free_rows(b, turn, op, nm->in[k]));
+        TRY(free_inputs(b, turn, op, false));
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1] && n_outputs(nm, op) > 1;
              k++)
             TRY(free_rows(b, turn, op, nm->out[k]));

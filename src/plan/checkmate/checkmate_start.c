@@ -133,6 +133,7 @@ static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out
     TRY(RM_SCRATCH(ctx, out->in_begin, n + 1));
     TRY(RM_SCRATCH(ctx, out->out_begin, n + 1));
     TRY(RM_SCRATCH(ctx, out->in, nm->in_begin[n] + n));
+    TRY(RM_SCRATCH(ctx, out->may_take, nm->in_begin[n] + n));
     TRY(RM_SCRATCH(ctx, out->out, nm->out_begin[n] + n));
     TRY(RM_SCRATCH(ctx, out->bytes, n_stores));
     TRY(RM_SCRATCH(ctx, out->is_output, n_stores));
@@ -146,8 +147,10 @@ static remat_status in_order(remat_ctx *ctx, const rm_normal *nm, rm_normal *out
     }
     for (uint32_t op = 0; op < n; op++) {
         uint32_t n_in = out->in_begin[op], n_out = out->out_begin[op];
-        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++)
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1]; k++) {
+            out->may_take[n_in] = nm->may_take[k];
             out->in[n_in++] = nm->in[k];
+        }
         for (uint32_t k = nm->out_begin[op]; k < nm->out_begin[op + 1]; k++)
             out->out[n_out++] = nm->out[k];
         if (op > 0) out->in[n_in++] = nm->n_stores + op - 1;

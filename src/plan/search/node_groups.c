@@ -11,8 +11,9 @@
  *
  * A group needs memory inside. Its workspace is what its inner values and workspaces take beyond
  * all its outputs (B.1). The model counts inputs, outputs and workspace of a step together. So this
- * is never less than what the group's ops need when they run one by one, and at times more. Plans
- * are measured after ungrouping.
+ * is never less than what the group's ops need when they run one by one, and at times more. That an
+ * op can work in place counts only where it is a group by itself. Plans are measured after
+ * ungrouping.
  *
  * Departures:
  * - Algorithm 1 also fuses an op when some reader reads only part of its outputs, or when it makes
@@ -220,12 +221,15 @@ static remat_status emit(grouping *x, rm_normal *out)
             n_members += x->member_of[op].end - x->member_of[op].begin;
         }
     TRY(RM_SCRATCH(x->ctx, out->in, n_in));
+    TRY(RM_SCRATCH(x->ctx, out->may_take, n_in));
     TRY(RM_SCRATCH(x->ctx, out->members, n_members));
     for (uint32_t op = 0; op < nm->n_ops; op++) {
         if (x->fused[op]) continue;
         const uint32_t i = out->n_ops++;
         const span s = x->member_of[op];
         out->in_begin[i + 1] = copy_span(out->in, out->in_begin[i], x->reads.items, x->read_of[op]);
+        for (uint32_t k = nm->in_begin[op]; k < nm->in_begin[op + 1] && s.end - s.begin == 1; k++)
+            out->may_take[out->in_begin[i] + k - nm->in_begin[op]] = nm->may_take[k];
         out->member_begin[i + 1] =
             copy_span(out->members, out->member_begin[i], x->members.items, s);
         out->out_begin[i + 1] = copy_span(out->out, out->out_begin[i], nm->out,
