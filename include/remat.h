@@ -560,7 +560,8 @@ const remat_span *remat_placement_spans(const remat_placement *placement, size_t
  * remat_run_new nothing is allocated. A run may be repeated; in a training loop that is a step. */
 
 typedef struct remat_run remat_run;
-typedef struct remat_call { /* one run of an op; pointers are to storages, also those of views */
+typedef struct remat_call { /* one run of an op; pointers are to storages, also those of views; an
+                             * output that is made in place has the pointer of an input */
     uint32_t op, step;      /* as in the plan */
     uint32_t n_in, n_out;
     void *const *in, *const *out; /* in the order of the graph */

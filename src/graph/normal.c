@@ -3,7 +3,8 @@
  * Why nothing is lost:
  * - A view takes no memory of its own. One that costs nothing can run directly before each op that
  *   reads it. At that moment its storage is in memory, since the reader needs it. Whatever else is
- *   in memory then is still in memory at the reader. So the added step is never the peak.
+ *   in memory then is still in memory at the reader, or the reader has an output of as many bytes
+ *   in its place. So the added step is never the peak.
  * - For the same reason these need no more memory: an offload directly after the step that made the
  *   storage; and a view that nobody reads, directly after the first run of its storage's op.
  * - Conversely, a schedule that reads an old instance through a stale view keeps that instance in

@@ -88,7 +88,7 @@ def check(data):
         assert set(PLAN_FIELDS) <= set(summary)
 
 
-@pytest.mark.parametrize("name, flags", [("resnet18", ["--dce"]), ("gpt2", ["--dce", "--replay-random"]), ("mobilenetv3_large", []), ("distilbert", ["--no-alias", "--fold-identity"]),
+@pytest.mark.parametrize("name, flags", [("resnet18", ["--dce", "--inplace"]), ("gpt2", ["--dce", "--replay-random"]), ("mobilenetv3_large", []), ("distilbert", ["--no-alias", "--fold-identity"]),
                                          ("resnet50", ["--cost-model", "flops"]), ("densenet121", ["--fuse"])])
 def test_data_are_true(remat, name, flags):
     page = report(remat, GRAPHS / f"{name}.json.gz", "--budget", "60%", "--strategy", "mincut", *flags)

@@ -78,6 +78,7 @@ setting take_setting(source *s, remat_ctx *ctx)
     for (uint32_t i = 0; i < (how & 3); i++) take_option(s, ctx);
     return (setting){.is_chain = form & 16,
                      .large = form >> 5 == 7,
+                     .in_place = (form >> 5 & 3) == 2,
                      .unchecked = form & 4,
                      .without_costs = form & 8,
                      .phases = form & 3,
@@ -117,7 +118,7 @@ typedef struct op {
 } op;
 
 typedef struct value {
-    int64_t size;
+    int64_t size, storage; /* storage: -1 for a view */
     bool resident;
     uint32_t gradient; /* REMAT_NONE: it has none yet */
 } value;
@@ -152,7 +153,7 @@ static bool is_full(const maker *m)
 
 static uint32_t note_value(maker *m, uint32_t v, int64_t size, bool resident)
 {
-    m->values[m->n_values++] = (value){size, resident, REMAT_NONE};
+    m->values[m->n_values++] = (value){size, size, resident, REMAT_NONE};
     return v;
 }
 
@@ -168,8 +169,10 @@ static uint32_t add_value(maker *m, int64_t size, bool resident)
 static uint32_t add_view(maker *m, int64_t size, uint32_t base)
 {
     size = within(m, size, &m->sizes_left);
-    return note_value(m, remat_builder_view(m->b, NULL, size, base), size,
-                      m->values[base].resident);
+    const uint32_t v =
+        note_value(m, remat_builder_view(m->b, NULL, size, base), size, m->values[base].resident);
+    m->values[v].storage = -1;
+    return v;
 }
 
 /* Low bytes name the newest values, high ones the oldest. */
@@ -177,6 +180,18 @@ static uint32_t take_value(maker *m)
 {
     const uint32_t byte = take_byte(m->s);
     return byte < 128 ? m->n_values - 1 - byte % m->n_values : (byte - 128) % m->n_values;
+}
+
+/* The first output may take the first input that has as many bytes. */
+static void work_in_place(maker *m, uint32_t i)
+{
+    const value *made = m->n_out ? &m->values[m->out[0]] : NULL;
+    for (uint32_t k = 0; k < m->n_in && made && made->storage >= 0; k++) {
+        const value *read = &m->values[m->in[k]];
+        if (read->resident || read->storage != made->storage) continue;
+        remat_builder_op_inplace(m->b, i, 0, k);
+        return;
+    }
 }
 
 static void add_op(maker *m, int64_t cost)
@@ -189,6 +204,7 @@ static void add_op(maker *m, int64_t cost)
     m->n_listed += m->n_in + m->n_out;
     if (!m->x->without_costs)
         remat_builder_op_set(m->b, i, REMAT_OP_COST, within(m, cost, &m->costs_left));
+    if (m->x->in_place) work_in_place(m, i);
 }
 
 static void set_attributes(maker *m, uint32_t i)
@@ -233,7 +249,8 @@ static void add_outputs(maker *m, enum instruction what, int64_t size, int64_t o
     if (what != SEVERAL) {
         const uint32_t v = m->out[m->n_out++] = add_value(m, size, false);
         if (what != STORED) return;
-        remat_builder_value_set(m->b, v, REMAT_VALUE_STORAGE, within(m, other, &m->storages_left));
+        m->values[v].storage = within(m, other, &m->storages_left);
+        remat_builder_value_set(m->b, v, REMAT_VALUE_STORAGE, m->values[v].storage);
         remat_builder_value_tensor(m->b, v, "bfloat16", (const int64_t[]){size, 1}, 2);
         return;
     }

@@ -33,6 +33,7 @@ typedef enum stop_kind { STOP_NEVER, STOP_AT_ONCE, STOP_IN_REPORT } stop_kind;
 typedef struct setting {
     bool is_chain;          /* stages, not a graph */
     bool large;             /* thousands of ops rather than tens */
+    bool in_place;          /* ops may make an output in place of an input */
     bool unchecked;         /* sums of sizes and costs may pass 2^62 */
     bool without_costs;     /* ops have none: a cost model decides */
     uint32_t phases;        /* none, two halves, a backward pass is added, any */

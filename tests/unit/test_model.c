@@ -278,6 +278,31 @@ static void x9_outputs_in_place_of_inputs(void **state)
     remat_graph_free(graph);
 }
 
+/* A makes v, B w in place of v, C s from w; D reads v and s. If A is pinned, there is one v only,
+ * and B cannot take it. */
+static void need_in_place(void **state)
+{
+    remat_ctx *ctx = *state;
+    for (int pinned = 0; pinned < 2; pinned++) {
+        remat_builder *b = remat_builder_new(ctx, "need");
+        const uint32_t v = remat_builder_value(b, "v", 4), w = remat_builder_value(b, "w", 4),
+                       s = remat_builder_value(b, "s", 0);
+        remat_builder_op_set(b, op(b, "A", 1, 0, NOTHING, LIST(v)), REMAT_OP_PINNED, pinned);
+        remat_builder_op_inplace(b, op(b, "B", 1, 3, LIST(v), LIST(w)), 0, 0);
+        op(b, "C", 1, 0, LIST(w), LIST(s));
+        op(b, "D", 1, 0, LIST(v, s), NOTHING);
+        remat_graph *graph = finished(ctx, b);
+        remat_info info = REMAT_INFO_INIT;
+        OK(ctx, remat_graph_info(ctx, graph, &info));
+        assert_int_equal(info.need_bytes, pinned ? 11 : 7);
+        assert_int_equal(info.need_op, 1);
+        uint32_t values[3], n;
+        OK(ctx, remat_graph_need_values(ctx, graph, values, 3, &n));
+        assert_int_equal(n, pinned ? 2 : 1);
+        remat_graph_free(graph);
+    }
+}
+
 /* W makes x, a view of v. B reads x, and may make w where v is. D reads v. */
 static void x10_in_place_through_a_view(void **state)
 {
@@ -499,6 +524,7 @@ int main(void)
         WITH_CONTEXT(x8_outputs_live_to_the_end),
         WITH_CONTEXT(x9_outputs_in_place_of_inputs),
         WITH_CONTEXT(x10_in_place_through_a_view),
+        WITH_CONTEXT(need_in_place),
         WITH_CONTEXT(transfers),
         WITH_CONTEXT(verdicts_do_not_depend_on_options),
         WITH_CONTEXT(what_is_not_there_cannot_be_read),
