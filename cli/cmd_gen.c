@@ -68,7 +68,9 @@ static int convert(session *s, const char *source)
     remat_input *input;
     TRY(choose_format(s, &format));
     TRY(session_input(s, source, &input));
+    session_busy(s);
     const int status = session_read_input(s, source, input, NULL, NULL);
+    session_idle(s);
     remat_input_free(input);
     if (status) return status;
     if (s->chain) {

@@ -331,7 +331,10 @@ int cmd_lower(session *s)
     TRY(check_align(s));
     TRY(session_program(s, &x.plan));
     const remat_step *steps = remat_plan_steps(x.plan, &n_steps);
-    CHECK(s, remat_lower(s->ctx, s->graph, steps, n_steps, &program));
+    session_busy(s);
+    const remat_status done = remat_lower(s->ctx, s->graph, steps, n_steps, &program);
+    session_idle(s);
+    CHECK(s, done);
     x.program = program;
     const int status = place_and_write(s, write, &x);
     remat_program_free(program);

@@ -26,7 +26,9 @@ static int solve(session *s, const remat_network *network)
     uint8_t *source_side = out_resize(NULL, n, 1);
     int64_t value;
     const double begin = seconds_now();
+    session_busy(s);
     const remat_status status = remat_network_solve(s->ctx, network, &value, source_side);
+    session_idle(s);
     const double seconds = seconds_now() - begin;
     uint32_t n_source = 0;
     for (uint32_t v = 0; v < n && status == REMAT_OK; v++) n_source += source_side[v];

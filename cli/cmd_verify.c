@@ -116,6 +116,13 @@ static int refuse_peak(session *s, const remat_plan *plan, int64_t budget, remat
     return REMAT_OK;
 }
 
+static remat_status verify(session *s, const remat_plan *plan, remat_verdict *v)
+{
+    if (s->chain) return remat_chain_plan_verify(s->ctx, s->chain, plan, v);
+    if (s->args->text[FLAG_PROVED]) return remat_plan_verify_bound(s->ctx, s->graph, plan, v);
+    return remat_plan_verify(s->ctx, s->graph, plan, v);
+}
+
 int cmd_verify(session *s)
 {
     const args *a = s->args;
@@ -131,9 +138,10 @@ int cmd_verify(session *s)
     TRY(session_read_plan(s, a->operands[1], &plan));
     TRY(session_read(s, a->operands[0], plan, a->operands[1]));
     TRY(session_budget(s, "--budget", a->text[FLAG_LIMIT], &budget));
-    if (s->chain) CHECK(s, remat_chain_plan_verify(s->ctx, s->chain, plan, &v));
-    else if (a->text[FLAG_PROVED]) CHECK(s, remat_plan_verify_bound(s->ctx, s->graph, plan, &v));
-    else CHECK(s, remat_plan_verify(s->ctx, s->graph, plan, &v));
+    session_busy(s);
+    const remat_status status = verify(s, plan, &v);
+    session_idle(s);
+    CHECK(s, status);
     if (a->text[FLAG_PROVED] && s->chain)
         return out_fail(s->out, REMAT_E_APPLIES, "verify", "--bound",
                         "bounds of chains have no certificate");

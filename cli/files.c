@@ -2,9 +2,9 @@
  *
  * Problem: planning takes long, and what it makes must not get lost, nor anything that was there
  * before. Method: before anything is read, every file that is to be written is looked at. One that
- * cannot be written is an error then. So is one that is an input too, or that two flags name,
- * whatever the paths look like: files are compared by device and inode, and those that do not exist
- * yet by folder and name.
+ * cannot be written is an error then. So is one that is an input or standard output too, or that
+ * two flags name, whatever the paths look like: files are compared by device and inode, and those
+ * that do not exist yet by folder and name.
  *
  * Invariant: a regular file is never seen half written. The bytes go into a new file beside it,
  * which takes its name once all of them are there. A link stays; what it leads to is replaced. What
@@ -132,6 +132,14 @@ static bool same_file(const char *path, const char *other, bool is_input)
     return !exists && !other_exists && !is_input && same_place(path, other);
 }
 
+/* Did the shell send standard output to the same regular file? */
+static bool is_standard_output(const char *path)
+{
+    struct stat x, y;
+    return stat(path, &x) == 0 && S_ISREG(x.st_mode) && fstat(STDOUT_FILENO, &y) == 0 &&
+           same_inode(&x, &y);
+}
+
 /* 0, or the errno of writing there. */
 static int why_not_writable(const char *path)
 {
@@ -195,6 +203,9 @@ int session_check_outputs(session *s)
         const int error = why_not_writable(path);
         if (error) return out_fail(s->out, REMAT_E_IO, path, "", "%s", out_errno(error).text);
         TRY(check_inputs(s, outputs[i].shown, path));
+        if (is_standard_output(path))
+            return out_fail(s->out, REMAT_E_USAGE, name, outputs[i].shown,
+                            "'%.200s' is where standard output goes: write - for it", path);
         for (size_t k = 0; k < i; k++) {
             const char *other = a->text[outputs[k].id];
             if (other && !is_stream(other) && same_file(path, other, false))

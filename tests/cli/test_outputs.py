@@ -1,9 +1,10 @@
 """Where results go: nothing is overwritten that was not meant to be, what cannot be written is said before the work, and files change at once or not at all."""
 import os
+import subprocess
 
 import pytest
 
-from conftest import GRAPHS
+from conftest import GRAPHS, PROGRAM
 
 USAGE, IO, APPLIES, INFEASIBLE = 1, 3, 6, 10
 RANDOM = "zoo:random-layered?n=30"
@@ -84,6 +85,14 @@ def test_one_thing_on_standard_output(remat, graph):
         assert done.returncode == USAGE and "standard output" in (done.stdout + done.stderr).decode()
     assert "<svg" in remat.ok("lower", graph, "--json", "-o", remat.folder / "x.json", "--svg", "-")
     assert b"exclude each other" in remat.run("report", graph, "-o", "-", "--json").stdout
+
+
+def test_standard_output_in_the_same_file(remat, graph):
+    with open(remat.folder / "both", "wb") as both:
+        for name in ("both", "folder/../both"):
+            done = subprocess.run([PROGRAM, "plan", graph, "-o", remat.folder / name], stdout=both, stderr=subprocess.PIPE)
+            assert done.returncode == USAGE and b"standard output" in done.stderr and done.stderr.count(b"\n") == 1
+    assert (remat.folder / "both").stat().st_size == 0
 
 
 def test_no_picture_of_nothing(remat):
