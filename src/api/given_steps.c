@@ -83,7 +83,7 @@ static remat_status plan_of(const rm_problem *p, const char *strategy, const rem
                          .any = true,
                          .peak_bytes = l.peak_bytes,
                          .cost = l.cost};
-    TRY(rm_plan_finish(p, &caller, (rm_transfers){false, bandwidth}, &only, out));
+    TRY(rm_plan_finish(p, &caller, (rm_transfers){bandwidth > 0, bandwidth}, &only, out));
     remat_summary *s = &(*out)->summary; /* no search of ours made it */
     s->seed = REMAT_ABSENT;
     s->work = 0;

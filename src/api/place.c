@@ -245,13 +245,16 @@ const remat_span *remat_placement_spans(const remat_placement *placement, size_t
 
 /* ---- plans with their placement ---- */
 
-/* How many storages do the steps make? Those that are made in place have no register of their own.
- */
+/* Those that are made in place have no register of their own. */
+static bool makes_storage(const remat_statement *s)
+{
+    return s->kind == REMAT_ALLOCATE || s->kind == REMAT_REUSE;
+}
+
 static size_t count_made(const remat_statement *statements, size_t n)
 {
     size_t n_made = 0;
-    for (size_t i = 0; i < n; i++)
-        n_made += statements[i].kind == REMAT_ALLOCATE || statements[i].kind == REMAT_REUSE;
+    for (size_t i = 0; i < n; i++) n_made += makes_storage(&statements[i]);
     return n_made;
 }
 
@@ -268,7 +271,7 @@ static remat_status list_offsets(remat_ctx *ctx, const remat_graph *g, const rem
     TRY(RM_SCRATCH(ctx, instances, g->n_original_values));
     for (size_t i = 0; i < n; i++) {
         const remat_statement *s = &statements[i];
-        if (s->kind != REMAT_ALLOCATE && s->kind != REMAT_REUSE) continue;
+        if (!makes_storage(s)) continue;
         out->offsets[out->n_storages++] =
             (rm_offset){s->value, instances[s->value]++, from->offsets[s->reg]};
     }
@@ -330,7 +333,8 @@ static const rm_offset *find_offset(const rm_offset *list, size_t n, uint32_t in
     return n ? bsearch(&wanted, list, n, sizeof *list, by_owner) : NULL;
 }
 
-/* What has no bytes need not be in the plan: it lies at 0. */
+/* What has no bytes need not be in the plan: it lies at 0. What is made in place of something lies
+ * where that does, and counts as an instance of its value. */
 static remat_status take_offsets(remat_ctx *ctx, const remat_graph *g, const remat_plan *plan,
                                  const remat_program *program, remat_placement *p)
 {
@@ -348,9 +352,10 @@ static remat_status take_offsets(remat_ctx *ctx, const remat_graph *g, const rem
     if (from->n_workspaces) qsort(of_steps, from->n_workspaces, sizeof *list, by_owner);
     for (size_t i = 0; i < n; i++) {
         const remat_statement *s = &statements[i];
-        if (s->kind != REMAT_ALLOCATE) continue;
-        const rm_offset *found =
-            find_offset(list, from->n_storages, s->value, instances[s->value]++);
+        if (!makes_storage(s)) continue;
+        const uint32_t instance = instances[s->value]++;
+        if (s->kind == REMAT_REUSE) continue;
+        const rm_offset *found = find_offset(list, from->n_storages, s->value, instance);
         p->offsets[s->reg] = found ? found->offset : 0;
     }
     for (size_t t = 0; t < p->n_steps; t++) {
@@ -383,10 +388,12 @@ static remat_status carried_placement(remat_ctx *ctx, const remat_graph *g, cons
     const remat_statement *statements = remat_program_statements(program, &n);
     const int64_t height = plan->placement.arena_bytes;
     int64_t load;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    TRY(rm_verify_offsets(ctx, g, plan, &verdict));
+    if (*verdict.reason) return rm_fail(ctx, REMAT_E_PLAN, "%s", verdict.reason);
     p->align = plan->placement.align;
     TRY(fill_spans(ctx, statements, n, p));
     TRY(take_offsets(ctx, g, plan, program, p));
-    TRY(check_offsets(ctx, p->spans, p->n_spans, p->offsets, p->align, height, REMAT_E_PLAN));
     TRY(load_of(ctx, p, &load));
     p->packing = (remat_packing){.size = sizeof p->packing,
                                  .height_bytes = height,

@@ -180,8 +180,7 @@ static remat_status strengthen(remat_ctx *ctx, const remat_graph *g, const rm_in
                                     s->bandwidth};
     if (!s->within_budget || s->budget_bytes < 0 || s->cost == s->bound_cost) return REMAT_OK;
     /* Where transfers are free, and this plan does without, no bound says more than first runs. */
-    const bool is_vain =
-        may_move && s->bandwidth == 0 && !rm_has_kind(steps->items, steps->n, REMAT_FETCH);
+    const bool is_vain = may_move && s->bandwidth == 0 && !rm_has_transfers(steps->items, steps->n);
     if (is_vain || is_hurried(ctx, g, s)) return REMAT_OK;
     TRY(bound_own_order(ctx, g, &question, best->proved, s, &certificates->own_order));
     return bound_any_order(ctx, g, question, s, certificates);
@@ -269,7 +268,7 @@ static remat_status bound_least_peak(const rm_problem *p, bool may_move, remat_s
 static void settle_transfers(rm_incumbent *best, rm_transfers *transfers)
 {
     if (transfers->allowed) return;
-    transfers->allowed = rm_has_kind(best->steps.items, best->steps.n, REMAT_FETCH);
+    transfers->allowed = rm_has_transfers(best->steps.items, best->steps.n);
     if (!transfers->allowed) {
         transfers->bandwidth = 0;
         return;

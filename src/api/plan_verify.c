@@ -16,10 +16,10 @@ static int64_t bandwidth_of(const remat_plan *plan)
     return plan->summary.bandwidth == REMAT_ABSENT ? 0 : plan->summary.bandwidth;
 }
 
-/* A plan is compared with plans that may fetch if it does so itself, or says what that costs. */
-static bool may_fetch(const remat_plan *plan)
+/* A plan is compared with plans that move values if it does so itself, or says what that costs. */
+static bool may_move(const remat_plan *plan)
 {
-    return bandwidth_of(plan) > 0 || rm_has_kind(plan->steps, plan->n_steps, REMAT_FETCH);
+    return bandwidth_of(plan) > 0 || rm_has_transfers(plan->steps, plan->n_steps);
 }
 
 /* Are costs of the plan and of the graph by the same model? A plan need not say its model. */
@@ -34,7 +34,7 @@ static remat_status raise_need(remat_ctx *ctx, const remat_graph *g, const remat
                                rm_need *need)
 {
     const remat_summary *s = &plan->summary;
-    if (s->outcome != REMAT_INFEASIBLE || s->budget_bytes < need->bytes || may_fetch(plan) ||
+    if (s->outcome != REMAT_INFEASIBLE || s->budget_bytes < need->bytes || may_move(plan) ||
         strcmp(s->bound_method, "search") == 0)
         return REMAT_OK;
     const rm_need from = {s->budget_bytes, REMAT_NONE};
@@ -61,7 +61,7 @@ static remat_status check_plan(remat_ctx *ctx, const remat_graph *g, const remat
     rm_liveness keep_all;
     TRY(rm_liveness_keep_all(ctx, g, &keep_all));
     rm_need need;
-    TRY(rm_need_find(ctx, g, may_fetch(plan), &need));
+    TRY(rm_need_find(ctx, g, may_move(plan), &need));
     TRY(raise_need(ctx, g, plan, &need));
     const bool same_cost = same_cost_model(plan, g);
     const rm_plan_facts facts = {keep_all.peak_bytes, keep_all.cost, need.bytes, same_cost,
@@ -129,8 +129,7 @@ static remat_status check_bound(remat_ctx *ctx, const remat_graph *g, const rema
         return REMAT_OK;
     }
     const rm_bound_case question = {x->any_order ? NULL : plan->steps, plan->n_steps,
-                                    plan->summary.budget_bytes, may_fetch(plan),
-                                    bandwidth_of(plan)};
+                                    plan->summary.budget_bytes, may_move(plan), bandwidth_of(plan)};
     TRY(rm_verify_bound(ctx, g, &question, x->certificate, &proved, &word));
     if (!word.valid) rm_blame(v, REMAT_NONE, "%s", word.reason);
     else compare_bound(ctx, x, proved, must, v);

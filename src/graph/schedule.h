@@ -46,10 +46,11 @@ remat_status rm_liveness_keep_all(remat_ctx *ctx, const remat_graph *g, rm_liven
 remat_status rm_transfer_cost(remat_ctx *ctx, int64_t bytes, int64_t bandwidth, int64_t *out);
 /* The same; 2^62 if it is that or more. */
 int64_t rm_transfer_cost_limited(int64_t bytes, int64_t bandwidth);
-static inline bool rm_has_kind(const remat_step *steps, size_t n_steps, remat_step_kind kind)
+/* Does it offload or fetch? */
+static inline bool rm_has_transfers(const remat_step *steps, size_t n_steps)
 {
     for (size_t i = 0; i < n_steps; i++)
-        if (steps[i].kind == kind) return true;
+        if (steps[i].kind != REMAT_RUN) return true;
     return false;
 }
 

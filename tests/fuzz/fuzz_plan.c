@@ -246,7 +246,7 @@ static void note_cost(trial *t, const remat_plan *plan)
     const remat_summary *s = remat_plan_summary(plan);
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
-    if (s->within_budget && !rm_has_kind(steps, n, REMAT_FETCH) && s->cost < t->least_cost)
+    if (s->within_budget && !rm_has_transfers(steps, n) && s->cost < t->least_cost)
         t->least_cost = s->cost;
 }
 

@@ -421,6 +421,34 @@ static void improve_without_transfers(remat_ctx *ctx, const remat_graph *graph)
     remat_plan_free(start);
 }
 
+/* An offload that nothing fetches has its price too. The strategy has no plan within the budget, so
+ * the start stays, which has. */
+static void improve_from_a_lone_offload(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "lone offload");
+    const uint32_t v = remat_builder_value(b, "v", 6);
+    op(b, "A", 1, 0, NOTHING, LIST(v));
+    op(b, "Q", 1, 10, NOTHING, NOTHING);
+    op(b, "B", 1, 0, LIST(v), NOTHING);
+    remat_graph *graph = finished(ctx, b);
+    remat_step steps[32];
+    const size_t n = steps_of("1 0 o0 2", steps);
+    for (int64_t bandwidth = 0; bandwidth <= 2000000000; bandwidth += 2000000000) {
+        remat_plan *start = NULL, *plan = NULL;
+        OK(ctx, remat_ctx_set(ctx, "bandwidth", bandwidth));
+        OK(ctx, remat_plan_of_steps(ctx, graph, steps, n, NULL, 12, bandwidth, &start));
+        OK(ctx, remat_plan_improve(ctx, graph, start, "keep-all", 12, &plan));
+        assert_int_equal(remat_plan_status(plan), REMAT_OK);
+        assert_int_equal(remat_plan_summary(plan)->cost, bandwidth ? 6 : 3);
+        same_verdict(ctx, graph, plan);
+        same_verdict(ctx, graph, start);
+        remat_plan_free(plan), remat_plan_free(start);
+    }
+    OK(ctx, remat_ctx_set(ctx, "bandwidth", 0));
+    remat_graph_free(graph);
+}
+
 /* P is pinned and holds 6 bytes while Q runs with a workspace of 10: only a transfer makes room. */
 static void verdicts_do_not_depend_on_options(void **state)
 {
@@ -526,6 +554,7 @@ int main(void)
         WITH_CONTEXT(x10_in_place_through_a_view),
         WITH_CONTEXT(need_in_place),
         WITH_CONTEXT(transfers),
+        WITH_CONTEXT(improve_from_a_lone_offload),
         WITH_CONTEXT(verdicts_do_not_depend_on_options),
         WITH_CONTEXT(what_is_not_there_cannot_be_read),
         WITH_CONTEXT(sums_that_overflow_are_refused),

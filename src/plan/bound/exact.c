@@ -67,9 +67,9 @@ static bool is_proved(const exact *e)
     return fits(e) && (best->proved == best->cost || best->cost == e->p->graph->total_cost);
 }
 
-static bool has_fetches(const exact *e)
+static bool has_transfers(const exact *e)
 {
-    return rm_has_kind(e->best->steps.items, e->best->steps.n, REMAT_FETCH);
+    return rm_has_transfers(e->best->steps.items, e->best->steps.n);
 }
 
 static bool is_over(const exact *e) { return rm_is_over(e->ctx) || rm_is_settled(e->p, e->best); }
@@ -324,8 +324,8 @@ static remat_status begin(exact *e)
     TRY(offer_auto(e, first_share, WORK_AN_OP * (int64_t)e->p->graph->n_ops));
     if (rm_is_settled(e->p, e->best)) return REMAT_OK;
     TRY(rm_normal_of(e->ctx, e->p->graph, &e->nm));
-    if (!is_over(e) && !has_fetches(e)) TRY(prove_any_order(e));
-    return is_over(e) || has_fetches(e) ? REMAT_OK : prove_best(e, SHORT_PROOF);
+    if (!is_over(e) && !has_transfers(e)) TRY(prove_any_order(e));
+    return is_over(e) || has_transfers(e) ? REMAT_OK : prove_best(e, SHORT_PROOF);
 }
 
 static remat_status run_with(exact *e)
@@ -341,7 +341,7 @@ static remat_status run_with(exact *e)
     if (spares) rm_limits_ensure(ctx, auto_work);
     if (is_over(e)) return REMAT_OK;
     TRY(offer_auto(e, auto_share(e), auto_work));
-    for (uint32_t round = 1; !is_over(e) && !has_fetches(e) && !e->full; round++) {
+    for (uint32_t round = 1; !is_over(e) && !has_transfers(e) && !e->full; round++) {
         const int64_t work = ctx->limits.work;
         TRY(run_round(e, round));
         if (ctx->limits.work == work) break; /* nobody knows what to do */
