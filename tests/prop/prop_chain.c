@@ -306,6 +306,24 @@ static void check_ends(const char *strategy)
     remat_plan_free(plan);
 }
 
+/* What fits into less memory fits into more, and a persistent schedule is one of all. */
+static void find_costs(void)
+{
+    static const brute_kind kinds[] = {BRUTE_PERSISTENT, BRUTE_ALL, BRUTE_REVOLVE};
+    for (uint32_t i = 0; i < now.n_budgets; i++)
+        for (int k = 0; k < 3; k++) {
+            const brute_kind kind = kinds[k];
+            const int64_t less = i > 0 ? now.cost[kind][i - 1] : -1, budget = now.budgets[i],
+                          persistent = kind == BRUTE_ALL ? now.cost[BRUTE_PERSISTENT][i] : -1;
+            const int64_t known =
+                less < 0 || (persistent >= 0 && persistent < less) ? persistent : less;
+            now.cost[kind][i] =
+                budget < now.least[kind] /* a search through all states for nothing */
+                    ? -1
+                    : brute_cost(brutes, now.stages, now.n, kind, budget, known);
+        }
+}
+
 static void one_chain(void)
 {
     static const char *const strategies[] = {"keep-all", "periodic", "chen-sqrt",  "chen-greedy",
@@ -343,12 +361,7 @@ static void one_chain(void)
                 (now.n_budgets++ - at) * sizeof *now.budgets);
         now.budgets[at] = wanted[i];
     }
-    for (uint32_t i = 0; i < now.n_budgets; i++)
-        for (int kind = 0; kind < 3; kind++)
-            now.cost[kind][i] =
-                now.budgets[i] < now.least[kind] /* a search through all states for nothing */
-                    ? -1
-                    : brute_cost(brutes, now.stages, now.n, (brute_kind)kind, now.budgets[i]);
+    find_costs();
     for (uint32_t i = 0; i < now.n_budgets; i++) {
         floats_gain += now.cost[BRUTE_ALL][i] < now.cost[BRUTE_PERSISTENT][i];
         if (now.flags & CHAIN_FALLING &&

@@ -133,6 +133,7 @@ struct brute {
      */
     size_t n_places, n_used, n_entries, entry_capacity, n_lists;
     uint32_t round;
+    int64_t enough; /* nothing as far as that is of interest */
 };
 
 static void *must(void *p)
@@ -183,6 +184,7 @@ static void grow_places(brute *b)
 
 static void reach(brute *b, key k, int64_t distance)
 {
+    if (distance >= b->enough) return;
     if (2 * b->n_used >= b->n_places) grow_places(b);
     place *p = find(b, k);
     if (p->round == b->round && p->distance <= distance) return;
@@ -232,15 +234,16 @@ static void leave(brute *b, const remat_stage *stages, uint32_t last, brute_kind
     }
 }
 
+/* The least distance to the end, or -1 if that is not below `enough`. */
 static int64_t search(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
-                      int64_t budget)
+                      int64_t budget, int64_t enough)
 {
     const state begin = beginning(n_stages + 1);
     const int64_t first = stored(stages, n_stages + 1, begin);
     if (n_stages > BRUTE_STAGES) abort();
     if (budget >= 0 && first > budget) return -1;
     use_places(b, FEWEST_PLACES);
-    b->n_used = 0, b->n_entries = 0;
+    b->n_used = 0, b->n_entries = 0, b->enough = enough;
     if (b->lists) memset(b->lists, 0, b->n_lists * sizeof *b->lists);
     reach(b, pack(begin), budget < 0 ? first : 0);
     for (size_t d = 0; d < b->n_lists; d++)
@@ -255,17 +258,19 @@ static int64_t search(brute *b, const remat_stage *stages, uint32_t n_stages, br
 }
 
 int64_t brute_cost(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
-                   int64_t budget)
+                   int64_t budget, int64_t known)
 {
     int64_t once = 0;
     for (uint32_t l = 1; l <= n_stages + 1; l++) once += stages[l].tf + stages[l].tb;
-    const int64_t more = budget < 0 ? -1 : search(b, stages, n_stages, kind, budget);
-    return more < 0 ? -1 : once + more;
+    if (budget < 0 || known == once) return budget < 0 ? -1 : known; /* each stage runs once */
+    const int64_t enough = known < 0 ? INT64_MAX : known - once;
+    const int64_t more = search(b, stages, n_stages, kind, budget, enough);
+    return more < 0 ? known : once + more;
 }
 
 int64_t brute_peak(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind)
 {
-    return search(b, stages, n_stages, kind, -1);
+    return search(b, stages, n_stages, kind, -1, INT64_MAX);
 }
 
 /* ---- random chains and schedules ---- */

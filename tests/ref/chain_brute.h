@@ -21,9 +21,9 @@ brute *brute_new(void);
 void brute_free(brute *b);
 
 /* `stages` as for remat_chain_new. The least time of a schedule whose peak is within the budget, or
- * -1. */
+ * -1. `known`: the time of one such schedule, or -1; then only cheaper ones are looked for. */
 int64_t brute_cost(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind,
-                   int64_t budget);
+                   int64_t budget, int64_t known);
 /* The least peak of any schedule. */
 int64_t brute_peak(brute *b, const remat_stage *stages, uint32_t n_stages, brute_kind kind);
 

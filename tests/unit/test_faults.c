@@ -215,7 +215,7 @@ static void use_strategy(remat_ctx *ctx, const remat_graph *graph, const char *s
     remat_plan *plan = NULL, *better = NULL;
     const bool searches = strncmp(strategy, "fastsa", 6) == 0 || strcmp(strategy, "auto") == 0 ||
                           strcmp(strategy, "exact") == 0;
-    OK(ctx, remat_ctx_set(ctx, "work", searches ? 500 : 0));
+    OK(ctx, remat_ctx_set(ctx, "work", searches ? 1000 : 0));
     OK(ctx, remat_ctx_set(ctx, "offload", 1));
     REFUSE_EACH(ctx, plan, remat_plan_make(ctx, graph, strategy, REMAT_BUDGET_MIN, &plan));
     if (trial.status == REMAT_E_APPLIES) return; /* said of graphs without phases, and no solver */
