@@ -550,7 +550,6 @@ static remat_status run_training(remat_ctx *ctx, trainer *t, const options *o)
     void *arena = NULL;
     if (!start(t, o)) return REMAT_E_INPUT; /* before a second goes into a plan */
     remat_status status = build(ctx, t, &plain);
-    if (status == REMAT_OK && !start(t, o)) status = REMAT_E_INPUT;
     if (status == REMAT_OK && o->save && !is_writable(o->save)) status = REMAT_E_IO;
     if (status == REMAT_OK) status = remat_graph_align(ctx, plain, 0, &graph);
     if (status == REMAT_OK) status = plan_and_place(ctx, graph, o->budget, &run);
