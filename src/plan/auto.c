@@ -8,11 +8,12 @@
  *   3. mincut and rotor, each with a share of what is left.
  *   4. On small graphs, a search through all plans in all orders (plan/bound/any_order.c). Where it
  *      comes to an end, nothing is left to do.
- *   5. A search from the best of them takes the rest (plan/search/anneal.c).
+ *   5. Where nothing fits yet, or only what runs most ops twice, a descent to the budget
+ *      (plan/search/descend.c).
+ *   6. A search from the best of them takes the rest (plan/search/anneal.c).
  *
- * For the lowest peak: keep-all, mincut and rotor; then fastsa, which anneals for memory alone;
- * then auto itself, for the need at once and at lower and lower budgets, each time from the best
- * plan so far; then roundings and a search for the cost at the lowest peak that was found.
+ * For the lowest peak: keep-all, mincut and rotor, and a descent; then roundings and a search for
+ * the cost within a hundredth of the lowest peak that was found.
  *
  * With the option offload: fastsa, which may move values to the host; all of the above, which moves
  * none; and an annealing of both from the better of the two. Each has the whole limit of work, so
@@ -26,25 +27,41 @@
 #include "plan/bound/rounding.h"
 #include "plan/planner.h"
 #include "plan/search/anneal.h"
+#include "plan/search/descend.h"
 #include "plan/search/fastsa.h"
 #include "plan/search/polish.h"
 
 enum {
     PARTS_WITH_OFFLOAD = 3,
+    LEAST_SLACK = 100,          /* the peak may be above the lowest by one part in this */
     ALL_ORDERS_WORK = RM_SECOND /* at most, for all orders: states take memory */
 };
 static const double quick_share = 0.25; /* of what is left, for each quick strategy */
 static const double all_orders_share = 0.25;
 static const double least_share = 0.5;    /* to find the lowest peak, before what it costs */
-static const double bold_share = 0.3;     /* of that, to aim at the need at once */
+static const double descent_share = 0.3;  /* to get down to a budget */
+static const double above = 1.05;         /* times the budget: where a descent begins */
 static const double hopeless_share = 0.1; /* for the lowest peak, where nothing fits */
 
-static remat_status run_quick(const rm_problem *p, rm_incumbent *best)
+/* Rotor's own result. *peak: of its plan; REMAT_ABSENT: it has none. */
+static remat_status try_rotor(const rm_problem *p, int64_t *peak, rm_incumbent *best)
 {
-    const rm_planner *const quick[] = {&rm_mincut, &rm_rotor};
-    for (size_t i = 0; i < RM_LEN(quick) && !rm_is_over(p->ctx); i++)
-        TRY(rm_try_planner(p, quick[i], quick_share, best));
-    return REMAT_OK;
+    rm_incumbent found = {.any = false};
+    *peak = REMAT_ABSENT;
+    remat_status status = rm_try_planner(p, &rm_rotor, quick_share, &found);
+    if (status == REMAT_OK && found.any) {
+        *peak = found.peak_bytes;
+        status = rm_offer(p, best, &found.steps);
+    }
+    RM_VEC_FREE(&p->ctx->heap, found.steps);
+    return status;
+}
+
+static remat_status run_quick(const rm_problem *p, int64_t *rotor_peak, rm_incumbent *best)
+{
+    *rotor_peak = REMAT_ABSENT;
+    if (!rm_is_over(p->ctx)) TRY(rm_try_planner(p, &rm_mincut, quick_share, best));
+    return rm_is_over(p->ctx) ? REMAT_OK : try_rotor(p, rotor_peak, best);
 }
 
 /* Rounds for budgets from the whole one down, until one result fits. `rules` are bound rules
@@ -87,6 +104,38 @@ static remat_status search(const rm_problem *p, const rm_normal *nm, rm_incumben
     return status;
 }
 
+/* Rotor's plan for a little more memory than the budget, or than rotor can do with. In networks of
+ * many blocks the way down is short from there, and long from keep-all. */
+static remat_status find_descent(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
+                                 rm_codes *seed)
+{
+    const int64_t from = rotor_peak > p->budget_bytes ? rotor_peak : p->budget_bytes;
+    const rm_problem higher = {p->ctx, p->graph, (int64_t)(above * (double)from)};
+    rm_incumbent found = {.any = false};
+    if (rotor_peak == REMAT_ABSENT) return REMAT_OK;
+    remat_status status = rm_try_planner(&higher, &rm_rotor, quick_share, &found);
+    if (status == REMAT_OK && found.any) status = rm_codes_of_steps(p->ctx, nm, &found.steps, seed);
+    RM_VEC_FREE(&p->ctx->heap, found.steps);
+    return status;
+}
+
+/* Down to the budget, or as far as a share of the limits allows. */
+static remat_status descend(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
+                            double share, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_codes seed = {0}, found = {0};
+    if (nm->n_stores == 0 || rm_is_over(ctx)) return REMAT_OK;
+    rm_limit_push(ctx, share, RM_NO_LIMIT);
+    remat_status status = find_descent(p, nm, rotor_peak, &seed);
+    if (status == REMAT_OK) status = rm_descend(p, nm, &seed, &found);
+    rm_limit_pop(ctx);
+    if (status == REMAT_OK && found.n) status = rm_offer_codes(p, nm, &found, best);
+    RM_VEC_FREE(&ctx->heap, seed);
+    RM_VEC_FREE(&ctx->heap, found);
+    return status;
+}
+
 /* On a small graph: the cheapest plan of all, if the share is enough for that. */
 static remat_status search_all_orders(const rm_problem *p, const rm_normal *nm, rm_incumbent *best)
 {
@@ -98,18 +147,27 @@ static remat_status search_all_orders(const rm_problem *p, const rm_normal *nm, 
     return rm_is_too_much_memory(ctx, status) ? REMAT_OK : status;
 }
 
+/* Does it run more ops twice than not? */
+static bool is_dear(const rm_problem *p, const rm_incumbent *best)
+{
+    return best->steps.n > 3 * (size_t)p->graph->n_ops / 2;
+}
+
 static remat_status run_at(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
     rm_normal nm;
+    int64_t rotor_peak;
     TRY(rm_normal_of(ctx, p->graph, &nm));
     TRY(offer_rounded(p, &nm, 0, best));
     rm_report(ctx, rm_auto.entry.name, -1, best->cost, best->peak_bytes);
     TRY(offer_rounded(p, &nm, RM_BOUND_RULES, best));
     rm_report(ctx, rm_auto.entry.name, -1, best->cost, best->peak_bytes);
-    TRY(run_quick(p, best));
+    TRY(run_quick(p, &rotor_peak, best));
     TRY(search_all_orders(p, &nm, best));
     if (rm_is_over(ctx) || (rm_is_settled(p, best) && !best->infeasible)) return REMAT_OK;
+    if (!rm_fits(p, best->peak_bytes) || is_dear(p, best))
+        TRY(descend(p, &nm, rotor_peak, best->infeasible ? hopeless_share : descent_share, best));
     rm_limit_push(ctx, best->infeasible ? hopeless_share : 1, RM_NO_LIMIT);
     const remat_status status = search(p, &nm, best);
     rm_limit_pop(ctx);
@@ -125,8 +183,6 @@ static remat_status run_search(const rm_problem *p, rm_incumbent *best)
     TRY(search_all_orders(p, &nm, best));
     return rm_is_over(p->ctx) || rm_is_settled(p, best) ? REMAT_OK : search(p, &nm, best);
 }
-
-static const rm_planner search_alone = {.run = run_search, .continues = true};
 
 /* Runs a planner for another budget with a share of what is left, from the best plan so far if it
  * is one that continues. Offers what it finds to p. */
@@ -149,26 +205,37 @@ static remat_status run_below(const rm_problem *p, const rm_planner *planner, in
     return status;
 }
 
-/* The lowest peak. fastsa anneals for memory alone, which wide graphs need. Then auto aims at the
- * need, which nothing may reach; from what that leaves it runs at lower and lower budgets, and the
- * steps between them get smaller where nothing is found. What comes out may be dear, so in the end
- * half of the work goes into the cost at that peak. */
-static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
+/* The cheapest plan within the budget, from the best so far. It replaces that, which may have a
+ * lower peak. */
+static remat_status settle_for(const rm_problem *p, int64_t budget_bytes, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
-    remat_status status = run_quick(p, best);
-    int64_t part = 8; /* the next budget is lower than the peak by this part of it */
-    rm_limit_push(ctx, least_share, RM_NO_LIMIT);
-    if (status == REMAT_OK) status = run_below(p, &rm_fastsa, REMAT_BUDGET_MIN, 0.1, best);
-    if (status == REMAT_OK) status = run_below(p, &rm_auto, need_bytes, bold_share, best);
-    while (status == REMAT_OK && part <= 256 && !rm_is_over(ctx)) {
-        const int64_t before = best->peak_bytes, target = before - before / part;
-        if (target >= need_bytes) status = run_below(p, &rm_auto, target, 0.125, best);
-        if (best->peak_bytes > target || best->peak_bytes == before) part *= 2;
-    }
-    rm_limit_pop(ctx);
-    TRY(status);
-    return run_below(p, &search_alone, best->peak_bytes, 1, best);
+    const rm_problem near = {ctx, p->graph, budget_bytes};
+    const rm_mark mark = rm_scratch_mark(ctx);
+    rm_incumbent found = {.any = false};
+    remat_status status = rm_offer(&near, &found, &best->steps);
+    if (status == REMAT_OK) status = run_search(&near, &found);
+    rm_scratch_release(ctx, mark);
+    if (rm_is_too_much_memory(ctx, status)) status = REMAT_OK;
+    best->any = best->any && status != REMAT_OK;
+    if (status == REMAT_OK) status = rm_offer(p, best, &found.steps);
+    RM_VEC_FREE(&ctx->heap, found.steps);
+    return status;
+}
+
+/* The lowest peak. The last bytes are dear: where one part in a hundred more does with much less
+ * recomputation, that is what people want. But it is no worse than the plan that was given. */
+static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
+{
+    const int64_t given = best->peak_bytes;
+    const rm_problem lowest = {p->ctx, p->graph, need_bytes};
+    rm_normal nm;
+    int64_t rotor_peak;
+    TRY(run_quick(p, &rotor_peak, best));
+    TRY(rm_normal_of(p->ctx, p->graph, &nm));
+    TRY(descend(&lowest, &nm, rotor_peak, least_share, best));
+    const int64_t enough = best->peak_bytes + best->peak_bytes / LEAST_SLACK;
+    return settle_for(p, enough < given ? enough : given, best);
 }
 
 static bool is_cheapest(const rm_problem *p, const rm_incumbent *best)
@@ -187,7 +254,8 @@ static remat_status recompute(const rm_problem *p, rm_incumbent *best)
     if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, need.bytes, best);
     if (is_cheapest(p, best)) return REMAT_OK;
     if (p->budget_bytes >= need.bytes) return run_at(p, best);
-    TRY(run_quick(p, best)); /* nothing fits: the lowest peak will be asked for */
+    int64_t rotor_peak;
+    TRY(run_quick(p, &rotor_peak, best)); /* nothing fits: the lowest peak will be asked for */
     return run_below(p, &rm_auto, need.bytes, hopeless_share, best);
 }
 

@@ -291,10 +291,10 @@ static void start_with_transfers(void **state)
     remat_graph_free(graph);
 }
 
-/* A good part of the work goes to the cost at the lowest peak, from the plan that reached it, in
- * long starts. Seed 0 has 35.2 % at 18.2 % of keep-all's memory. If this fails: seeds 0 to 4 had 30
- * to 38 % at 18.2 to 18.6 %, so a miss means that the search got worse there. */
-static void cost_at_the_least(void **state)
+/* A descent gets close to what is proved of all plans, and the plan is within a hundredth of it. If
+ * this fails: of the seeds 0 to 4 four got down to 15.98 % of keep-all's memory and one to 16.3 %,
+ * where 15.89 % is proved. */
+static void lowest_peak(void **state)
 {
     remat_ctx *ctx = *state;
     remat_graph *graph = NULL;
@@ -303,9 +303,23 @@ static void cost_at_the_least(void **state)
     OK(ctx, remat_ctx_set(ctx, "work", SANITIZED ? 500000 : 10000000));
     OK(ctx, remat_plan_make(ctx, graph, "auto", REMAT_BUDGET_MIN, &plan));
     const remat_summary *s = remat_plan_summary(plan);
-    assert_true(SANITIZED || s->peak_bytes < s->keep_all_peak_bytes / 100 * 19);
-    assert_true(SANITIZED || s->cost < s->keep_all_cost / 100 * 140);
+    assert_true(SANITIZED || s->peak_bytes < s->least_peak_bound / 100 * 105);
     remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
+/* Near the lowest peak a descent from rotor's plan for a little more finds one that is not dear.
+ * rotor itself costs 480 % more there. If this fails: seeds 0 to 7 had 76 to 92 %. */
+static void cost_near_the_lowest_peak(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL;
+    remat_info info = REMAT_INFO_INIT;
+    OK(ctx, remat_graph_load(ctx, "zoo:vit", &graph));
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    OK(ctx, remat_ctx_set(ctx, "work", SANITIZED ? 500000 : 4000000));
+    const int64_t cost = cost_of(ctx, graph, "auto", info.keep_all_peak_bytes / 1000 * 81);
+    assert_true(SANITIZED || cost < info.keep_all_cost / 100 * 200);
     remat_graph_free(graph);
 }
 
@@ -369,7 +383,8 @@ int main(void)
                                        WITH_CONTEXT(improves_a_start),
                                        WITH_CONTEXT(start_with_transfers),
                                        WITH_CONTEXT(least_of_little),
-                                       WITH_CONTEXT(cost_at_the_least),
+                                       WITH_CONTEXT(lowest_peak),
+                                       WITH_CONTEXT(cost_near_the_lowest_peak),
                                        WITH_CONTEXT(improves_with_every_strategy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -379,6 +379,6 @@ const rm_planner rm_exact = {
               "none in any order"},
     .default_work = 4 * (int64_t)RM_SECOND,
     .run = run,
-    .heeds = "group reduction_factor reweight slots soft_peak walkers",
+    .heeds = "reduction_factor reweight slots",
     .within = &rm_auto,
     .continues = true};

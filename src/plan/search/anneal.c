@@ -39,6 +39,7 @@ static const double far_heat = 0.3;          /* of the walker that goes farther 
 static const double last_heat = 0.02;        /* of every task */
 static const double first_lambda = 0.15;     /* times keep-all's cost a byte of its excess */
 static const double lambdas[] = {0.3, 3, 1}; /* times that: starts differ in what memory is worth */
+static const double strict = 100;            /* times lambda: see near_start_of */
 static const double ramp_share = 0.4;        /* of a task from keep-all, in which lambda grows */
 static const double ramp_growth = 30;        /* so many times; a state that fits starts there */
 static const double lambda_falls = 0.98;     /* a batch, while the state fits */
@@ -106,11 +107,7 @@ static remat_status take_best(annealing *a, rm_codes *best)
 {
     const rm_problem *p = a->ground.p;
     rm_search *lent = &a->walkers[0].search;
-    const rm_search *first = lent;
-    for (uint32_t i = 1; i < RM_WALKERS; i++) {
-        const rm_search *other = &a->walkers[i].search;
-        if (rm_search_is_better(first, other->best_peak, other->best_cost)) first = other;
-    }
+    const rm_search *first = rm_walkers_first(a->walkers);
     if (best->n && first->best_peak == a->best_peak && first->best_cost == a->best_cost)
         return REMAT_OK;
     TRY(rm_search_best(p->ctx, first, best));
@@ -154,10 +151,20 @@ typedef struct starts { /* the seed is keep-all where there is no better one */
     const rm_codes *keep_all, *seed;
 } starts;
 
+/* Near the least memory, where the seed runs more ops twice than not, nothing is found from
+ * keep-all, nor from the rounding. All starts are from the seed then, and every other one keeps
+ * close to the budget. */
+static task near_start_of(uint32_t i, const starts *s)
+{
+    const double lambda = ramp_growth * lambdas[i % RM_LEN(lambdas)];
+    return (task){.start = s->seed, .cooling = {i % 2 ? strict * lambda : lambda, start_heat, 0}};
+}
+
 /* Of four starts one is from the seed and one from keep-all. Of the others one or two are from the
  * rounding, if there is one. */
 static task start_of(const annealing *a, uint32_t i, const starts *s)
 {
+    if (2 * s->seed->n > 3 * (size_t)a->ground.nm->n_ops) return near_start_of(i, s);
     const rm_codes *rounded = a->rounded.n ? &a->rounded : NULL;
     const rm_codes *third = rounded && i < 4 ? rounded : s->keep_all,
                    *fourth = rounded ? rounded : s->seed;
@@ -251,28 +258,13 @@ static remat_status search(annealing *a, const starts *s, rm_codes *best)
     return REMAT_OK;
 }
 
-/* Can the search begin from the seed? It must be longer than keep-all and have no fetches. It must
- * be valid over `nm`, which may have more pins than the graph that it was made for. */
-static remat_status check_seed(remat_ctx *ctx, const rm_normal *nm, const rm_codes *seed,
-                               bool *usable)
-{
-    uint32_t op;
-    const char *fault;
-    *usable = seed->n > nm->n_ops;
-    for (size_t i = 0; i < seed->n; i++) *usable &= !rm_is_fetch(nm, seed->items[i]);
-    if (!*usable) return REMAT_OK;
-    TRY(rm_codes_fault(ctx, nm, seed, &op, &fault));
-    *usable = !fault;
-    return REMAT_OK;
-}
-
 static remat_status anneal(annealing *a, rm_codes *keep_all, const rm_codes *seed, rm_codes *found)
 {
     remat_ctx *ctx = a->ground.p->ctx;
     const rm_normal *nm = a->ground.nm;
     bool usable;
     TRY(rm_codes_keep_all(ctx, nm, keep_all));
-    TRY(check_seed(ctx, nm, seed, &usable));
+    TRY(rm_seed_is_usable(ctx, nm, seed, &usable));
     const starts s = {keep_all, usable ? seed : keep_all};
     TRY(begin_walkers(a, &s));
     if (!a->walkers[RM_WALKERS - 1].search.q.ranges) return REMAT_OK;

@@ -159,6 +159,16 @@ void rm_walkers_run(rm_walker *walkers, void (*task)(void *user, uint32_t index)
     ctx->limits.work = ground->work_before + ground->work;
 }
 
+const rm_search *rm_walkers_first(const rm_walker *walkers)
+{
+    const rm_search *first = &walkers[0].search;
+    for (uint32_t i = 1; i < RM_WALKERS; i++) {
+        const rm_search *other = &walkers[i].search;
+        if (rm_search_is_better(first, other->best_peak, other->best_cost)) first = other;
+    }
+    return first;
+}
+
 /* ---- beginning ---- */
 
 static int by_cost(const void *a, const void *b)
@@ -216,4 +226,16 @@ remat_status rm_walker_begin(rm_ground *ground, uint32_t index, const rm_codes *
     out->search.random.state = (uint64_t)ctx->options.seed * RM_WALKERS + index;
     out->search.floor_bytes = ground->p->budget_bytes;
     return rm_search_begin(ctx, &out->search, ground->nm, NULL, state, SPREAD);
+}
+
+remat_status rm_seed_is_usable(remat_ctx *ctx, const rm_normal *nm, const rm_codes *seed, bool *out)
+{
+    uint32_t op;
+    const char *fault;
+    *out = seed->n > nm->n_ops;
+    for (size_t i = 0; i < seed->n; i++) *out &= !rm_is_fetch(nm, seed->items[i]);
+    if (!*out) return REMAT_OK;
+    TRY(rm_codes_fault(ctx, nm, seed, &op, &fault));
+    *out = !fault;
+    return REMAT_OK;
 }

@@ -49,8 +49,15 @@ void rm_walker_aim(rm_walker *w, int64_t limit);
 /* Some moves, accounted to the quota. */
 void rm_walker_batch(rm_walker *w, rm_quota *quota);
 
+/* Can a search begin from the seed? It must be longer than keep-all and have no fetches. It must be
+ * valid over `nm`, which may have more pins than the graph that it was made for. */
+remat_status rm_seed_is_usable(remat_ctx *ctx, const rm_normal *nm, const rm_codes *seed,
+                               bool *out);
+
 enum { RM_WALKERS = 2 }; /* that search at a time, whatever the number of threads */
 /* Runs task(user, i) for each of them, in as many threads as the options say. */
 void rm_walkers_run(rm_walker *walkers, void (*task)(void *user, uint32_t index), void *user);
+/* The search that has the best state of all. */
+const rm_search *rm_walkers_first(const rm_walker *walkers);
 
 #endif
