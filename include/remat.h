@@ -121,7 +121,7 @@ typedef enum remat_status { /* the program exits with these */
 #define REMAT_NONE UINT32_MAX           /* no such index */
 #define REMAT_ABSENT ((int64_t)-1)      /* a number that is not given or not known */
 #define REMAT_BUDGET_NONE ((int64_t)-1) /* no limit */
-#define REMAT_BUDGET_MIN ((int64_t)-2)  /* the least peak that is found; auto: or a hundredth more */
+#define REMAT_BUDGET_MIN ((int64_t)-2)  /* the least peak found; auto: or a hundredth more */
 
 /* ---- context ---- */
 typedef struct remat_alloc { /* as realloc: new_size 0 frees, p NULL allocates; NULL: no memory */
