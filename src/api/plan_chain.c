@@ -139,6 +139,27 @@ typedef struct answers {
     uint32_t n;
 } answers;
 
+static remat_status run(const rm_chain_problem *p, const rm_planner *planner,
+                        rm_chain_result *results)
+{
+    TRY(planner->run_chain(p, results));
+    for (uint32_t i = 0; i < p->n_budgets; i++)
+        if (!results[i].any) TRY(rm_chain_offer_least(p, results));
+    return REMAT_OK;
+}
+
+/* The lowest peak becomes the budget, so that its schedule is the cheapest there and is proved as
+ * that of any budget. */
+static remat_status settle_for_least(const rm_chain_problem *p, const rm_planner *planner,
+                                     int64_t *budget, rm_chain_result *result)
+{
+    *budget = p->least->peak_bytes;
+    RM_VEC_FREE(&p->ctx->heap, result->steps);
+    *result = (rm_chain_result){.any = false};
+    TRY(rm_chain_offer(p, result, &p->least->steps));
+    return run(p, planner, result);
+}
+
 static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner *planner,
                           const int64_t *budgets, answers *x)
 {
@@ -165,13 +186,11 @@ static remat_status solve(remat_ctx *ctx, const remat_chain *c, const rm_planner
                        planner->entry.name);
     if (planner != &rm_keep_all && (ctx->options.offload || ctx->options.order_only))
         return rm_fail(ctx, REMAT_E_APPLIES, "options offload and order_only are for graphs");
-    TRY(planner->run_chain(&p, x->results));
-    for (uint32_t i = 0; i < x->n; i++) {
-        if (!x->results[i].any) TRY(rm_chain_offer_least(&p, x->results));
-        const int64_t budget = least ? x->least.peak_bytes : budgets[i];
-        TRY(make_plan(&p, planner, least ? &x->least : &x->results[i], &x->base, budget,
+    TRY(run(&p, planner, x->results));
+    if (least) TRY(settle_for_least(&p, planner, limits, x->results));
+    for (uint32_t i = 0; i < x->n; i++)
+        TRY(make_plan(&p, planner, &x->results[i], &x->base, least ? limits[i] : budgets[i],
                       &x->plans[i]));
-    }
     return REMAT_OK;
 }
 

@@ -33,15 +33,18 @@
 
 enum {
     PARTS_WITH_OFFLOAD = 3,
-    LEAST_SLACK = 100,          /* the peak may be above the lowest by one part in this */
-    ALL_ORDERS_WORK = RM_SECOND /* at most, for all orders: states take memory */
+    MORE_WORK = RM_SECOND / 2 * 3, /* where nothing fits */
+    ALL_ORDERS_WORK = RM_SECOND    /* at most, for all orders: states take memory */
 };
 static const double quick_share = 0.25; /* of what is left, for each quick strategy */
 static const double all_orders_share = 0.25;
-static const double least_share = 0.5;    /* to find the lowest peak, before what it costs */
-static const double descent_share = 0.3;  /* to get down to a budget */
-static const double above = 1.05;         /* times the budget: where a descent begins */
-static const double hopeless_share = 0.1; /* for the lowest peak, where nothing fits */
+static const double least_slack = 0.01;    /* above the lowest peak: the last bytes are dear */
+static const double least_share = 0.5;     /* to find the lowest peak, before what it costs */
+static const double descent_share = 0.3;   /* to get down to a budget */
+static const double above = 1.05;          /* times the budget: where a descent begins */
+static const double in_reach = 1.1;        /* times the budget: what rotor needs there, at most */
+static const double search_share = 0.5;    /* to find a first plan without a descent */
+static const double hopeless_share = 0.25; /* for the lowest peak, where nothing fits */
 
 /* Rotor's own result. *peak: of its plan; REMAT_ABSENT: it has none. */
 static remat_status try_rotor(const rm_problem *p, int64_t *peak, rm_incumbent *best)
@@ -77,8 +80,9 @@ static remat_status offer_rounded(const rm_problem *p, const rm_normal *nm, unsi
         if (seed.any && rm_fits(p, seed.peak_bytes)) break;
         /* Without rules it goes on whatever the limits say, so that there is a plan. */
         if (rules && rm_is_over(ctx)) break;
-        status = rm_round_order_bound(ctx, nm, rm_rounding_budget(p->budget_bytes, i), rules, NULL,
-                                      &codes);
+        const rm_rounding_options options = {.budget_bytes = rm_rounding_budget(p->budget_bytes, i),
+                                             .rules = rules};
+        status = rm_round_order_bound(ctx, nm, &options, &codes);
         if (status == REMAT_OK && codes.n)
             status = rm_polish(ctx, nm, NULL, p->budget_bytes, &codes);
         if (status == REMAT_OK && codes.n) status = rm_offer_codes(p, nm, &codes, &seed);
@@ -106,20 +110,20 @@ static remat_status search(const rm_problem *p, const rm_normal *nm, rm_incumben
 
 /* Rotor's plan for a little more memory than the budget, or than rotor can do with. In networks of
  * many blocks the way down is short from there, and long from keep-all. */
-static remat_status find_descent(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
-                                 rm_codes *seed)
+static remat_status seed_by_rotor(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
+                                  rm_codes *seed)
 {
     const int64_t from = rotor_peak > p->budget_bytes ? rotor_peak : p->budget_bytes;
     const rm_problem higher = {p->ctx, p->graph, (int64_t)(above * (double)from)};
     rm_incumbent found = {.any = false};
-    if (rotor_peak == REMAT_ABSENT) return REMAT_OK;
     remat_status status = rm_try_planner(&higher, &rm_rotor, quick_share, &found);
     if (status == REMAT_OK && found.any) status = rm_codes_of_steps(p->ctx, nm, &found.steps, seed);
     RM_VEC_FREE(&p->ctx->heap, found.steps);
     return status;
 }
 
-/* Down to the budget, or as far as a share of the limits allows. */
+/* Down to the budget, or as far as a share of the limits allows. From rotor's plan, if it has one,
+ * else from the best so far. */
 static remat_status descend(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
                             double share, rm_incumbent *best)
 {
@@ -127,7 +131,9 @@ static remat_status descend(const rm_problem *p, const rm_normal *nm, int64_t ro
     rm_codes seed = {0}, found = {0};
     if (nm->n_stores == 0 || rm_is_over(ctx)) return REMAT_OK;
     rm_limit_push(ctx, share, RM_NO_LIMIT);
-    remat_status status = find_descent(p, nm, rotor_peak, &seed);
+    remat_status status = rotor_peak != REMAT_ABSENT
+                              ? seed_by_rotor(p, nm, rotor_peak, &seed)
+                              : rm_codes_of_steps(ctx, nm, &best->steps, &seed);
     if (status == REMAT_OK) status = rm_descend(p, nm, &seed, &found);
     rm_limit_pop(ctx);
     if (status == REMAT_OK && found.n) status = rm_offer_codes(p, nm, &found, best);
@@ -153,6 +159,28 @@ static bool is_dear(const rm_problem *p, const rm_incumbent *best)
     return best->steps.n > 3 * (size_t)p->graph->n_ops / 2;
 }
 
+/* In deep networks, where rotor nearly fits, a descent from its plan is short. In others a search
+ * that begins with keep-all finds cheaper plans, or none; then a descent goes on from the lowest
+ * peak that it found. That takes longer, unless somebody has set a limit. */
+static remat_status find_and_improve(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
+                                     rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    const bool is_limited = ctx->options.work || ctx->options.time_ms || best->infeasible,
+               is_in_reach = rotor_peak != REMAT_ABSENT &&
+                             (double)rotor_peak <= in_reach * (double)p->budget_bytes;
+    if (is_in_reach && (!rm_fits(p, best->peak_bytes) || is_dear(p, best)))
+        TRY(descend(p, nm, rotor_peak, descent_share, best));
+    const bool is_all = !is_limited || rm_fits(p, best->peak_bytes);
+    rm_limit_push(ctx, is_all ? 1 : search_share, RM_NO_LIMIT);
+    const remat_status status = search(p, nm, best);
+    rm_limit_pop(ctx);
+    if (status != REMAT_OK || rm_fits(p, best->peak_bytes)) return status;
+    if (!is_limited) rm_limits_ensure(ctx, MORE_WORK);
+    TRY(descend(p, nm, REMAT_ABSENT, 0.5, best));
+    return rm_is_over(ctx) ? REMAT_OK : search(p, nm, best);
+}
+
 static remat_status run_at(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -166,10 +194,8 @@ static remat_status run_at(const rm_problem *p, rm_incumbent *best)
     TRY(run_quick(p, &rotor_peak, best));
     TRY(search_all_orders(p, &nm, best));
     if (rm_is_over(ctx) || (rm_is_settled(p, best) && !best->infeasible)) return REMAT_OK;
-    if (!rm_fits(p, best->peak_bytes) || is_dear(p, best))
-        TRY(descend(p, &nm, rotor_peak, best->infeasible ? hopeless_share : descent_share, best));
     rm_limit_push(ctx, best->infeasible ? hopeless_share : 1, RM_NO_LIMIT);
-    const remat_status status = search(p, &nm, best);
+    const remat_status status = find_and_improve(p, &nm, rotor_peak, best);
     rm_limit_pop(ctx);
     return status;
 }
@@ -182,27 +208,6 @@ static remat_status run_search(const rm_problem *p, rm_incumbent *best)
     TRY(offer_rounded(p, &nm, RM_BOUND_RULES, best));
     TRY(search_all_orders(p, &nm, best));
     return rm_is_over(p->ctx) || rm_is_settled(p, best) ? REMAT_OK : search(p, &nm, best);
-}
-
-/* Runs a planner for another budget with a share of what is left, from the best plan so far if it
- * is one that continues. Offers what it finds to p. */
-static remat_status run_below(const rm_problem *p, const rm_planner *planner, int64_t budget_bytes,
-                              double share, rm_incumbent *best)
-{
-    remat_ctx *ctx = p->ctx;
-    rm_incumbent found = {.any = false};
-    const rm_problem lower = {ctx, p->graph, budget_bytes};
-    const rm_mark mark = rm_scratch_mark(ctx);
-    remat_status status = REMAT_OK;
-    if (planner->continues && best->any) status = rm_offer(&lower, &found, &best->steps);
-    rm_limit_push(ctx, share, RM_NO_LIMIT);
-    if (status == REMAT_OK) status = planner->run(&lower, &found);
-    rm_limit_pop(ctx);
-    rm_scratch_release(ctx, mark);
-    if (rm_is_too_much_memory(ctx, status)) status = REMAT_OK;
-    if (status == REMAT_OK && found.any) status = rm_offer(p, best, &found.steps);
-    RM_VEC_FREE(&ctx->heap, found.steps);
-    return status;
 }
 
 /* The cheapest plan within the budget, from the best so far. It replaces that, which may have a
@@ -223,19 +228,28 @@ static remat_status settle_for(const rm_problem *p, int64_t budget_bytes, rm_inc
     return status;
 }
 
-/* The lowest peak. The last bytes are dear: where one part in a hundred more does with much less
- * recomputation, that is what people want. But it is no worse than the plan that was given. */
-static remat_status run_least(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
+/* The lowest peak, then the cheapest plan that is above it by at most that part. */
+static remat_status run_least(const rm_problem *p, int64_t need_bytes, double slack,
+                              rm_incumbent *best)
 {
-    const int64_t given = best->peak_bytes;
+    const int64_t given = best->peak_bytes; /* it gets no worse than this */
     const rm_problem lowest = {p->ctx, p->graph, need_bytes};
     rm_normal nm;
     int64_t rotor_peak;
     TRY(run_quick(p, &rotor_peak, best));
     TRY(rm_normal_of(p->ctx, p->graph, &nm));
     TRY(descend(&lowest, &nm, rotor_peak, least_share, best));
-    const int64_t enough = best->peak_bytes + best->peak_bytes / LEAST_SLACK;
+    const int64_t enough = best->peak_bytes + (int64_t)(slack * (double)best->peak_bytes);
     return settle_for(p, enough < given ? enough : given, best);
+}
+
+/* The budget is below the need of an op. What the least memory takes is the next question. */
+static remat_status run_hopeless(const rm_problem *p, int64_t need_bytes, rm_incumbent *best)
+{
+    rm_limit_push(p->ctx, hopeless_share, RM_NO_LIMIT);
+    const remat_status status = run_least(p, need_bytes, 0, best);
+    rm_limit_pop(p->ctx);
+    return status;
 }
 
 static bool is_cheapest(const rm_problem *p, const rm_incumbent *best)
@@ -251,12 +265,10 @@ static remat_status recompute(const rm_problem *p, rm_incumbent *best)
     rm_need need;
     TRY(rm_need_find(ctx, p->graph, false, &need));
     TRY(rm_keep_all.run(p, best));
-    if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, need.bytes, best);
+    if (p->budget_bytes == REMAT_BUDGET_MIN) return run_least(p, need.bytes, least_slack, best);
     if (is_cheapest(p, best)) return REMAT_OK;
     if (p->budget_bytes >= need.bytes) return run_at(p, best);
-    int64_t rotor_peak;
-    TRY(run_quick(p, &rotor_peak, best)); /* nothing fits: the lowest peak will be asked for */
-    return run_below(p, &rm_auto, need.bytes, hopeless_share, best);
+    return run_hopeless(p, need.bytes, best);
 }
 
 /* Runs a strategy with a part of the limits, as it would run by itself. */

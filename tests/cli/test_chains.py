@@ -132,6 +132,15 @@ def test_embedded_chains(remat):
         remat.fails(USAGE, "info", "chain:" + spec, says=("chain:" + spec, word))
 
 
+def test_proofs_are_kept(remat):
+    """auto runs every chain strategy: what one proves stands, though the next proves nothing. `min` proves as its budget in bytes does."""
+    for budget in ("14", "min"):
+        for strategy in ("auto", "rotor-float"):
+            plan = remat.json("plan", "chain:figure4", "--budget", budget, "--strategy", strategy)
+            assert (plan["outcome"], plan["cost"], plan["budget_bytes"], plan["gap"]) == ("optimal", 16, 14, 0)
+    assert remat.json("plan", "chain:figure4", "--budget", "min", "--strategy", "rotor")["outcome"] == "feasible"
+
+
 def test_interrupt(remat):
     """Ctrl-C: what is there is printed, exit code 130; ignored if it was ignored at the start."""
     slow = ["compare", "chain:random?n=330", "--slots", "2000", "--budget", "60%", "--json", "--strategy", "keep-all,rotor,rotor-float"]

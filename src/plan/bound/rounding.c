@@ -3,7 +3,7 @@
  * Method: walk over the ops in their order of first runs. Before an op runs, each input that is not
  * in memory is made again, and before that what it needs, to any depth. What was made again is gone
  * after the op. What the op itself touches stays in memory up to its next use if the program keeps
- * at least half of that gap, or if it takes no memory.
+ * enough of that gap, half of it unless the options say otherwise, or if it takes no memory.
  *
  * With the bound's rules the program knows what it costs to make a value again together with what
  * that needs. Its rounding is then often within a hundredth of the best plan. Sometimes the
@@ -100,14 +100,15 @@ static remat_status find_last_uses(rounding *x)
     return REMAT_OK;
 }
 
-static remat_status round_gaps(rounding *x, const rm_order_bound *b)
+static remat_status round_gaps(rounding *x, const rm_order_bound *b, unsigned percent)
 {
     const rm_normal *nm = x->nm;
     uint32_t *from; /* by gap that is lost: the position that it begins at */
     rm_csr lost;    /* gaps by that position */
     TRY(RM_SCRATCH(x->ctx, from, b->n_gaps));
     for (uint32_t i = 0; i < b->n_gaps; i++) {
-        const bool is_lost = 2 * b->kept[i] < nm->bytes[b->gaps[i].store];
+        const int64_t bytes = nm->bytes[b->gaps[i].store];
+        const bool is_lost = (rm_uint128)b->kept[i] * 100 < (rm_uint128)bytes * percent;
         from[i] = is_lost ? b->gaps[i].from : REMAT_NONE;
     }
     TRY(rm_csr_by_key(x->ctx, nm->n_ops, b->n_gaps, from, &lost));
@@ -122,12 +123,11 @@ static remat_status round_gaps(rounding *x, const rm_order_bound *b)
     return REMAT_OK;
 }
 
-static remat_status round_program(rounding *x, int64_t budget_bytes, unsigned rules,
-                                  const uint32_t *order)
+static remat_status round_program(rounding *x, const rm_rounding_options *options)
 {
     rm_order_bound b;
-    TRY(rm_order_bound_find(x->ctx, x->nm, budget_bytes, order,
-                            &(rm_order_bound_options){.rules = rules}, &b));
+    TRY(rm_order_bound_find(x->ctx, x->nm, options->budget_bytes, options->order,
+                            &(rm_order_bound_options){.rules = options->rules}, &b));
     if (!b.feasible) return REMAT_OK;
     x->order = b.order;
     TRY(RM_SCRATCH(x->ctx, x->there, x->nm->n_stores));
@@ -137,7 +137,7 @@ static remat_status round_program(rounding *x, int64_t budget_bytes, unsigned ru
         .in_begin = x->nm->in_begin, .in = x->nm->in, .ask = missing_maker, .run = run, .user = x};
     TRY(rm_demand_begin(x->ctx, &x->demand, x->nm->n_ops));
     TRY(find_last_uses(x));
-    TRY(round_gaps(x, &b));
+    TRY(round_gaps(x, &b, options->percent ? options->percent : 50));
     uint32_t op;
     const char *fault; /* of a token: pinned, or stale since its base was made for another input */
     TRY(rm_codes_fault(x->ctx, x->nm, x->out, &op, &fault));
@@ -152,13 +152,13 @@ int64_t rm_rounding_budget(int64_t budget_bytes, int i)
     return (int64_t)((rm_uint128)budget_bytes * percents[i] / 100);
 }
 
-remat_status rm_round_order_bound(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
-                                  unsigned rules, const uint32_t *order, rm_codes *out)
+remat_status rm_round_order_bound(remat_ctx *ctx, const rm_normal *nm,
+                                  const rm_rounding_options *options, rm_codes *out)
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rounding x = {.ctx = ctx, .nm = nm, .out = out};
     out->n = 0;
-    const remat_status status = round_program(&x, budget_bytes, rules, order);
+    const remat_status status = round_program(&x, options);
     RM_VEC_FREE(&ctx->heap, x.passing);
     rm_scratch_release(ctx, mark);
     return status;

@@ -277,11 +277,11 @@ static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_r
     for (uint32_t i = 0; i < p->n_budgets; i++) {
         const int64_t m = p->budgets[i] - x->c->stages[0].a;
         const point *here = at(whole->points, whole->n, m);
-        results[i].infeasible = !here && proves;
+        results[i].infeasible |= !here && proves;
         if (!here) continue;
         if (here != before) TRY(offer(p, x, m, results));
         before = here;
-        results[i].optimal = proves && rm_chain_never_grows(x->c);
+        results[i].optimal |= proves && rm_chain_never_grows(x->c);
     }
     if (!p->least || whole->n == 0) return REMAT_OK;
     return offer(p, x, whole->points[0].m, results);

@@ -347,8 +347,8 @@ static remat_status answer(const rm_chain_problem *p, const table *x, rm_chain_r
     for (uint32_t i = 0; proves && i < p->n_budgets; i++) {
         const int64_t m = (int64_t)rm_slots_down(&x->slots, p->budgets[i]) - x->a[0];
         const bool found = value_at(x, 1, 1, x->n, m) < INFINITY;
-        results[i].infeasible = !found;
-        results[i].optimal = found && times_are_exact(p->chain);
+        results[i].infeasible |= !found;
+        results[i].optimal |= found && times_are_exact(p->chain);
     }
     const rm_slot_table view = {&x->slots, x, x->a[0], has, trace};
     return rm_slots_answer(p, &view, results);

@@ -115,9 +115,10 @@ static remat_status round_flow(const rm_problem *p, const rm_normal *nm, rm_code
         const unsigned rules = i < RM_ROUNDING_BUDGETS ? 0 : RM_BOUND_RULES;
         /* Without rules it goes on whatever the limits say, so that there is a plan. */
         if (rules && rm_is_over(p->ctx)) break;
-        TRY(rm_round_order_bound(p->ctx, nm,
-                                 rm_rounding_budget(p->budget_bytes, i % RM_ROUNDING_BUDGETS),
-                                 rules, NULL, codes));
+        const int64_t budget_bytes = rm_rounding_budget(p->budget_bytes, i % RM_ROUNDING_BUDGETS);
+        TRY(rm_round_order_bound(
+            p->ctx, nm, &(rm_rounding_options){.budget_bytes = budget_bytes, .rules = rules},
+            codes));
         TRY(rm_offer_in_turns(p, nm, codes, best));
     }
     return REMAT_OK;

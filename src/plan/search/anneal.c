@@ -46,13 +46,17 @@ static const double lambda_falls = 0.98;     /* a batch, while the state fits */
 static const double lambda_rises = 1.02;     /* a batch, while it does not */
 static const double most_lambda = 1e100;     /* never infinite */
 
+/* What a rounding of the bound's program keeps, in percent of a gap that the program keeps at
+ * least. In turn: one alone may lead to the same kind of plan always. */
+static const unsigned rounded_at[] = {50, 88, 38};
+
 typedef struct annealing {
     rm_ground ground;
     int64_t limit;                /* of memory: budget less resident */
     double lambda;                /* the price of a byte over the budget, to begin with */
     int64_t best_peak, best_cost; /* of the best state of all rounds so far */
-    uint32_t *order;              /* of first runs, that the bound's program was last solved for */
-    rm_codes rounded;             /* its rounding; empty: there is none of use */
+    rm_codes rounded;             /* of the bound's program; empty: there is none of use */
+    uint32_t n_rounded;           /* times so far */
     rm_walker walkers[RM_WALKERS];
     struct task *tasks; /* of this round; task i is walker i's, modulo their number */
     uint32_t n_tasks;
@@ -128,20 +132,21 @@ static remat_status run_round(annealing *a, task *tasks, uint32_t n_tasks, rm_co
 
 /* ---- where tasks start ---- */
 
-/* Rounds the bound's program for the order of a state's first runs, if that is another than the
- * last time and the limits allow it. */
+/* Rounds the bound's program for the order of a state's first runs, if the limits allow it. */
 static remat_status round_in_order_of(annealing *a, const rm_codes *state)
 {
     remat_ctx *ctx = a->ground.p->ctx;
+    if (rm_is_over(ctx)) return REMAT_OK;
     const rm_mark mark = rm_scratch_mark(ctx);
     uint32_t *order;
     TRY(rm_codes_first_runs(ctx, a->ground.nm, state, &order));
-    const bool same = memcmp(order, a->order, a->ground.nm->n_ops * sizeof *order) == 0;
-    if (!same) memcpy(a->order, order, a->ground.nm->n_ops * sizeof *order);
+    const rm_rounding_options options = {.budget_bytes = a->ground.p->budget_bytes,
+                                         .rules = RM_BOUND_RULES,
+                                         .order = order,
+                                         .percent =
+                                             rounded_at[a->n_rounded++ % RM_LEN(rounded_at)]};
+    TRY(rm_round_order_bound(ctx, a->ground.nm, &options, &a->rounded));
     rm_scratch_release(ctx, mark);
-    if (same || rm_is_over(ctx)) return REMAT_OK;
-    TRY(rm_round_order_bound(ctx, a->ground.nm, a->ground.p->budget_bytes, RM_BOUND_RULES, a->order,
-                             &a->rounded));
     if (a->rounded.n > LONGEST_ROUNDED * (size_t)a->ground.nm->n_ops) a->rounded.n = 0;
     return a->rounded.n ? rm_polish(ctx, a->ground.nm, NULL, a->ground.p->budget_bytes, &a->rounded)
                         : REMAT_OK;
@@ -268,7 +273,6 @@ static remat_status anneal(annealing *a, rm_codes *keep_all, const rm_codes *see
     const starts s = {keep_all, usable ? seed : keep_all};
     TRY(begin_walkers(a, &s));
     if (!a->walkers[RM_WALKERS - 1].search.q.ranges) return REMAT_OK;
-    TRY(RM_SCRATCH(ctx, a->order, nm->n_ops));
     TRY(round_in_order_of(a, keep_all));
     return search(a, &s, found);
 }

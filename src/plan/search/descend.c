@@ -43,10 +43,10 @@ typedef struct descent {
     rm_quota quota; /* of each walker */
 } descent;
 
-static int64_t limit_below(const descent *d, int64_t peak, double step)
+/* It may be below the target: a state that is drawn farther down gets over the last step. */
+static int64_t limit_below(int64_t peak, double step)
 {
-    const int64_t limit = peak - (int64_t)(step * (double)peak);
-    return limit > d->target ? limit : d->target;
+    return peak - (int64_t)(step * (double)peak);
 }
 
 static void set_temperature(rm_walker *w, double share)
@@ -62,7 +62,7 @@ static void go_down(const descent *d, rm_walker *w, rm_quota quota)
     quota.begin_ns = rm_clock_ns();
     rm_walker_load(w, d->start, d->target);
     int64_t lowest = memory->max;
-    rm_walker_aim(w, limit_below(d, lowest, step));
+    rm_walker_aim(w, limit_below(lowest, step));
     for (double share = 0; share < 1 && lowest > d->target; share = rm_quota_used(&quota)) {
         set_temperature(w, share);
         rm_walker_batch(w, &quota);
@@ -72,7 +72,7 @@ static void go_down(const descent *d, rm_walker *w, rm_quota quota)
         step = is_there ? step_grows * step : step / 2;
         if (step > longest_step) step = longest_step;
         if (step < shortest_step) step = shortest_step;
-        rm_walker_aim(w, limit_below(d, lowest, step));
+        rm_walker_aim(w, limit_below(lowest, step));
         since = share;
     }
     rm_search_save(&w->search);
