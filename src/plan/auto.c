@@ -44,6 +44,7 @@ static const double descent_share = 0.3;   /* to get down to a budget */
 static const double above = 1.05;          /* times the budget: where a descent begins */
 static const double in_reach = 1.1;        /* times the budget: what rotor needs there, at most */
 static const double search_share = 0.5;    /* to find a first plan without a descent */
+static const double second_share = 0.75;   /* to get down after all, at most */
 static const double hopeless_share = 0.25; /* for the lowest peak, where nothing fits */
 
 /* Rotor's own result. *peak: of its plan; REMAT_ABSENT: it has none. */
@@ -160,8 +161,9 @@ static bool is_dear(const rm_problem *p, const rm_incumbent *best)
 }
 
 /* In deep networks, where rotor nearly fits, a descent from its plan is short. In others a search
- * that begins with keep-all finds cheaper plans, or none; then a descent goes on from the lowest
- * peak that it found. That takes longer, unless somebody has set a limit. */
+ * that begins with keep-all finds cheaper plans, or none; then a descent comes second. Where it
+ * comes to that, or most ops run twice, it goes on as long as `min`, unless somebody has set a limit.
+ */
 static remat_status find_and_improve(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
                                      rm_incumbent *best)
 {
@@ -175,9 +177,11 @@ static remat_status find_and_improve(const rm_problem *p, const rm_normal *nm, i
     rm_limit_push(ctx, is_all ? 1 : search_share, RM_NO_LIMIT);
     const remat_status status = search(p, nm, best);
     rm_limit_pop(ctx);
-    if (status != REMAT_OK || rm_fits(p, best->peak_bytes)) return status;
+    TRY(status);
+    if (rm_fits(p, best->peak_bytes) && (is_limited || !is_dear(p, best))) return REMAT_OK;
     if (!is_limited) rm_limits_ensure(ctx, MORE_WORK);
-    TRY(descend(p, nm, REMAT_ABSENT, 0.5, best));
+    if (!rm_fits(p, best->peak_bytes)) TRY(descend(p, nm, rotor_peak, second_share, best));
+    if (!rm_fits(p, best->peak_bytes)) TRY(descend(p, nm, REMAT_ABSENT, 0.5, best));
     return rm_is_over(ctx) ? REMAT_OK : search(p, nm, best);
 }
 
