@@ -162,7 +162,8 @@ static bool is_dear(const rm_problem *p, const rm_incumbent *best)
 
 /* In deep networks, where rotor nearly fits, a descent from its plan is short. In others a search
  * that begins with keep-all finds cheaper plans, or none; then a descent comes second. Where it
- * comes to that, or most ops run twice, it goes on as long as `min`, unless somebody has set a limit.
+ * comes to that, or most ops run twice, it goes on as long as `min`, unless somebody has set a
+ * limit.
  */
 static remat_status find_and_improve(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
                                      rm_incumbent *best)
