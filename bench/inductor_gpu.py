@@ -204,7 +204,7 @@ def kernels(step):
     return sorted((row for row in rows if row[0]), reverse=True)
 
 
-LOOKS = []  # what was read of code before a plan was chosen: predicted and needed MiB, milliseconds by the code, ops run again, steps within which kernels are merged
+LOOKS = []  # what was read of code before a plan was chosen: predicted and needed MiB, milliseconds by the code, ops run again, whether it is the one
 
 
 def keep_looks():
@@ -213,7 +213,7 @@ def keep_looks():
 
     def kept(fit, first):
         found = run(fit, first)
-        LOOKS.extend([round(look.solution.verdict.peak_bytes / MIB), round(look.needs_bytes / MIB), round(look.ns / 1e6, 2), look.solution.again, min(look.near, 999), look is found] for look in fit.looks)
+        LOOKS.extend([round(look.solution.verdict.peak_bytes / MIB), round(look.needs_bytes / MIB), round(look.ns / 1e6, 2), look.solution.again, look is found] for look in fit.looks)
         return found
 
     fitting.Fit.run = kept

@@ -22,7 +22,6 @@ from torch._guards import TracingContext, tracing
 
 from . import inductor, lower, measuring, policy, reporting, steps
 from .generated import Generated
-from .fitting import ANYWHERE
 from .inductor import KernelWork
 from ..errors import Error, size_text
 from .joint import SCALARS, Unsupported
@@ -92,12 +91,9 @@ class PlannedGraph:
 
     def _compile(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         if self.settings.kernels == "inductor":
-            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self._near, self.settings)
+            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self.settings)
         from torch._dynamo.backends.common import aot_autograd
         return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
-
-    def _near(self) -> int:
-        return self.work.near if isinstance(self.work, KernelWork) else ANYWHERE
 
     def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
                    **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:

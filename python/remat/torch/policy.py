@@ -129,7 +129,7 @@ def first_solution(graph: Any, work: Any) -> Solution:
 
 
 def fitted(graph: Any, work: Any, first: Solution) -> Solution:
-    """For Inductor's kernels: a plan whose code, read before it is compiled, keeps the budget (fitting.py). `work.near` is then how it is compiled."""
+    """For Inductor's kernels: a plan whose code, read before it is compiled, keeps the budget (fitting.py)."""
     training, limit = graph.training, first.budget_bytes
     if limit is None or training.settings.budget == "min" or graph.is_part or steps.of(graph.device).pending() or not first.again and work.is_own(first):
         return first  # of a part of a step it is not known what it may need
@@ -143,10 +143,7 @@ def fitted(graph: Any, work: Any, first: Solution) -> Solution:
         return [replace(solution, budget_bytes=limit) for solution in found]
 
     look = fitting.Fit(limit, plan, work.read).run(first)
-    if look is None:
-        return first
-    work.near = look.near
-    return look.solution
+    return first if look is None else look.solution
 
 
 def unforeseen(run: Run, occurrence: int) -> Solution:
