@@ -41,7 +41,7 @@ class Fit:
 
     def _look(self, solution: Solution, room: int) -> bool:
         """Whether there was anything new to be read."""
-        if len(self.looks) >= self._most or any(look.solution.schedule == solution.schedule and look.solution.joint.module is solution.joint.module for look in self.looks):
+        if len(self.looks) >= self._most or any(look.solution.schedule == solution.schedule and self._is_of(look, solution) for look in self.looks):
             return False
         found = self._read(solution)
         if found is not None:
@@ -51,9 +51,14 @@ class Fit:
     def _fits(self, look: Look) -> bool:
         return look.needs_bytes <= TOLERANCE * self.limit
 
+    @staticmethod
+    def _is_of(look: Look, solution: Solution) -> bool:
+        """Whether it is a look at a plan from the same start."""
+        return look.solution.joint.module is solution.joint.module
+
     def _is_off(self, solution: Solution) -> bool:
         """Whether code of a plan from the same start needed much more than was planned."""
-        return any(look.solution.joint.module is solution.joint.module and look.needs_bytes > OFF * look.solution.verdict.peak_bytes for look in self.looks)
+        return any(self._is_of(look, solution) and look.needs_bytes > OFF * look.solution.verdict.peak_bytes for look in self.looks)
 
     def best(self) -> Optional[Look]:
         """The fastest that fits, else the one that needs least."""
@@ -82,11 +87,10 @@ class Fit:
 
     def _next_room(self) -> Optional[int]:
         """The budget to plan for next; None: what there is will do."""
-        fitting = [look for look in self.looks if self._fits(look)]
-        over = [look for look in self.looks if not self._fits(look) and not (fitting and self._is_off(look.solution))]
-        if not over or any(look.needs_bytes >= UNUSED * self.limit for look in fitting):
+        under = max(filter(self._fits, self.looks), key=lambda look: look.needs_bytes, default=None)
+        over = [look for look in self.looks if not self._fits(look) and (under is None or self._is_of(look, under.solution) or not self._is_off(look.solution))]
+        if not over or under is not None and under.needs_bytes >= UNUSED * self.limit:
             return None
-        under = max(fitting, key=lambda look: look.needs_bytes, default=None)
         above = min(over, key=lambda look: look.needs_bytes)
         if under is None or above.room <= under.room:
             return above.room - max(1, round(1.05 * (above.needs_bytes - self.limit)))
