@@ -22,6 +22,7 @@ import contextlib
 import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from unittest import mock
 
 import torch
 from torch import fx
@@ -330,14 +331,31 @@ def _as_planned(meta: Dict[str, Any]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if not meta["remat_is_torchs"]:
             stack.enter_context(_choices())
+            stack.enter_context(_in_place_of_the_plan())
             stack.enter_context(config.patch({**layout, "allow_buffer_reuse": False}))
         yield
 
 
+def _in_place_of_the_plan() -> Any:
+    """Inductor writes a value to memory where its first reader needs it there, which may be long after the step that makes it; what that is computed from is held until then. A step's own
+    value is written at its step; kernels are fused across it as before."""
+    from torch._inductor.graph import GraphLowering
+    from torch._inductor.ir import TensorBox
+    lowered = GraphLowering.run_node
+
+    def run_node(graph: Any, node: fx.Node) -> Any:
+        result = lowered(graph, node)
+        if node.meta.get(STEP, (0, ""))[1] and isinstance(result, TensorBox):
+            result.realize()
+        return result
+
+    return mock.patch.object(GraphLowering, "run_node", run_node)
+
+
 def _steps(node: Any) -> List[Tuple[int, str]]:
-    """The steps of the plan that a node of Inductor's scheduler comes from, and what they run."""
-    origins = [origin for part in node.get_nodes() if part.node is not None for origin in part.node.get_origins()]
-    return [origin.meta[STEP] for origin in origins if STEP in origin.meta]
+    """The steps of the plan that a node of Inductor's scheduler stands for, and what they run. Of what one kernel comes from the last is its own step: the others are computed again inside it."""
+    origins = [[origin.meta[STEP] for origin in part.node.get_origins() if STEP in origin.meta] for part in node.get_nodes() if part.node is not None]
+    return [max(steps) for steps in origins if steps]
 
 
 def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]]) -> bool:

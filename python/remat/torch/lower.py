@@ -104,8 +104,7 @@ class _Side:
         """Computes nodes on the spot: these, in order, and then `node` if it is one that is computed where it is read."""
         for member in before if node is None or self.joint.inlined(node) is None else (*before, node):
             read = (member, *(self.read(n) for n in member.all_input_nodes))
-            again = self.is_backward and member.meta.get("partitioner_tag") == "is_forward"
-            if read not in self._copies or again and self.step - self._copies[read][0] > SHARED:
+            if read not in self._copies or self.step - self._copies[read][0] > SHARED:
                 self._copies[read] = self.step, self.graph.node_copy(member, self.read)
                 self._copies[read][1].meta["remat_step"] = self.step, ""
             self.inlined[member] = self._copies[read][1]
