@@ -421,6 +421,20 @@ def test_a_start_whose_code_needs_more_than_planned_comes_last():
     assert look.solution.joint.module == "right" and 960 <= look.needs_bytes <= 1005 and len(found.looks) == 3
 
 
+def test_a_faster_plan_that_nearly_fits_gets_less_room():
+    """As on a ResNet-50: the cheapest plan needs 1 % more than the budget, the next one fits and is slower."""
+    def plan(room):
+        return [Planned(room, "fast"), Planned(room - 1, "slow")]
+
+    def read(solution):
+        fast = solution.joint.module == "fast"
+        return fitting.Look(solution, 0, solution.schedule[0] * (1.01 if fast else 0.99), 1 if fast else 1.1)
+
+    found = fitting.Fit(1000, plan, read)
+    look = found.run(Planned(1000))
+    assert look.solution.joint.module == "fast" and 960 <= look.needs_bytes <= 1005 and len(found.looks) == 3
+
+
 def test_the_fastest_code_that_fits_wins_and_else_the_smallest():
     found, look = fit(1000, lambda room: 1002, fastest=lambda room: 5)
     assert look.needs_bytes == 1002

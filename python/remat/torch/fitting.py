@@ -4,7 +4,7 @@ Problem. Plans are made with a model of fused kernels. Inductor's code needs mor
 Lowering the budget of the plan by the excess overshoots: the cheaper the memory, the smaller the excess.
 
 Method. What code needs and moves is read before it is compiled (reading.py). `room` is the budget that is planned for, `limit` the one that was given. The first looks are at room = limit, at one candidate after the other, the
-cheapest first, until one fits. Where none does, the next room is smaller by the least excess so far; where code leaves room unused, it lies on the line through the last
+cheapest first, until one fits. Where none does, or one that nearly does is faster, the next room is smaller by that excess; where code leaves room unused, it lies on the line through the last
 one that fits and the last one that does not. Plans from a start whose code needed much more than was planned come last. At most LOOKS looks. If none fits by then, the plan of least memory is looked at, and MORE - 1
 rooms between it and the limit: a budget is kept wherever a plan is known that keeps it. Of all that fit the fastest one by its code is taken, and if none fits the one that needs least.
 
@@ -21,6 +21,7 @@ FIRST = 3  # of those, candidates for the whole budget
 OFF = 1.1  # code that needs so much more than was planned tells that plans from this start are no good
 TOLERANCE = 1.005  # how much more than the budget code may need
 UNUSED = 0.96  # of the budget: code that needs less is looked at again with more room
+CLOSE, SLOWER = 1.03, 1.01  # and where code that needs so much more than the budget was so much faster, with less
 
 
 class Look(NamedTuple):
@@ -89,7 +90,11 @@ class Fit:
         """The budget to plan for next; None: what there is will do."""
         under = max(filter(self._fits, self.looks), key=lambda look: look.needs_bytes, default=None)
         over = [look for look in self.looks if not self._fits(look) and (under is None or self._is_of(look, under.solution) or not self._is_off(look.solution))]
-        if not over or under is not None and under.needs_bytes >= UNUSED * self.limit:
+        if under is not None:
+            ns = min(look.ns for look in self.looks if self._fits(look))
+            faster = [look for look in over if look.needs_bytes <= CLOSE * self.limit and SLOWER * look.ns < ns]
+            over = faster or ([] if under.needs_bytes >= UNUSED * self.limit else over)
+        if not over:
             return None
         above = min(over, key=lambda look: look.needs_bytes)
         if under is None or above.room <= under.room:
