@@ -167,16 +167,17 @@ def checkpointed(model, share, **more):
 
 
 def measure_alone(lock):
-    """Ops are measured by one process at a time; the others find what it measured."""
+    """Ops and the bandwidth are measured by one process at a time; the others find what it measured."""
     import remat.torch.measuring as measuring
-    measured = measuring.measured
 
-    def locked(*args, **keywords):
-        with open(lock, "w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            return measured(*args, **keywords)
+    def alone(function):
+        def locked(*args, **keywords):
+            with open(lock, "w") as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                return function(*args, **keywords)
+        return locked
 
-    measuring.measured = locked
+    measuring.measured, measuring.ns_per_byte = alone(measuring.measured), alone(measuring.ns_per_byte)
 
 
 def keep_code(folder, name, variant):

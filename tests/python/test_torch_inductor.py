@@ -1,5 +1,6 @@
 """kernels="inductor": plans over what Inductor materialises. Whether lowered plans compute the right gradients is asked of many models with the two halves run node by node in place of
 compiled code; one model goes through Inductor itself, with its masks of dropout, and the code that came out is read."""
+import contextlib
 import copy
 import functools
 import re
@@ -12,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import remat  # noqa: E402
 import remat.torch  # noqa: E402
-from remat.torch import fitting, generated, inductor, kernels, planning, reporting, steps, structures  # noqa: E402
+from remat.torch import fitting, generated, inductor, kernels, planning, reading, reporting, steps, structures  # noqa: E402
 from torch import nn  # noqa: E402
 from torch._inductor import compile_fx  # noqa: E402
 from torch._inductor.output_code import OutputCode  # noqa: E402
@@ -135,6 +136,31 @@ def test_plans_give_the_gradients_of_torchs_partition(halves, make):
         assert budget == "min" or report["peak_bytes"] <= report["budget_bytes"]
         for a, b in zip(expected, found):
             torch.testing.assert_close(a, b)
+
+
+def test_kernels_of_a_plan_are_not_merged_beyond_what_one_can_hold():
+    """Results that read the same two tensors, and a chain whose inner values are no buffers of the kernel."""
+    def graph_of(function):
+        with torch._subclasses.FakeTensorMode():
+            inputs = [torch.empty(8, 64), torch.empty(64)]
+        made = torch.fx.experimental.proxy_tensor.make_fx(function, tracing_mode="fake")(*inputs)
+        return made, [node.meta["val"] for node in made.graph.find_nodes(op="placeholder")]
+
+    def kernels_of(function, as_planned):
+        half, inputs = graph_of(function)
+        with torch._inductor.config.patch({"cpp.max_horizontal_fusion_size": 64}), inductor._choices() if as_planned else contextlib.nullcontext():
+            return reading._written(half, inputs, False).kernels
+
+    def wide(x, y):
+        return [torch.sin(x + i) * y for i in range(22)]
+
+    def chain(x, y):
+        for _ in range(24):
+            x = (x - x.amax(1, keepdim=True)) * y
+        return [x]
+
+    assert kernels_of(wide, False) == 1 and kernels_of(wide, True) == 2  # 2 + 18 buffers each
+    assert kernels_of(chain, True) == kernels_of(chain, False) < 24
 
 
 def test_without_a_budget_torchs_partition_node_for_node(halves, monkeypatch):

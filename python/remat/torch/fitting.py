@@ -4,7 +4,7 @@ Problem. Plans are made with a model of fused kernels. Inductor's code needs mor
 Lowering the budget of the plan by the excess overshoots: the cheaper the memory, the smaller the excess.
 
 Method. What code needs and moves is read before it is compiled (reading.py). `room` is the budget that is planned for, `limit` the one that was given. The first looks are at room = limit, at one candidate after the other, the
-cheapest first, until one fits. Where none does, or one that nearly does is faster, the next room is smaller by that excess; where code leaves room unused, it lies on the line through the last
+cheapest first, until one fits or nearly does. Where none fits, or one that nearly does is faster, the next room is smaller by that excess; where code leaves room unused, it lies on the line through the last
 one that fits and the last one that does not. Plans from a start whose code needed much more than was planned come last. At most LOOKS looks. If none fits by then, the plan of least memory is looked at, and MORE - 1
 rooms between it and the limit: a budget is kept wherever a plan is known that keeps it. Of all that fit the fastest one by its code is taken, and if none fits the one that needs least.
 
@@ -21,7 +21,7 @@ FIRST = 3  # of those, candidates for the whole budget
 OFF = 1.1  # code that needs so much more than was planned tells that plans from this start are no good
 TOLERANCE = 1.005  # how much more than the budget code may need
 UNUSED = 0.96  # of the budget: code that needs less is looked at again with more room
-CLOSE, SLOWER = 1.03, 1.01  # and where code that needs so much more than the budget was so much faster, with less
+CLOSE, SLOWER = 1.03, 1.01  # code that needs so much more than the budget nearly fits; where it was so much faster than what fits, it is looked at again with less room
 
 
 class Look(NamedTuple):
@@ -68,8 +68,8 @@ class Fit:
 
     def run(self, first: Solution) -> Optional[Look]:
         for solution in (self._plan(self.limit) or [first])[:FIRST]:
-            if not self._look(solution, self.limit) or self._fits(self.looks[-1]):
-                break
+            if not self._look(solution, self.limit) or self.looks[-1].needs_bytes <= CLOSE * self.limit:
+                break  # a little less room makes that one fit
         self._converge()
         if self.looks and not any(map(self._fits, self.looks)):
             self._most = LOOKS + MORE

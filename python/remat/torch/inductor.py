@@ -40,6 +40,7 @@ PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
 CPU_NS_PER_BYTE = 0.1  # where the bandwidth was not measured
 BLOCKS = ((2, True), (1, True), (2, False), (1, False))  # structures.py: every n-th waist is kept, and products, too
 NEAR = 40  # steps of a plan within which kernels that read the same tensors may become one: 12 took up to 1.4 % more time by the code, and no less memory
+BUFFERS = 20  # that a merged kernel reads and writes, at most. Torch's own have up to 17; one of 97, normalisations of many layers, took 4.8 ms where its bytes take 0.8
 NEARLY = 1.03  # a partition that needs so much more than the budget by the model may still fit by its code
 STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the op that it is a run of ("": it is computed where it is read)
 
@@ -284,7 +285,7 @@ def _partitioner(partition: Callable[..., Modules]) -> Any:
             return partition(gm, joint_inputs, **more)
 
         def uuid(self) -> Any:
-            return "remat", core.version(), NEAR
+            return "remat", core.version(), NEAR, BUFFERS
 
         def __reduce__(self) -> Any:
             return str, (repr(self.uuid()),)
@@ -370,15 +371,29 @@ def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]]) -> bool:
     return gap > NEAR or any(name in runs and step not in runs[name] for step, name in second)
 
 
+def _is_crowded(scheduler: Any, first: Any, second: Any) -> bool:
+    """Whether two nodes would be a kernel that holds more than registers do. What is made and read in it alone is none of its buffers."""
+    if first.is_foreach() or second.is_foreach():
+        return False
+    used = first.used_buffer_names() | second.used_buffer_names()
+    if len(used) <= BUFFERS:
+        return False
+    parts = [*first.get_nodes(), *second.get_nodes()]
+    names = type(used)(part.get_name() for part in parts)
+    inside = {name for part in parts for name in part.get_buffer_names() if scheduler.can_buffer_be_removed_through_fusion(name, names)}
+    return len(used - inside) > BUFFERS
+
+
 def _choices() -> Any:
     """Inductor's heuristics, but kernels that a plan has far apart are not merged because one reads what the other reads or makes: it would pull forward what the other
-    waits for. Nor are two runs of one thing, ever."""
+    waits for. Nor are two runs of one thing, ever, nor so many that what they read and write is more than a kernel can hold."""
     from torch._inductor.virtualized import V
     base = type(V.choices._get_handler()) if hasattr(V.choices, "_get_handler") else type(V.choices)
 
     class Choices(base):  # type: ignore[misc, valid-type]
         @staticmethod
         def can_fuse(scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
-            return not _apart(_steps(node1), _steps(node2)) and base.can_fuse(scheduler, node1, node2, shared_data_score)
+            apart = _apart(_steps(node1), _steps(node2)) or _is_crowded(scheduler, node1, node2)
+            return not apart and base.can_fuse(scheduler, node1, node2, shared_data_score)
 
     return V.set_choices_handler(Choices())
