@@ -448,7 +448,7 @@ def test_a_start_whose_code_needs_more_than_planned_comes_last():
 
 
 def test_a_faster_plan_that_nearly_fits_gets_less_room():
-    """As on a ResNet-50: the cheapest plan needs 1 % more than the budget, the next one fits and is slower."""
+    """As on a ResNet-50: the cheapest plan needs 1 % more than the budget, the next one fits and is slower, and is not read."""
     def plan(room):
         return [Planned(room, "fast"), Planned(room - 1, "slow")]
 
@@ -458,7 +458,7 @@ def test_a_faster_plan_that_nearly_fits_gets_less_room():
 
     found = fitting.Fit(1000, plan, read)
     look = found.run(Planned(1000))
-    assert look.solution.joint.module == "fast" and 960 <= look.needs_bytes <= 1005 and len(found.looks) == 3
+    assert look.solution.joint.module == "fast" and 960 <= look.needs_bytes <= 1005 and len(found.looks) == 2
 
 
 def test_the_fastest_code_that_fits_wins_and_else_the_smallest():
