@@ -205,6 +205,26 @@ def kernels(step):
     return sorted((row for row in rows if row[0]), reverse=True)
 
 
+def at_the_peak(step):
+    """What a step has allocated where it has most: MiB and where in the code, the largest first."""
+    torch.cuda.memory._record_memory_history(context="alloc", stacks="python")
+    step()
+    torch.cuda.synchronize()
+    events = torch.cuda.memory._snapshot()["device_traces"][0]
+    torch.cuda.memory._record_memory_history(enabled=None)
+    live, n_bytes, most, peak = {}, 0, 0, []
+    for event in events:
+        if event["action"] == "alloc":
+            frame = next(iter(event["frames"]), {"filename": "", "line": 0, "name": ""})
+            live[event["addr"]] = event["size"], f"{os.path.basename(frame['filename'])}:{frame['line']} {frame['name']}"
+            n_bytes += event["size"]
+        elif event["action"] == "free_completed" and event["addr"] in live:
+            n_bytes -= live.pop(event["addr"])[0]
+        if n_bytes > most:
+            most, peak = n_bytes, list(live.values())
+    return [[round(size / MIB, 1), where] for size, where in sorted(peak, reverse=True) if size >= MIB]
+
+
 LOOKS = []  # what was read of code before a plan was chosen: predicted and needed MiB, milliseconds by the code, ops run again, whether it is the one
 
 
@@ -277,7 +297,7 @@ def one(name, variant, small, ready, batch):
     with open(ready + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         times, peak = timed(step, cuda)
-        profiled = kernels(step) if cuda and os.environ.get("REMAT_CODE") else None
+        profiled, peak_of = (kernels(step), at_the_peak(step)) if cuda and os.environ.get("REMAT_CODE") else (None, None)
     found = {"model": name, "variant": variant, "ms": round(times[len(times) // 2], 2), "least_ms": round(times[0], 2), "peak_mib": round(peak / MIB), "compile_s": round(seconds, 1)}
     if variant.startswith("remat"):
         import remat.torch
@@ -289,6 +309,7 @@ def one(name, variant, small, ready, batch):
         found["kernel_ms"] = round(sum(row[0] for row in profiled) / 1e3, 2)
         path = pathlib.Path(os.environ["REMAT_CODE"]) / f"{name}.{variant.replace(':', '.').replace('%', '')}.kernels.json"
         path.write_text(json.dumps(profiled, indent=0))
+        path.with_suffix("").with_suffix(".peak.json").write_text(json.dumps(peak_of, indent=0))
     print(json.dumps(found), flush=True)
 
 
@@ -381,7 +402,7 @@ def main():
     parser.add_argument("--known", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=520)
-    parser.add_argument("--code", action="store_true", help="keep what was generated under OUT/code, with the times of kernels")
+    parser.add_argument("--code", action="store_true", help="keep what was generated under OUT/code, with the times of kernels and what is in memory at the peak")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT", "build/inductor-gpu")))
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
