@@ -190,7 +190,8 @@ def keep_code(folder, name, variant):
     def kept(source):
         n[0] += 1
         path = pathlib.Path(folder) / f"{name}.{variant.replace(':', '.').replace('%', '')}.{n[0]}.py.gz"
-        path.write_bytes(gzip.compress(source[source.rfind("def call("):].encode()))
+        start = source.rfind("def call(")
+        path.write_bytes(gzip.compress(("\n" * source.count("\n", 0, start) + source[start:]).encode()))  # lines have their numbers
 
     GraphLowering.save_output_code = staticmethod(kept)
 
