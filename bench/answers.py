@@ -2,6 +2,7 @@
 
 A second of work is a limit that means the same on every machine, about a second of one quiet core. Tables of costs made with it
 can be made again to the last digit, beside other jobs, too."""
+
 import json
 import pathlib
 import subprocess
@@ -9,7 +10,13 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 GRAPHS = sorted((ROOT / "tests/data/graphs").glob("*.json.gz"))  # traced from torch
 SECOND = 4_000_000  # of `--work`
-MOCCASIN = {"RL1": "random_layered_n100*", "RL3": "random_layered_n500*", "CM1": "fcn_8*", "VGG16": "VGG16*", "MobileNet": "MobileNet*"}
+MOCCASIN = {
+    "RL1": "random_layered_n100*",
+    "RL3": "random_layered_n500*",
+    "CM1": "fcn_8*",
+    "VGG16": "VGG16*",
+    "MobileNet": "MobileNet*",
+}
 
 
 def answer(program, *args, not_for=()):
@@ -28,7 +35,11 @@ def work(seconds):
 
 def named(name):
     """A traced graph, or one of Moccasin's."""
-    return next((ROOT / "tests/data/graphs/moccasin").glob(MOCCASIN[name])) if name in MOCCASIN else ROOT / f"tests/data/graphs/{name}.json.gz"
+    return (
+        next((ROOT / "tests/data/graphs/moccasin").glob(MOCCASIN[name]))
+        if name in MOCCASIN
+        else ROOT / f"tests/data/graphs/{name}.json.gz"
+    )
 
 
 def name_of(path):

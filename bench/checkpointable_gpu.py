@@ -9,6 +9,7 @@ over a step from no gradients (on CPU: counted storages); time the median of som
 no more than we do; and every segment count that no other beats in both time and peak, against a budget of its peak. One segment is the plain
 Sequential: shown, not counted as a comparison. Prints Markdown.
 """
+
 import argparse
 import os
 import pathlib
@@ -31,10 +32,21 @@ class Bottleneck(nn.Module):
     def __init__(self, c_in, width, stride):
         super().__init__()
         c_out = 4 * width
-        self.body = nn.Sequential(nn.Conv2d(c_in, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
-                                  nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
-                                  nn.Conv2d(width, c_out, 1, bias=False), nn.BatchNorm2d(c_out))
-        self.shortcut = nn.Identity() if c_in == c_out and stride == 1 else nn.Sequential(nn.Conv2d(c_in, c_out, 1, stride, bias=False), nn.BatchNorm2d(c_out))
+        self.body = nn.Sequential(
+            nn.Conv2d(c_in, width, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(width, c_out, 1, bias=False),
+            nn.BatchNorm2d(c_out),
+        )
+        self.shortcut = (
+            nn.Identity()
+            if c_in == c_out and stride == 1
+            else nn.Sequential(nn.Conv2d(c_in, c_out, 1, stride, bias=False), nn.BatchNorm2d(c_out))
+        )
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, x):
@@ -53,8 +65,14 @@ def resnet101():
 class DenseLayer(nn.Module):
     def __init__(self, c_in, growth=32):
         super().__init__()
-        self.body = nn.Sequential(nn.BatchNorm2d(c_in), nn.ReLU(inplace=True), nn.Conv2d(c_in, 4 * growth, 1, bias=False),
-                                  nn.BatchNorm2d(4 * growth), nn.ReLU(inplace=True), nn.Conv2d(4 * growth, growth, 3, padding=1, bias=False))
+        self.body = nn.Sequential(
+            nn.BatchNorm2d(c_in),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(c_in, 4 * growth, 1, bias=False),
+            nn.BatchNorm2d(4 * growth),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(4 * growth, growth, 3, padding=1, bias=False),
+        )
 
     def forward(self, x):
         return torch.cat([x, self.body(x)], 1)
@@ -149,7 +167,11 @@ def identical(name, device, image):
 
     def said(a, b):
         different = [key for key in a if not same_bits(a[key], b[key])]
-        return f"all {len(a)} tensors identical" if not different else f"{len(different)} of {len(a)} tensors differ, the first is {different[0]}"
+        return (
+            f"all {len(a)} tensors identical"
+            if not different
+            else f"{len(different)} of {len(a)} tensors differ, the first is {different[0]}"
+        )
 
     return f"Two steps, batch 8, deterministic algorithms: plain twice: {said(runs[0], runs[1])}; Checkpointable at the least budget and plain: {said(runs[0], runs[2])}."
 
@@ -167,7 +189,9 @@ def compare(name, options, deadline):
     ours.budget = "min"
     ours._sequence([bench.x], None)
     least = ours.predicted_bytes
-    print(f"measured and planned in {time.perf_counter() - began:.1f} s: keep-all predicted {mib(keep_all)} MiB, least {mib(least)} MiB, reserve {mib(reserve)} MiB\n")
+    print(
+        f"measured and planned in {time.perf_counter() - began:.1f} s: keep-all predicted {mib(keep_all)} MiB, least {mib(least)} MiB, reserve {mib(reserve)} MiB\n"
+    )
 
     def at(budget):
         ours.budget = budget
@@ -191,7 +215,9 @@ def compare(name, options, deadline):
             segments[k] = found
     if left_out:
         print(f"**No time was left for {len(left_out)} segment counts from {left_out[0]} on.**\n")
-    print("| budget MiB | predicted | peak | ms | forward runs more | fastest segment count with no more peak | its peak | its ms | its time / ours |")
+    print(
+        "| budget MiB | predicted | peak | ms | forward runs more | fastest segment count with no more peak | its peak | its ms | its time / ours |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     slower = 0
     for budget, row in zip(budgets, rows):
@@ -205,8 +231,20 @@ def compare(name, options, deadline):
             best, k = min(fitting)
             slower += best < ms and k > 1
             text = f"| {k} | {mib(segments[k][1])} | {best:.1f} | {best / ms:.3f} |"
-        print(f"| {mib(budget)} | {mib(predicted)} | {mib(peak)}{'' if peak <= budget else ' (over)'} | {ms:.1f} | {more} {text}")
-    front = [k for k in segments if not any(o != k and segments[o][0] <= segments[k][0] and segments[o][1] <= segments[k][1] and segments[o] != segments[k] for o in segments)]
+        print(
+            f"| {mib(budget)} | {mib(predicted)} | {mib(peak)}{'' if peak <= budget else ' (over)'} | {ms:.1f} | {more} {text}"
+        )
+    front = [
+        k
+        for k in segments
+        if not any(
+            o != k
+            and segments[o][0] <= segments[k][0]
+            and segments[o][1] <= segments[k][1]
+            and segments[o] != segments[k]
+            for o in segments
+        )
+    ]
     print("\n| segment count (not beaten by another) | peak | ms | our peak within that | our ms | its time / ours |")
     print("|---|---|---|---|---|---|")
     for k in sorted(front, key=lambda k: segments[k][1]):
@@ -216,9 +254,15 @@ def compare(name, options, deadline):
             slower += k > 1
             continue
         slower += row[0] > segments[k][0] and k > 1
-        print(f"| {k} | {mib(segments[k][1])} | {segments[k][0]:.1f} | {mib(row[1])}{'' if row[1] <= segments[k][1] else ' (over)'} | {row[0]:.1f} | {segments[k][0] / row[0]:.3f} |")
+        print(
+            f"| {k} | {mib(segments[k][1])} | {segments[k][0]:.1f} | {mib(row[1])}{'' if row[1] <= segments[k][1] else ' (over)'} | {row[0]:.1f} | {segments[k][0] / row[0]:.3f} |"
+        )
     print(f"\nSlower than a segment count with equal or less peak, or no plan where one fits: {slower} times.\n")
-    print("All segment counts (peak MiB / ms): " + ", ".join(f"{k}: {mib(peak)} / {ms:.1f}" for k, (ms, peak) in segments.items()) + "\n")
+    print(
+        "All segment counts (peak MiB / ms): "
+        + ", ".join(f"{k}: {mib(peak)} / {ms:.1f}" for k, (ms, peak) in segments.items())
+        + "\n"
+    )
     del ours, bench
 
 
@@ -238,8 +282,10 @@ def main():
         torch.set_num_threads(1)
     where = torch.cuda.get_device_name() if options.device == "cuda" else "CPU"
     began = time.monotonic()
-    print(f"# Checkpointable and checkpoint_sequential\n\n{where}, torch {torch.__version__}, remat {remat.__version__}, float32 without TF32; median of {options.repeats} steps; "
-          f"checkpoint_sequential with use_reentrant={options.reentrant}")
+    print(
+        f"# Checkpointable and checkpoint_sequential\n\n{where}, torch {torch.__version__}, remat {remat.__version__}, float32 without TF32; median of {options.repeats} steps; "
+        f"checkpoint_sequential with use_reentrant={options.reentrant}"
+    )
     for i, name in enumerate(options.models, 1):
         compare(name, options, began + options.seconds * i / len(options.models))
         if options.device == "cuda":

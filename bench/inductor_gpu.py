@@ -7,6 +7,7 @@ call that is cut short loses nothing; `--known FILE.json` adds results of an ear
 
 Usage: PYTHONPATH=python python bench/inductor_gpu.py [--models gpt,vit,resnet50,unet,gpt1b] [--variants NAME,...] [--at PEER,...] [--jobs 8] [--seconds 520] [--out DIR]
 Variants: compile, aggressive, budget:0.7, sac, sac2, ckpt:50, remat:60%, remat:min, remat:4000 (MiB); gpt/remat:4000: of that model only."""
+
 import argparse
 import fcntl
 import json
@@ -25,11 +26,24 @@ from torch import nn
 from resnet import ResNet50Layers
 
 MIB = 1 << 20
-PEERS = ["compile", "aggressive", "budget:0.7", "budget:0.5", "budget:0.3", "sac", "sac2", "ckpt:25", "ckpt:50", "ckpt:75", "ckpt:100"]
+PEERS = [
+    "compile",
+    "aggressive",
+    "budget:0.7",
+    "budget:0.5",
+    "budget:0.3",
+    "sac",
+    "sac2",
+    "ckpt:25",
+    "ckpt:50",
+    "ckpt:75",
+    "ckpt:100",
+]
 OURS = [f"remat:{share}" for share in ("100%", "85%", "70%", "60%", "50%", "40%", "30%", "min")]
 
 
 # ---- models: (model, step(compiled) -> loss, places of the blocks) ----
+
 
 class Attention(nn.Module):
     def __init__(self, width, heads, causal):
@@ -40,14 +54,25 @@ class Attention(nn.Module):
     def forward(self, x):
         batch, length, width = x.shape
         q, k, v = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        return self.out(F.scaled_dot_product_attention(q, k, v, is_causal=self.causal).transpose(1, 2).reshape(batch, length, width))
+        return self.out(
+            F.scaled_dot_product_attention(q, k, v, is_causal=self.causal).transpose(1, 2).reshape(batch, length, width)
+        )
 
 
 class Block(nn.Module):
     def __init__(self, width, heads, causal, dropout):
         super().__init__()
-        self.norm1, self.norm2, self.attention = nn.LayerNorm(width), nn.LayerNorm(width), Attention(width, heads, causal)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh" if causal else "none"), nn.Linear(4 * width, width), nn.Dropout(dropout))
+        self.norm1, self.norm2, self.attention = (
+            nn.LayerNorm(width),
+            nn.LayerNorm(width),
+            Attention(width, heads, causal),
+        )
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width),
+            nn.GELU(approximate="tanh" if causal else "none"),
+            nn.Linear(4 * width, width),
+            nn.Dropout(dropout),
+        )
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x):
@@ -58,7 +83,11 @@ class Block(nn.Module):
 class GPT(nn.Module):
     def __init__(self, layers=12, width=768, heads=12, vocabulary=50304, length=1024):
         super().__init__()
-        self.tokens, self.places, self.drop = nn.Embedding(vocabulary, width), nn.Embedding(length, width), nn.Dropout(0.1)
+        self.tokens, self.places, self.drop = (
+            nn.Embedding(vocabulary, width),
+            nn.Embedding(length, width),
+            nn.Dropout(0.1),
+        )
         self.blocks = nn.ModuleList(Block(width, heads, True, 0.1) for _ in range(layers))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
         self.head.weight = self.tokens.weight
@@ -95,14 +124,26 @@ class ResNet50(ResNet50Layers):
 
 
 def double(a, b):
-    return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.BatchNorm2d(b), nn.ReLU(), nn.Conv2d(b, b, 3, padding=1), nn.BatchNorm2d(b), nn.ReLU())
+    return nn.Sequential(
+        nn.Conv2d(a, b, 3, padding=1),
+        nn.BatchNorm2d(b),
+        nn.ReLU(),
+        nn.Conv2d(b, b, 3, padding=1),
+        nn.BatchNorm2d(b),
+        nn.ReLU(),
+    )
 
 
 class UNet(nn.Module):
     def __init__(self, width=64, depth=4, classes=2):
         super().__init__()
         widths = [width << i for i in range(depth + 1)]
-        self.blocks = nn.ModuleList([*(double(a, b) for a, b in zip([3, *widths[:-1]], widths)), *(double(2 * b, b) for b in reversed(widths[:-1]))])
+        self.blocks = nn.ModuleList(
+            [
+                *(double(a, b) for a, b in zip([3, *widths[:-1]], widths)),
+                *(double(2 * b, b) for b in reversed(widths[:-1])),
+            ]
+        )
         self.up = nn.ModuleList(nn.ConvTranspose2d(2 * b, b, 2, 2) for b in reversed(widths[:-1]))
         self.head = nn.Conv2d(width, classes, 1)
 
@@ -112,7 +153,7 @@ class UNet(nn.Module):
             x = self.blocks[i](F.max_pool2d(x, 2) if i else x)
             kept.append(x)
         kept.pop()
-        for up, join in zip(self.up, self.blocks[depth + 1:]):
+        for up, join in zip(self.up, self.blocks[depth + 1 :]):
             x = join(torch.cat([up(x), kept.pop()], 1))
         return self.head(x)
 
@@ -120,7 +161,13 @@ class UNet(nn.Module):
 def build(name, device, small):
     """A model and its batch; the loss is the result, or the mean of it."""
     if name in ("gpt", "gpt1b"):
-        sizes = dict(layers=3, width=96, heads=4, vocabulary=512, length=64) if small else dict(layers=24, width=2048, heads=16) if name == "gpt1b" else {}
+        sizes = (
+            dict(layers=3, width=96, heads=4, vocabulary=512, length=64)
+            if small
+            else dict(layers=24, width=2048, heads=16)
+            if name == "gpt1b"
+            else {}
+        )
         batch = (2, 64) if small else (8 if name == "gpt1b" else 16, 1024)
         return GPT(**sizes).to(device), torch.randint(0, 500, batch, device=device)
     if name == "vit":
@@ -128,9 +175,13 @@ def build(name, device, small):
         return model.to(device), torch.randn(*((2, 3, 32, 32) if small else (128, 3, 224, 224)), device=device)
     if name == "resnet50":
         model = (ResNet50((1, 1, 1, 1)) if small else ResNet50()).to(device, memory_format=torch.channels_last)
-        return model, torch.randn(*((2, 3, 64, 64) if small else (256, 3, 224, 224)), device=device).to(memory_format=torch.channels_last)
+        return model, torch.randn(*((2, 3, 64, 64) if small else (256, 3, 224, 224)), device=device).to(
+            memory_format=torch.channels_last
+        )
     if name == "unet":
-        return (UNet(8, 2) if small else UNet()).to(device), torch.randn(*((2, 3, 32, 32) if small else (16, 3, 416, 608)), device=device)
+        return (UNet(8, 2) if small else UNet()).to(device), torch.randn(
+            *((2, 3, 32, 32) if small else (16, 3, 416, 608)), device=device
+        )
     raise SystemExit(f"no model {name}")
 
 
@@ -138,13 +189,18 @@ def build(name, device, small):
 
 A = torch.ops.aten
 PRODUCTS = {A.mm.default, A.addmm.default, A.convolution.default}
-SAVED = PRODUCTS | {A.bmm.default, A._scaled_dot_product_flash_attention.default, A._scaled_dot_product_efficient_attention.default,
-                    A._scaled_dot_product_cudnn_attention.default}
+SAVED = PRODUCTS | {
+    A.bmm.default,
+    A._scaled_dot_product_flash_attention.default,
+    A._scaled_dot_product_efficient_attention.default,
+    A._scaled_dot_product_cudnn_attention.default,
+}
 
 
 def selective(every):
     """Selective checkpointing: products, convolutions and attention are saved; with 2, every second product only."""
     from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
     count = {False: 0, True: 0}
 
     def policy(context, op, *_args, **_keywords):
@@ -162,6 +218,7 @@ def selective(every):
 
 def checkpointed(model, share, **more):
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper
+
     for i in range(round(share * len(model.blocks))):
         model.blocks[i] = checkpoint_wrapper(model.blocks[i], checkpoint_impl=CheckpointImpl.NO_REENTRANT, **more)
 
@@ -175,6 +232,7 @@ def measure_alone(lock):
             with open(lock, "w") as held:
                 fcntl.flock(held, fcntl.LOCK_EX)
                 return function(*args, **keywords)
+
         return locked
 
     measuring.measured, measuring.ns_per_byte = alone(measuring.measured), alone(measuring.ns_per_byte)
@@ -185,13 +243,15 @@ def keep_code(folder, name, variant):
     import gzip
 
     from torch._inductor.graph import GraphLowering
+
     n = [0]
 
     def kept(source):
         n[0] += 1
         path = pathlib.Path(folder) / f"{name}.{variant.replace(':', '.').replace('%', '')}.{n[0]}.py.gz"
         start = source.rfind("def call(")
-        path.write_bytes(gzip.compress(("\n" * source.count("\n", 0, start) + source[start:]).encode()))  # lines have their numbers
+        # lines have their numbers
+        path.write_bytes(gzip.compress(("\n" * source.count("\n", 0, start) + source[start:]).encode()))
 
     GraphLowering.save_output_code = staticmethod(kept)
 
@@ -199,10 +259,14 @@ def keep_code(folder, name, variant):
 def kernels(step):
     """Microseconds and runs of each kernel in one step, by name, the longest first."""
     from torch.profiler import ProfilerActivity, profile
+
     with profile(activities=[ProfilerActivity.CUDA]) as found:
         step()
         torch.cuda.synchronize()
-    rows = [(round(getattr(row, "device_time_total", 0) or getattr(row, "cuda_time_total", 0)), row.count, row.key[:120]) for row in found.key_averages()]
+    rows = [
+        (round(getattr(row, "device_time_total", 0) or getattr(row, "cuda_time_total", 0)), row.count, row.key[:120])
+        for row in found.key_averages()
+    ]
     return sorted((row for row in rows if row[0]), reverse=True)
 
 
@@ -217,7 +281,10 @@ def at_the_peak(step):
     for event in events:
         if event["action"] == "alloc":
             frame = next(iter(event["frames"]), {"filename": "", "line": 0, "name": ""})
-            live[event["addr"]] = event["size"], f"{os.path.basename(frame['filename'])}:{frame['line']} {frame['name']}"
+            live[event["addr"]] = (
+                event["size"],
+                f"{os.path.basename(frame['filename'])}:{frame['line']} {frame['name']}",
+            )
             n_bytes += event["size"]
         elif event["action"] == "free_completed" and event["addr"] in live:
             n_bytes -= live.pop(event["addr"])[0]
@@ -226,16 +293,28 @@ def at_the_peak(step):
     return [[round(size / MIB, 1), where] for size, where in sorted(peak, reverse=True) if size >= MIB]
 
 
-LOOKS = []  # what was read of code before a plan was chosen: predicted and needed MiB, milliseconds by the code, ops run again, whether it is the one
+# what was read of code before a plan was chosen: predicted and needed MiB, milliseconds by the code, ops run again,
+# whether it is the one
+LOOKS = []
 
 
 def keep_looks():
     from remat.torch import fitting
+
     run = fitting.Fit.run
 
     def kept(fit, first):
         found = run(fit, first)
-        LOOKS.extend([round(look.solution.verdict.peak_bytes / MIB), round(look.needs_bytes / MIB), round(look.ns / 1e6, 2), look.solution.again, look is found] for look in fit.looks)
+        LOOKS.extend(
+            [
+                round(look.solution.verdict.peak_bytes / MIB),
+                round(look.needs_bytes / MIB),
+                round(look.ns / 1e6, 2),
+                look.solution.again,
+                look is found,
+            ]
+            for look in fit.looks
+        )
         return found
 
     fitting.Fit.run = kept
@@ -243,6 +322,7 @@ def keep_looks():
 
 def compiled(model, name, variant, small, lock):
     import torch._functorch.config as functorch
+
     kind, _, value = variant.partition(":")
     if kind == "aggressive":
         functorch.aggressive_recomputation = True
@@ -254,10 +334,16 @@ def compiled(model, name, variant, small, lock):
         checkpointed(model, float(value) / 100)
     elif kind == "remat":
         import remat.torch
+
         measure_alone(lock)
         keep_looks()
         budget = int(value) * MIB if value.isdigit() else value
-        return torch.compile(model, backend="remat", dynamic=False, options={"kernels": "inductor", "budget": budget, "time": 2 if small else 4})
+        return torch.compile(
+            model,
+            backend="remat",
+            dynamic=False,
+            options={"kernels": "inductor", "budget": budget, "time": 2 if small else 4},
+        )
     elif kind != "compile":
         raise SystemExit(f"no variant {variant}")
     return torch.compile(model, dynamic=False)
@@ -298,17 +384,38 @@ def one(name, variant, small, ready, batch):
     with open(ready + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         times, peak = timed(step, cuda)
-        profiled, peak_of = (kernels(step), at_the_peak(step)) if cuda and os.environ.get("REMAT_CODE") else (None, None)
-    found = {"model": name, "variant": variant, "ms": round(times[len(times) // 2], 2), "least_ms": round(times[0], 2), "peak_mib": round(peak / MIB), "compile_s": round(seconds, 1)}
+        profiled, peak_of = (
+            (kernels(step), at_the_peak(step)) if cuda and os.environ.get("REMAT_CODE") else (None, None)
+        )
+    found = {
+        "model": name,
+        "variant": variant,
+        "ms": round(times[len(times) // 2], 2),
+        "least_ms": round(times[0], 2),
+        "peak_mib": round(peak / MIB),
+        "compile_s": round(seconds, 1),
+    }
     if variant.startswith("remat"):
         import remat.torch
+
         last = remat.torch.last_report()
-        found.update(predicted_mib=round((last["step_peak_bytes"] or 0) / MIB), keep_all_mib=round((last["step_keep_all_bytes"] or 0) / MIB), budget_mib=round((last["budget_bytes"] or 0) / MIB),
-                     overhead=round(last["overhead"], 4), again=last["recomputed_ops"], ops=last["ops"], planned=last["planned"], reason=last["reason"],
-                     generated_mib=round((last.get("generated_peak_bytes") or 0) / MIB), looks=LOOKS)
+        found.update(
+            predicted_mib=round((last["step_peak_bytes"] or 0) / MIB),
+            keep_all_mib=round((last["step_keep_all_bytes"] or 0) / MIB),
+            budget_mib=round((last["budget_bytes"] or 0) / MIB),
+            overhead=round(last["overhead"], 4),
+            again=last["recomputed_ops"],
+            ops=last["ops"],
+            planned=last["planned"],
+            reason=last["reason"],
+            generated_mib=round((last.get("generated_peak_bytes") or 0) / MIB),
+            looks=LOOKS,
+        )
     if profiled:
         found["kernel_ms"] = round(sum(row[0] for row in profiled) / 1e3, 2)
-        path = pathlib.Path(os.environ["REMAT_CODE"]) / f"{name}.{variant.replace(':', '.').replace('%', '')}.kernels.json"
+        path = (
+            pathlib.Path(os.environ["REMAT_CODE"]) / f"{name}.{variant.replace(':', '.').replace('%', '')}.kernels.json"
+        )
         path.write_text(json.dumps(profiled, indent=0))
         path.with_suffix("").with_suffix(".peak.json").write_text(json.dumps(peak_of, indent=0))
     print(json.dumps(found), flush=True)
@@ -340,12 +447,20 @@ def timed(step, cuda, n=15):
 
 # ---- all of them ----
 
+
 def run_one(name, variant, folder, ready, n, deadline, small):
     """A process for one variant: its result, or why there is none."""
     cache = os.path.join(folder, f"{name}.{variant}".replace(":", "."))
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-                   "TORCHINDUCTOR_COMPILE_THREADS": "2", "REMAT_CACHE_DIR": os.path.join(folder, "remat"),
-                   "REMAT_TIMING_FROM": str(time.time() + 0.65 * max(1, deadline - time.monotonic()))}  # then those that are ready are timed, whoever still compiles
+    environment = {
+        **os.environ,
+        "TORCHINDUCTOR_CACHE_DIR": cache,
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
+        "TORCHINDUCTOR_COMPILE_THREADS": "2",
+        "REMAT_CACHE_DIR": os.path.join(folder, "remat"),
+        # then those that are ready are timed, whoever still compiles
+        "REMAT_TIMING_FROM": str(time.time() + 0.65 * max(1, deadline - time.monotonic())),
+    }
     command = [sys.executable, __file__, "--one", name, variant, ready, str(n)] + (["--small"] if small else [])
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -359,7 +474,11 @@ def run_one(name, variant, folder, ready, n, deadline, small):
     if lines:
         return {**json.loads(lines[-1]), **({"warned": warned} if warned else {})}
     open(f"{ready}/{name}.{variant}.failed", "w").close()  # the others need not wait for it
-    return {"model": name, "variant": variant, "failed": " / ".join([line for line in err.strip().splitlines() if line.strip()][-4:])[-700:]}
+    return {
+        "model": name,
+        "variant": variant,
+        "failed": " / ".join([line for line in err.strip().splitlines() if line.strip()][-4:])[-700:],
+    }
 
 
 def run_batch(jobs, deadline, small):
@@ -367,7 +486,9 @@ def run_batch(jobs, deadline, small):
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(jobs)) as pool:
         ready = os.path.join(folder, "ready")
         os.mkdir(ready)
-        running = [pool.submit(run_one, name, variant, folder, ready, len(jobs), deadline, small) for name, variant in jobs]
+        running = [
+            pool.submit(run_one, name, variant, folder, ready, len(jobs), deadline, small) for name, variant in jobs
+        ]
         for future in as_completed(running):
             yield future.result()
 
@@ -375,15 +496,41 @@ def run_batch(jobs, deadline, small):
 def table(results):
     lines = []
     for name in dict.fromkeys(result["model"] for result in results):
-        lines += [f"\n## {name}\n", "| variant | ms (median) | least ms | peak MiB | predicted MiB | from the code MiB | modelled overhead % | run again | compile s |",
-                  "|---|---|---|---|---|---|---|---|---|"]
-        for r in sorted((r for r in results if r["model"] == name), key=lambda r: (r["variant"].startswith("remat"), -r.get("peak_mib", 0))):
+        lines += [
+            f"\n## {name}\n",
+            "| variant | ms (median) | least ms | peak MiB | predicted MiB | from the code MiB | modelled overhead % | run again | compile s |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ]
+        for r in sorted(
+            (r for r in results if r["model"] == name),
+            key=lambda r: (r["variant"].startswith("remat"), -r.get("peak_mib", 0)),
+        ):
             if "failed" in r:
                 lines.append(f"| {r['variant']} | {r['failed'][:160].replace('|', '/')} | | | | | | | |")
                 continue
-            ours = [r["predicted_mib"], r["generated_mib"], round(100 * r["overhead"], 1), r["again"]] if "predicted_mib" in r else [""] * 4
+            ours = (
+                [r["predicted_mib"], r["generated_mib"], round(100 * r["overhead"], 1), r["again"]]
+                if "predicted_mib" in r
+                else [""] * 4
+            )
             note = "" if r.get("planned", True) else f" (not planned: {r['reason']})"
-            lines.append("| " + " | ".join(map(str, [r["variant"] + (f" ({r['beside']})" if "beside" in r else "") + note, r["ms"], r["least_ms"], r["peak_mib"], *ours, r["compile_s"]])) + " |")
+            lines.append(
+                "| "
+                + " | ".join(
+                    map(
+                        str,
+                        [
+                            r["variant"] + (f" ({r['beside']})" if "beside" in r else "") + note,
+                            r["ms"],
+                            r["least_ms"],
+                            r["peak_mib"],
+                            *ours,
+                            r["compile_s"],
+                        ],
+                    )
+                )
+                + " |"
+            )
     return "\n".join(lines)
 
 
@@ -391,19 +538,32 @@ def save(results, errors, out):
     out.mkdir(parents=True, exist_ok=True)
     (out / "inductor-gpu.json").write_text(json.dumps(results, indent=1))
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    (out / "inductor-gpu.md").write_text(f"# Inductor's kernels within a budget\n\n{device}, torch {torch.__version__}; `{' '.join(['bench/inductor_gpu.py', *sys.argv[1:]])}`\n"
-                                         + table(results) + "\n" + "".join(f"\n    {error}" for error in errors) + "\n")
+    (out / "inductor-gpu.md").write_text(
+        f"# Inductor's kernels within a budget\n\n{device}, torch {torch.__version__}; `{' '.join(['bench/inductor_gpu.py', *sys.argv[1:]])}`\n"
+        + table(results)
+        + "\n"
+        + "".join(f"\n    {error}" for error in errors)
+        + "\n"
+    )
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", default="gpt,vit,resnet50,unet")
     parser.add_argument("--variants", default=",".join(PEERS + OURS))
-    parser.add_argument("--at", default="sac,ckpt:50,ckpt:75,ckpt:100,aggressive", help="remat at the peaks of these peers, once they are known; empty: none")
+    parser.add_argument(
+        "--at",
+        default="sac,ckpt:50,ckpt:75,ckpt:100,aggressive",
+        help="remat at the peaks of these peers, once they are known; empty: none",
+    )
     parser.add_argument("--known", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=520)
-    parser.add_argument("--code", action="store_true", help="keep what was generated under OUT/code, with the times of kernels and what is in memory at the peak")
+    parser.add_argument(
+        "--code",
+        action="store_true",
+        help="keep what was generated under OUT/code, with the times of kernels and what is in memory at the peak",
+    )
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT", "build/inductor-gpu")))
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
@@ -417,7 +577,12 @@ def main():
     results = [r for path in options.known for r in json.loads(pathlib.Path(path).read_text()) if "failed" not in r]
     errors = []
     done = {(r["model"], r["variant"]) for r in results}
-    asked = [(name, *variant.rpartition("/")[::2]) for name in options.models.split(",") for variant in options.variants.split(",") if variant]
+    asked = [
+        (name, *variant.rpartition("/")[::2])
+        for name in options.models.split(",")
+        for variant in options.variants.split(",")
+        if variant
+    ]
     jobs = [(name, variant) for name, only, variant in asked if only in ("", name) and (name, variant) not in done]
 
     def work(jobs):
@@ -425,14 +590,19 @@ def main():
             if deadline - time.monotonic() < 45:
                 errors.append(f"out of time: {len(jobs) - start} variants not run")
                 return
-            for result in run_batch(jobs[start:start + options.jobs], deadline, options.small):
+            for result in run_batch(jobs[start : start + options.jobs], deadline, options.small):
                 results.append(result)
                 print(json.dumps(result), flush=True)
                 save(results, errors, options.out)
 
     work(jobs)
     peaks = {(r["model"], r["variant"]): r["peak_mib"] for r in results if "failed" not in r}
-    beside = {(name, f"remat:{peaks[name, peer]}"): peer for name in options.models.split(",") for peer in options.at.split(",") if peaks.get((name, peer))}
+    beside = {
+        (name, f"remat:{peaks[name, peer]}"): peer
+        for name in options.models.split(",")
+        for peer in options.at.split(",")
+        if peaks.get((name, peer))
+    }
     work([job for job in beside if job not in done])
     for result in results:
         peer = beside.get((result["model"], result["variant"]))

@@ -6,6 +6,7 @@ A process per model compiles a training step up to the partitioner's minimum cut
 starts from there). Then, in this process, with Python's collector off and nothing of torch loaded: networkx and remat on every
 network. Both must find the same value and the same partition (each takes the cut nearest the sink). Models are built from
 configurations; nothing is downloaded and no step is run."""
+
 import gc
 import json
 import os
@@ -19,10 +20,18 @@ import time
 
 MODELS = ["unet", "convnext_tiny", "gpt2", "bert_base", "resnet50", "llama32"]
 # torch 2.15's own Dinic (pure Python) on such networks, in seconds, as once measured on another machine: not of this run.
-RECORDED_2_15 = {"unet": 0.008, "convnext_tiny": 0.011, "gpt2": 0.025, "bert_base": 0.029, "resnet50": 0.032, "llama32": 0.094}
+RECORDED_2_15 = {
+    "unet": 0.008,
+    "convnext_tiny": 0.011,
+    "gpt2": 0.025,
+    "bert_base": 0.029,
+    "resnet50": 0.032,
+    "llama32": 0.094,
+}
 
 
 # ---- capture: runs in a process of its own ----
+
 
 def unet(torch):
     """Four levels down and up, two convolutions each, with batch norm."""
@@ -39,7 +48,9 @@ def unet(torch):
             super().__init__()
             sizes = [width << i for i in range(levels + 1)]
             self.down = nn.ModuleList([block(3 if i == 0 else sizes[i - 1], sizes[i]) for i in range(levels + 1)])
-            self.up = nn.ModuleList([nn.ConvTranspose2d(sizes[i + 1], sizes[i], 2, stride=2) for i in reversed(range(levels))])
+            self.up = nn.ModuleList(
+                [nn.ConvTranspose2d(sizes[i + 1], sizes[i], 2, stride=2) for i in reversed(range(levels))]
+            )
             self.join = nn.ModuleList([block(2 * sizes[i], sizes[i]) for i in reversed(range(levels))])
             self.last = nn.Conv2d(width, 2, 1)
 
@@ -53,27 +64,47 @@ def unet(torch):
             return self.last(x)
 
     model = UNet()
-    return lambda x, y: nn.functional.cross_entropy(model(x), y), (torch.randn(8, 3, 256, 256), torch.zeros(8, 256, 256, dtype=torch.long))
+    return lambda x, y: nn.functional.cross_entropy(model(x), y), (
+        torch.randn(8, 3, 256, 256),
+        torch.zeros(8, 256, 256, dtype=torch.long),
+    )
 
 
 def model_and_inputs(name, torch):
     import transformers as t
+
     if name == "unet":
         return unet(torch)
     if name in ("resnet50", "convnext_tiny"):
-        model = t.ResNetForImageClassification(t.ResNetConfig()) if name == "resnet50" else t.ConvNextForImageClassification(t.ConvNextConfig())
-        return lambda x, y: torch.nn.functional.cross_entropy(model(pixel_values=x).logits, y), (torch.randn(32, 3, 224, 224), torch.zeros(32, dtype=torch.long))
+        model = (
+            t.ResNetForImageClassification(t.ResNetConfig())
+            if name == "resnet50"
+            else t.ConvNextForImageClassification(t.ConvNextConfig())
+        )
+        return lambda x, y: torch.nn.functional.cross_entropy(model(pixel_values=x).logits, y), (
+            torch.randn(32, 3, 224, 224),
+            torch.zeros(32, dtype=torch.long),
+        )
     if name == "gpt2":
         model, batch, length = t.GPT2LMHeadModel(t.GPT2Config()), 4, 512
     elif name == "bert_base":
         model, batch, length = t.BertForMaskedLM(t.BertConfig()), 8, 512
     else:
-        config = t.LlamaConfig(hidden_size=256, intermediate_size=688, num_hidden_layers=32, num_attention_heads=8, num_key_value_heads=8, vocab_size=4096)
+        config = t.LlamaConfig(
+            hidden_size=256,
+            intermediate_size=688,
+            num_hidden_layers=32,
+            num_attention_heads=8,
+            num_key_value_heads=8,
+            vocab_size=4096,
+        )
         model, batch, length = t.LlamaForCausalLM(config), 2, 256
     model.train()
     ids = torch.zeros(batch, length, dtype=torch.long)
     more = {} if name == "bert_base" else {"use_cache": False}
-    return lambda x: torch.nn.functional.cross_entropy(model(input_ids=x, **more).logits.flatten(0, 1), x.flatten()), (ids,)
+    return lambda x: torch.nn.functional.cross_entropy(model(input_ids=x, **more).logits.flatten(0, 1), x.flatten()), (
+        ids,
+    )
 
 
 def capture(name, path):
@@ -83,6 +114,7 @@ def capture(name, path):
     from torch._functorch.partitioners import min_cut_rematerialization_partition
     import torch._inductor.lowering  # some decompositions need it
     from torch._inductor.decomposition import select_decomp_table
+
     seen = []
 
     class Captured(Exception):
@@ -94,7 +126,11 @@ def capture(name, path):
 
     networkx.minimum_cut = record
     loss, inputs = model_and_inputs(name, torch)
-    backend = aot_autograd(fw_compiler=lambda module, example: module, partition_fn=min_cut_rematerialization_partition, decompositions=select_decomp_table())
+    backend = aot_autograd(
+        fw_compiler=lambda module, example: module,
+        partition_fn=min_cut_rematerialization_partition,
+        decompositions=select_decomp_table(),
+    )
     try:
         torch.compile(loss, backend=backend, fullgraph=True)(*inputs)
     except Exception:  # dynamo wraps ours in its own
@@ -104,6 +140,7 @@ def capture(name, path):
 
 
 # ---- comparison ----
+
 
 def is_infinite(capacity):
     return capacity is None or capacity == float("inf")
@@ -123,6 +160,7 @@ def write_dimacs(edges, path):
 
 def solve_networkx(edges, runs=3):
     import networkx
+
     graph = networkx.DiGraph()
     for u, v, c in edges:
         graph.add_edge(u, v, **({} if is_infinite(c) else {"capacity": int(c)}))
@@ -137,7 +175,9 @@ def solve_networkx(edges, runs=3):
 def solve_remat(program, path, names, runs=9):
     times = []
     for _ in range(runs):
-        answer = json.loads(subprocess.run([program, "maxflow", path, "--json"], check=True, capture_output=True, text=True).stdout)
+        answer = json.loads(
+            subprocess.run([program, "maxflow", path, "--json"], check=True, capture_output=True, text=True).stdout
+        )
         times.append(answer["seconds"])
     return answer["value"], {names[i - 1] for i in answer["source_side"]}, statistics.median(times)
 
@@ -158,6 +198,7 @@ def main():
             print(f"capturing {name}", file=sys.stderr)
             subprocess.run([sys.executable, __file__, "--capture", name, str(folder / f"{name}.pickle")], check=True)
     import networkx
+
     gc.disable()
     rows, differing = [], []
     for name in MODELS:
@@ -168,10 +209,13 @@ def main():
         ours, our_side, fast = solve_remat(program, str(dimacs), names)
         same = ours == value and our_side == side
         differing += [] if same else [name]
-        rows.append(f"| {name} | {len(names)} / {len(edges)} | {value} | {'same' if same else f'DIFFERS: {ours}'} | {slow:.3f} | {fast * 1e3:.3f} | {slow / fast:.0f}x "
-                    f"| {RECORDED_2_15[name]:.3f} |")
+        rows.append(
+            f"| {name} | {len(names)} / {len(edges)} | {value} | {'same' if same else f'DIFFERS: {ours}'} | {slow:.3f} | {fast * 1e3:.3f} | {slow / fast:.0f}x "
+            f"| {RECORDED_2_15[name]:.3f} |"
+        )
         print(rows[-1], file=sys.stderr)
-    print(f"""# The min-cut networks of torch {captured['torch']}
+    print(
+        f"""# The min-cut networks of torch {captured["torch"]}
 
 Made by `make bench-mincut` on {machine()}, {os.cpu_count()} cores; Python {platform.python_version()}, networkx {networkx.__version__}. One run, one thread; medians
 of 3 (networkx's `minimum_cut`, collector off, no torch in the process) and of 9 (`remat maxflow`: the solver alone, its arrays built from the
@@ -179,7 +223,9 @@ edge list included). "cut" compares value and partition. The last column is not 
 on another machine on networks of the same models (sizes differ a little).
 
 | model | vertices / edges | cut value | cut | networkx s | remat ms | ratio | torch 2.15's Dinic s (recorded) |
-|---|---|---|---|---|---|---|---|""", file=out)
+|---|---|---|---|---|---|---|---|""",
+        file=out,
+    )
     print("\n".join(rows), file=out)
     if differing:
         sys.exit(f"cuts differ: {', '.join(differing)}")

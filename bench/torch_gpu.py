@@ -3,6 +3,7 @@ gradient checkpointing (torch.utils.checkpoint around every block, or the model'
 GPT-2 b16 t1024 (bf16 autocast), ResNet-50 b256, U-Net b32 256x256, ViT-B/16 b128 (timm), BERT b32 t512 and GPT-2 of transformers (bf16 autocast; two graphs
 where Dynamo breaks it).
 Usage: PYTHONPATH=python python bench/torch_gpu.py [gpt2|resnet50|unet|vit|bert|hf-gpt2 ...] [--small] [--costs measure|roofline] [--out FILE.md] [--seconds S]"""
+
 import argparse
 import gc
 import os
@@ -48,14 +49,18 @@ class Block(nn.Module):
 class GPT2(nn.Module):
     def __init__(self, layers=12, width=768, heads=12, vocabulary=50257, length=1024):
         super().__init__()
-        self.tokens, self.places, self.drop = nn.Embedding(vocabulary, width), nn.Embedding(length, width), nn.Dropout(0.1)
+        self.tokens, self.places, self.drop = (
+            nn.Embedding(vocabulary, width),
+            nn.Embedding(length, width),
+            nn.Dropout(0.1),
+        )
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
         self.head.weight = self.tokens.weight
 
     def forward(self, tokens):
         with torch.autocast(tokens.device.type, dtype=torch.bfloat16):
-            x = self.drop(self.tokens(tokens) + self.places.weight[:tokens.shape[1]])
+            x = self.drop(self.tokens(tokens) + self.places.weight[: tokens.shape[1]])
             for block in self.blocks:
                 x = through(block, x)
             logits = self.head(self.norm(x))
@@ -72,7 +77,9 @@ class ResNet50(ResNet50Layers):
 
 def gpt2(device, small):
     model = GPT2(layers=2, width=64, heads=2, vocabulary=500, length=64) if small else GPT2()
-    return model.to(device), (torch.randint(0, 500 if small else 50257, (2, 64) if small else (16, 1024), device=device),)
+    return model.to(device), (
+        torch.randint(0, 500 if small else 50257, (2, 64) if small else (16, 1024), device=device),
+    )
 
 
 def resnet50(device, small):
@@ -98,17 +105,28 @@ class UNet(nn.Module):
         kept.pop()
         for up, join in zip(self.up, self.join):
             x = through(join, torch.cat([up(x), kept.pop()], 1))
-        return F.cross_entropy(self.head(x).permute(0, 2, 3, 1).flatten(0, 2), labels.flatten())  # the loss of images has no deterministic kernel
+        # the loss of images has no deterministic kernel
+        return F.cross_entropy(self.head(x).permute(0, 2, 3, 1).flatten(0, 2), labels.flatten())
 
 
 def double(a, b):
-    return nn.Sequential(nn.Conv2d(a, b, 3, 1, 1, bias=False), nn.BatchNorm2d(b), nn.ReLU(), nn.Conv2d(b, b, 3, 1, 1, bias=False), nn.BatchNorm2d(b), nn.ReLU())
+    return nn.Sequential(
+        nn.Conv2d(a, b, 3, 1, 1, bias=False),
+        nn.BatchNorm2d(b),
+        nn.ReLU(),
+        nn.Conv2d(b, b, 3, 1, 1, bias=False),
+        nn.BatchNorm2d(b),
+        nn.ReLU(),
+    )
 
 
 def unet(device, small):
     batch, size = (2, 32) if small else (32, 256)
     model = UNet(8 if small else 64).to(device)
-    return model, (torch.randn(batch, 3, size, size, device=device), torch.randint(0, 2, (batch, size, size), device=device))
+    return model, (
+        torch.randn(batch, 3, size, size, device=device),
+        torch.randint(0, 2, (batch, size, size), device=device),
+    )
 
 
 class WithLoss(nn.Module):
@@ -123,10 +141,14 @@ class WithLoss(nn.Module):
 
 def vit(device, small):
     import timm
+
     model = timm.create_model("vit_tiny_patch16_224" if small else "vit_base_patch16_224", num_classes=1000)
     model.set_grad_checkpointing(PER_BLOCK)
     batch = 2 if small else 128
-    return WithLoss(model).to(device), (torch.randn(batch, 3, 224, 224, device=device), torch.randint(0, 1000, (batch,), device=device))
+    return WithLoss(model).to(device), (
+        torch.randn(batch, 3, 224, 224, device=device),
+        torch.randint(0, 1000, (batch,), device=device),
+    )
 
 
 class Transformers(nn.Module):
@@ -148,6 +170,7 @@ def without_masks(model):
     zeros and ones, with which torch cannot use flash attention. So no mask is made in either."""
     import transformers
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
     transformers.AttentionInterface.register("sdpa_unmasked", sdpa_attention_forward)
     transformers.AttentionMaskInterface.register("sdpa_unmasked", lambda *_args, **_more: None)
     model.set_attn_implementation("sdpa_unmasked")
@@ -156,7 +179,15 @@ def without_masks(model):
 
 def transformers_model(kind, device, small, batch, length, **config):
     import transformers
-    sizes = {"GPT2": dict(n_layer=2, n_embd=64, n_head=2), "Bert": dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=2, intermediate_size=128)}[kind] if small else {}
+
+    sizes = (
+        {
+            "GPT2": dict(n_layer=2, n_embd=64, n_head=2),
+            "Bert": dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=2, intermediate_size=128),
+        }[kind]
+        if small
+        else {}
+    )
     made = getattr(transformers, f"{kind}Config")(**sizes, **config)
     made.use_cache = False
     model = getattr(transformers, {"GPT2": "GPT2LMHeadModel", "Bert": "BertForMaskedLM"}[kind])(made).train()
@@ -191,7 +222,9 @@ def run(device, make, small, compile, repeat, per_block=False):
     step = compile(model)
     torch.manual_seed(1)
     step(*args).backward()
-    found = {f"gradient of {n}": p.grad.clone().cpu() for n, p in model.named_parameters()} | {f"buffer {n}": b.clone().cpu() for n, b in model.named_buffers()}
+    found = {f"gradient of {n}": p.grad.clone().cpu() for n, p in model.named_parameters()} | {
+        f"buffer {n}": b.clone().cpu() for n, b in model.named_buffers()
+    }
     times, peak = [], 0
     for i in range(-2, repeat):  # the second step may be planned again
         model.zero_grad(set_to_none=True)
@@ -226,7 +259,9 @@ class Table:
         lines = open(path).read().splitlines() if path and os.path.exists(path) else []
         self.known = {tuple(cell.strip() for cell in line.split("|")[1:3]) for line in lines if line.startswith("|")}
         if not lines:
-            self._write(f"# {title}\n\n| model | variant | budget MiB | predicted MiB | measured MiB | error | ms / step | gradients and buffers |\n|---|---|---|---|---|---|---|---|")
+            self._write(
+                f"# {title}\n\n| model | variant | budget MiB | predicted MiB | measured MiB | error | ms / step | gradients and buffers |\n|---|---|---|---|---|---|---|---|"
+            )
 
     def _write(self, text):
         print(text, flush=True)
@@ -264,10 +299,26 @@ def baselines(table, model, device, small, repeat):
 def planned(table, model, label, budget, device, options, kept, cache):
     """One row: a training within a budget."""
     try:
-        found, ms, peak = run(device, MODELS[model], options.small, lambda m: torch.compile(m, backend="remat", dynamic=False, options={
-            "budget": budget, "costs": options.costs, "cache": cache}), options.repeat)
+        found, ms, peak = run(
+            device,
+            MODELS[model],
+            options.small,
+            lambda m: torch.compile(
+                m, backend="remat", dynamic=False, options={"budget": budget, "costs": options.costs, "cache": cache}
+            ),
+            options.repeat,
+        )
     except Exception as error:
-        table.row(model, label, "", "", "", "", "", f"{type(error).__name__}: {str(getattr(error, 'inner_exception', error))[:200]}")
+        table.row(
+            model,
+            label,
+            "",
+            "",
+            "",
+            "",
+            "",
+            f"{type(error).__name__}: {str(getattr(error, 'inner_exception', error))[:200]}",
+        )
         return
     report = remat.torch.last_report()
     if not report["planned"]:
@@ -275,14 +326,23 @@ def planned(table, model, label, budget, device, options, kept, cache):
         return
     different, predicted = same(kept, found), report["step_peak_bytes"]
     note = f", {report['graphs']} graphs" if report["graphs"] > 1 else ""
-    table.row(model, label, mib(report["budget_bytes"] or predicted), mib(predicted), mib(peak), f"{100 * (predicted / peak - 1):+.1f} %" if peak else "", f"{ms:.1f}",
-              ("bit-identical" if not different else f"{len(different)} of {len(kept)} differ: {different[:2]}") + note)
+    table.row(
+        model,
+        label,
+        mib(report["budget_bytes"] or predicted),
+        mib(predicted),
+        mib(peak),
+        f"{100 * (predicted / peak - 1):+.1f} %" if peak else "",
+        f"{ms:.1f}",
+        ("bit-identical" if not different else f"{len(different)} of {len(kept)} differ: {different[:2]}") + note,
+    )
 
 
 def measure(table, model, device, options, cache):
     per_block = baselines(table, model, device, options.small, options.repeat)
     keep_all = lambda m: torch.compile(m, backend="aot_eager_default_partitioner", dynamic=False)  # noqa: E731
-    budgets = [budget for budget in options.budgets.split(",") if budget != "checkpointing" or per_block]  # on a CPU nothing is measured
+    # on a CPU nothing is measured
+    budgets = [budget for budget in options.budgets.split(",") if budget != "checkpointing" or per_block]
     wanted = [budget for budget in budgets if table.wants(model, f"remat {budget}")]
     reference = table.wants(model, "AOTAutograd keep-all")
     if not reference and not wanted:
@@ -290,10 +350,28 @@ def measure(table, model, device, options, cache):
     kept, ms, peak = run(device, MODELS[model], options.small, keep_all, options.repeat)
     if reference:
         again, _, _ = run(device, MODELS[model], options.small, keep_all, 1)
-        table.row(model, "AOTAutograd keep-all", "", "", mib(peak), "", f"{ms:.1f}", "reference; again: " + ("same bits" if not same(kept, again) else f"{len(same(kept, again))} differ"))
+        table.row(
+            model,
+            "AOTAutograd keep-all",
+            "",
+            "",
+            mib(peak),
+            "",
+            f"{ms:.1f}",
+            "reference; again: " + ("same bits" if not same(kept, again) else f"{len(same(kept, again))} differ"),
+        )
     for budget in wanted:
         if table.wants(model, f"remat {budget}"):
-            planned(table, model, f"remat {budget}", per_block if budget == "checkpointing" else budget, device, options, kept, cache)
+            planned(
+                table,
+                model,
+                f"remat {budget}",
+                per_block if budget == "checkpointing" else budget,
+                device,
+                options,
+                kept,
+                cache,
+            )
 
 
 def main():
@@ -302,15 +380,23 @@ def main():
     parser.add_argument("--small", action="store_true", help="tiny models: tries the program, measures nothing")
     parser.add_argument("--costs", choices=["measure", "roofline"])
     parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--budgets", default="100%,80%,60%,40%,checkpointing,min", help="`checkpointing`: the peak of gradient checkpointing")
-    parser.add_argument("--seconds", type=float, default=1e9, help="begin no row after that; run again with the same --out for the rest")
+    parser.add_argument(
+        "--budgets",
+        default="100%,80%,60%,40%,checkpointing,min",
+        help="`checkpointing`: the peak of gradient checkpointing",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=1e9, help="begin no row after that; run again with the same --out for the rest"
+    )
     parser.add_argument("--out")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.use_deterministic_algorithms(True)  # with warn_only=True flash attention is not
     torch.backends.cudnn.benchmark = False
     name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
-    table = Table(options.out, f"Eager kernels on {name}, torch {torch.__version__}, deterministic algorithms", options.seconds)
+    table = Table(
+        options.out, f"Eager kernels on {name}, torch {torch.__version__}, deterministic algorithms", options.seconds
+    )
     with tempfile.TemporaryDirectory() as fresh:
         cache = os.environ.get("REMAT_CACHE_DIR", fresh)  # times of ops, measured once a model; plans
         for model in options.models:

@@ -2,6 +2,7 @@
 peak in the generated code from the plan's? Tolerance: `torch.testing.assert_close`. Masks: dropout multiplies what is behind it by 0 or not, so another mask shows in the
 gradients at once.
 Usage: python bench/torch_inductor.py RESULT.md [MODEL ...]"""
+
 import sys
 import time
 import warnings
@@ -42,9 +43,17 @@ def case(model, args, keywords, expected, budget):
         return {"status": "no plan", "why": str(error.inner_exception).split(";")[-1].strip()}
     report = remat.torch.last_report()
     names = [name for name in expected if not name.startswith("generator")]
-    scale = max(float(tensor.abs().max()) for name, tensor in expected.items() if name.startswith("gradient") and tensor is not None and tensor.numel())
-    return {"status": "planned" if report["planned"] else report["reason"], "worst": max(difference(expected[name], found[name], scale) for name in names),
-            "unlike": [name for name in names if not checking._close(expected[name], found[name])], "report": report}
+    scale = max(
+        float(tensor.abs().max())
+        for name, tensor in expected.items()
+        if name.startswith("gradient") and tensor is not None and tensor.numel()
+    )
+    return {
+        "status": "planned" if report["planned"] else report["reason"],
+        "worst": max(difference(expected[name], found[name], scale) for name in names),
+        "unlike": [name for name in names if not checking._close(expected[name], found[name])],
+        "report": report,
+    }
 
 
 def row(name, budget, found, seconds):
@@ -54,13 +63,19 @@ def row(name, budget, found, seconds):
     if not r["planned"]:
         return f"| {name} | {budget} | not planned: {found['status']} | {found['worst']:.1e} | {len(found['unlike'])} | | | | {seconds:.0f} |"
     made = "" if r["generated_peak_bytes"] is None else f"{r['generated_peak_bytes'] / MIB:.2f}"
-    return (f"| {name} | {budget} | planned | {found['worst']:.1e} | {len(found['unlike'])} | {r['recomputed_ops']} of {r['ops']} | {r['peak_bytes'] / MIB:.2f} | {made} | {seconds:.0f} |")
+    return f"| {name} | {budget} | planned | {found['worst']:.1e} | {len(found['unlike'])} | {r['recomputed_ops']} of {r['ops']} | {r['peak_bytes'] / MIB:.2f} | {made} | {seconds:.0f} |"
 
 
 def main():
     out, names = sys.argv[1], sys.argv[2:] or list(torch_models.MODELS)
-    lines = ["# Inductor's kernels within a budget: gradients", "", f"torch {torch.__version__}, CPU; `bench/torch_inductor.py`. Against torch.compile from the same random numbers.", "",
-             "| model | budget | | largest difference / largest gradient | tensors beyond tolerance | run again | planned peak MiB | in the code MiB | s |", "|---|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "# Inductor's kernels within a budget: gradients",
+        "",
+        f"torch {torch.__version__}, CPU; `bench/torch_inductor.py`. Against torch.compile from the same random numbers.",
+        "",
+        "| model | budget | | largest difference / largest gradient | tensors beyond tolerance | run again | planned peak MiB | in the code MiB | s |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
     for name in names:
         torch.manual_seed(0)
         model, args, keywords = torch_models.MODELS[name]()

@@ -1,5 +1,6 @@
 """A 7B Llama, traced with fake tensors and planned at half its memory: seconds and peak resident memory of the whole process.
 Usage: python bench/torch_llama7b.py [--transformers]"""
+
 import resource
 import sys
 import time
@@ -27,7 +28,11 @@ class Block(nn.Module):
         super().__init__()
         self.heads, self.norm1, self.norm2 = heads, RMSNorm(width), RMSNorm(width)
         self.q, self.k, self.v, self.o = (nn.Linear(width, width, bias=False) for _ in range(4))
-        self.gate, self.up, self.down = nn.Linear(width, hidden, bias=False), nn.Linear(width, hidden, bias=False), nn.Linear(hidden, width, bias=False)
+        self.gate, self.up, self.down = (
+            nn.Linear(width, hidden, bias=False),
+            nn.Linear(width, hidden, bias=False),
+            nn.Linear(hidden, width, bias=False),
+        )
 
     def forward(self, x, cos, sin):
         batch, length, width = x.shape
@@ -37,6 +42,7 @@ class Block(nn.Module):
         def turn(t):
             a, b = t.chunk(2, -1)
             return t * cos + torch.cat([-b, a], -1) * sin
+
         y = F.scaled_dot_product_attention(turn(q), turn(k), v, is_causal=True)
         x = x + self.o(y.transpose(1, 2).reshape(batch, length, width))
         y = self.norm2(x)
@@ -46,7 +52,11 @@ class Block(nn.Module):
 class Llama(nn.Module):
     def __init__(self, layers=32, width=4096, heads=32, hidden=11008, vocabulary=32000):
         super().__init__()
-        self.embed, self.norm, self.head = nn.Embedding(vocabulary, width), RMSNorm(width), nn.Linear(width, vocabulary, bias=False)
+        self.embed, self.norm, self.head = (
+            nn.Embedding(vocabulary, width),
+            RMSNorm(width),
+            nn.Linear(width, vocabulary, bias=False),
+        )
         self.blocks = nn.ModuleList(Block(width, heads, hidden) for _ in range(layers))
         self.turn = width // heads
 
@@ -65,8 +75,12 @@ def main():
     with torch.device("meta"):
         if "--transformers" in sys.argv:
             import transformers
+
             model = transformers.LlamaForCausalLM(transformers.LlamaConfig(use_cache=False)).to(torch.bfloat16)
-            inputs = {"input_ids": torch.zeros(4, 2048, dtype=torch.long), "labels": torch.zeros(4, 2048, dtype=torch.long)}
+            inputs = {
+                "input_ids": torch.zeros(4, 2048, dtype=torch.long),
+                "labels": torch.zeros(4, 2048, dtype=torch.long),
+            }
         else:
             model, inputs = Llama().to(torch.bfloat16), {"tokens": torch.zeros(4, 2048, dtype=torch.long)}
     built = time.perf_counter()
@@ -75,10 +89,14 @@ def main():
     plan = graph.prepare("roofline:h100").plan("50%")
     planned = time.perf_counter()
     parameters = sum(p.numel() for p in model.parameters())
-    print(f"{parameters / 1e9:.2f} billion parameters, {graph.n_ops} ops: built in {built - start:.1f} s, traced in {traced - built:.1f} s, planned in "
-          f"{planned - traced:.1f} s, {planned - start:.1f} s in all ({time.process_time():.1f} s of processor time, imports included); peak RSS {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
-    print(f"keep-all {remat.size_text(plan.keep_all_peak_bytes)}, budget {remat.size_text(plan.budget_bytes)}, peak {remat.size_text(plan.peak_bytes)}, "
-          f"overhead {100 * plan.overhead:.2f} %, gap {100 * (plan.gap or 0):.2f} %")
+    print(
+        f"{parameters / 1e9:.2f} billion parameters, {graph.n_ops} ops: built in {built - start:.1f} s, traced in {traced - built:.1f} s, planned in "
+        f"{planned - traced:.1f} s, {planned - start:.1f} s in all ({time.process_time():.1f} s of processor time, imports included); peak RSS {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"
+    )
+    print(
+        f"keep-all {remat.size_text(plan.keep_all_peak_bytes)}, budget {remat.size_text(plan.budget_bytes)}, peak {remat.size_text(plan.peak_bytes)}, "
+        f"overhead {100 * plan.overhead:.2f} %, gap {100 * (plan.gap or 0):.2f} %"
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What our Python costs per step: GPT-2 with everything kept, against AOTAutograd's own eager backend, steps in turn in one process.
 Processor time of a step (forward and backward), median and least. Usage: python bench/torch_overhead.py [WIDTH] [STEPS]"""
+
 import copy
 import statistics
 import sys
@@ -19,7 +20,10 @@ config = transformers.GPT2Config(n_embd=width, use_cache=False)
 model = HuggingFace(transformers.GPT2LMHeadModel(config)).train()
 model.model.loss_type = "ForCausalLM"
 tokens = torch.randint(0, config.vocab_size, (1, 64))
-backends = {"aot_eager_default_partitioner": dict(backend="aot_eager_default_partitioner"), "remat": dict(backend="remat", options={"budget": "100%"})}
+backends = {
+    "aot_eager_default_partitioner": dict(backend="aot_eager_default_partitioner"),
+    "remat": dict(backend="remat", options={"budget": "100%"}),
+}
 models = {name: copy.deepcopy(model) for name in backends}
 compiled = {name: torch.compile(models[name], **options) for name, options in backends.items()}
 times = {name: [] for name in backends}

@@ -1,5 +1,6 @@
 """A GPT from scratch that trains within a memory budget: the only change is the backend and its budget.
 Usage: python examples/train_gpt.py [BUDGET] [STEPS]      (default: 50% of what keep-all needs, 20 steps)"""
+
 import sys
 
 import torch
@@ -43,20 +44,23 @@ def main():
     budget, steps = sys.argv[1] if len(sys.argv) > 1 else "50%", int(sys.argv[2]) if len(sys.argv) > 2 else 20
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    text = torch.frombuffer(bytearray(open(__file__, "rb").read()), dtype=torch.uint8).long().to(device)  # it learns its own source
+    # it learns its own source
+    text = torch.frombuffer(bytearray(open(__file__, "rb").read()), dtype=torch.uint8).long().to(device)
     model = GPT().to(device)
     compiled = torch.compile(model, backend="remat", options={"budget": budget})
     optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
     for step in range(steps):
         starts = torch.randint(0, len(text) - 128, (8,))
-        loss = compiled(torch.stack([text[i:i + 128] for i in starts]))
+        loss = compiled(torch.stack([text[i : i + 128] for i in starts]))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         if step == 0:
             report = remat.torch.last_report()
-            print(f"budget {remat.size_text(report['budget_bytes'])}, peak {remat.size_text(report['peak_bytes'])} of {remat.size_text(report['keep_all_peak_bytes'])}, "
-                  f"{report['recomputed_ops']} ops run again, {100 * report['overhead']:.1f} % more (modelled) time")
+            print(
+                f"budget {remat.size_text(report['budget_bytes'])}, peak {remat.size_text(report['peak_bytes'])} of {remat.size_text(report['keep_all_peak_bytes'])}, "
+                f"{report['recomputed_ops']} ops run again, {100 * report['overhead']:.1f} % more (modelled) time"
+            )
         if step % 5 == 0 or step == steps - 1:
             print(f"step {step}: loss {loss.item():.4f}")
 

@@ -1,5 +1,7 @@
-"""A ResNet within a memory budget by Checkpointable: the model must be an nn.Sequential, and nothing else changes, not one bit of the result.
+"""A ResNet within a memory budget by Checkpointable: the model must be an nn.Sequential, and nothing else changes, not
+one bit of the result.
 Usage: python examples/train_resnet.py [BUDGET] [STEPS]      (default: 50% of what keep-all needs, 10 steps)"""
+
 import copy
 import sys
 
@@ -13,8 +15,13 @@ import remat.torch
 class Residual(nn.Module):
     def __init__(self, c_in, c_out, stride):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(c_in, c_out, 3, stride, 1, bias=False), nn.BatchNorm2d(c_out), nn.ReLU(inplace=True),
-                                  nn.Conv2d(c_out, c_out, 3, 1, 1, bias=False), nn.BatchNorm2d(c_out))
+        self.body = nn.Sequential(
+            nn.Conv2d(c_in, c_out, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(c_out),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(c_out, c_out, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(c_out),
+        )
         self.shortcut = nn.Identity() if c_in == c_out and stride == 1 else nn.Conv2d(c_in, c_out, 1, stride)
 
     def forward(self, x):
@@ -24,7 +31,11 @@ class Residual(nn.Module):
 def resnet(depth=3, classes=4):
     layers, c_in = [nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU()], 16
     for width in (16, 32, 64):
-        layers.append(nn.Sequential(*(Residual(c_in if i == 0 else width, width, 2 if i == 0 and width > 16 else 1) for i in range(depth))))
+        layers.append(
+            nn.Sequential(
+                *(Residual(c_in if i == 0 else width, width, 2 if i == 0 and width > 16 else 1) for i in range(depth))
+            )
+        )
         c_in = width
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.1), nn.Linear(c_in, classes))
 

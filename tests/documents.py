@@ -1,20 +1,28 @@
-"""Are the documents true? Runs every command in README, CONTRIBUTING, docs/*.md and the man page, and reads every JSON example of docs/format.md.
+"""Are the documents true? Runs every command in README, CONTRIBUTING, docs/*.md and the man page, and reads every JSON
+example of docs/format.md.
 
 Usage: documents.py PROGRAM [--update]
 
-1. A block of code with lines `$ COMMAND`: what follows a command, up to the next one or the end of the block, is what it must print (standard output and
-   error, 80 columns). A line `...` stands for any number of lines. Where nothing follows, the command must succeed. The commands of one document run in order,
-   in one folder that looks like the root of the repository; what they write stays there. `--update` writes what is printed into the documents.
-2. `remat ...` between back quotes, and `.Dl $ remat ...` in the man page: run as it stands if all its operands are there (models, or files of the
-   repository), but for `maxbatch`, which takes minutes; else its command must exist, and its flags must be flags of that command.
+1. A block of code with lines `$ COMMAND`: what follows a command, up to the next one or the end of the block, is what
+it must print (standard output and
+   error, 80 columns). A line `...` stands for any number of lines. Where nothing follows, the command must succeed. The
+   commands of one document run in order, in one folder that looks like the root of the repository; what they write
+   stays there. `--update` writes what is printed into the documents.
+2. `remat ...` between back quotes, and `.Dl $ remat ...` in the man page: run as it stands if all its operands are
+there (models, or files of the
+   repository), but for `maxbatch`, which takes minutes; else its command must exist, and its flags must be flags of
+   that command.
 3. `make TARGET`: there is such a target. `bench/...` and the like: there is such a file. They are not run.
-4. `--svg docs/images/NAME.svg` in a command that is run: the picture of that name is what the command draws, to the byte (`--update` writes it anew). Every
+4. `--svg docs/images/NAME.svg` in a command that is run: the picture of that name is what the command draws, to the
+byte (`--update` writes it anew). Every
    picture there is drawn by a command of a document.
-5. docs/format.md: a graph and a chain are read and written again, and nothing of the example is lost or changed. A plan is verified against the graph of the
+5. docs/format.md: a graph and a chain are read and written again, and nothing of the example is lost or changed. A plan
+is verified against the graph of the
    same page, with the digest of that graph in place of `sha256:...`.
 
-Excepted are numbers that depend on time: those in `planned in 0.82 s` and `bounded in 0.82 s`, below the heading `seconds` of a table, and behind `"seconds":`.
-"""
+Excepted are numbers that depend on time: those in `planned in 0.82 s` and `bounded in 0.82 s`, below the heading
+`seconds` of a table, and behind `"seconds":`."""
+
 import difflib
 import json
 import os
@@ -31,7 +39,10 @@ MAN_PAGE = ROOT / "docs" / "remat.1"
 COMMAND = re.compile(r"\$ (?P<words>.*?)(?:\s+#\s.*)?$")
 SPAN = re.compile(r"`((?:remat |make |bench/|scripts/|tests/)[^`]*)`")
 PICTURE = re.compile(r"(?<=--svg )docs/images/([a-z0-9-]+\.svg)\b")
-ALONE = re.compile(r"(?!.* (-o|--output|--svg|--mps) )remat \w+ (zoo:|chain:|tests/data/)\S+( --[a-z-]+( [\w%:.,]+)?)*$")  # no file but the graph
+# no file but the graph
+ALONE = re.compile(
+    r"(?!.* (-o|--output|--svg|--mps) )remat \w+ (zoo:|chain:|tests/data/)\S+( --[a-z-]+( [\w%:.,]+)?)*$"
+)
 PLACEHOLDER = re.compile(r"^[A-Z_]+$|^\[|^\.\.\.$|^<")
 
 
@@ -53,7 +64,7 @@ def matches(shown, printed):
     if "..." not in shown:
         return shown == printed
     at = shown.index("...")
-    head, tail = shown[:at], shown[at + 1:]
+    head, tail = shown[:at], shown[at + 1 :]
     return printed[:at] == head and any(matches(tail, printed[i:]) for i in range(at, len(printed) + 1))
 
 
@@ -71,8 +82,16 @@ class Place:
         line = re.sub(r"^(build/plain/)?remat\b", shlex.quote(self.program), command)
         line = re.sub(r"\| (build/plain/)?remat\b", "| " + shlex.quote(self.program), line)
         env = dict(os.environ, LC_ALL="C.UTF-8", NO_COLOR="1", COLUMNS="80")
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=self.folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=120, **more)
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line],
+            cwd=self.folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+            **more,
+        )
         return done.stdout, done.returncode
 
 
@@ -120,7 +139,9 @@ class Checker:
     def is_whole(self, words):
         """Does it name all that it reads?"""
         operands = [word for word in words[2:] if not word.startswith("-")]
-        if words[1:2] in (["--version"], ["--help"]) or (len(words) > 1 and words[-1] in ("--help", "--help-all", "--list")):
+        if words[1:2] in (["--version"], ["--help"]) or (
+            len(words) > 1 and words[-1] in ("--help", "--help-all", "--list")
+        ):
             return True
         if any(PLACEHOLDER.match(word) for word in words[1:]) or not operands or words[1] == "maxbatch":
             return False
@@ -128,7 +149,9 @@ class Checker:
         return source.startswith(("zoo:", "chain:")) or (ROOT / source).is_file()
 
     def printed(self, place, command):
-        """What a command prints, and its exit code. One that reads and writes no file of its document is run once for all."""
+        """What a command prints, and its exit code. One that reads and writes no file of its document is run once
+        for all.
+        """
         if not ALONE.match(command):
             return place.run(command)
         if command not in self.known:
@@ -190,7 +213,11 @@ class Checker:
             expected.pop()
         if matches(expected, found):
             return shown
-        self.fault(where, f"{command!r} prints something else:\n" + "\n".join(difflib.unified_diff(expected, found, "document", "program", lineterm="", n=1)))
+        self.fault(
+            where,
+            f"{command!r} prints something else:\n"
+            + "\n".join(difflib.unified_diff(expected, found, "document", "program", lineterm="", n=1)),
+        )
         return printed.splitlines() if "..." not in expected else shown
 
     def check_block(self, place, where, lines):
@@ -221,7 +248,9 @@ class Checker:
                     part = "\n".join([lines[0], *self.check_block(place, f"{name}:{number}", lines[1:-1]), lines[-1]])
                 else:
                     for span in SPAN.finditer(part):
-                        self.check_span(place, f"{name}:{number + part[:span.start()].count(chr(10))}", span[1].replace("\n", " "))
+                        self.check_span(
+                            place, f"{name}:{number + part[: span.start()].count(chr(10))}", span[1].replace("\n", " ")
+                        )
                 result.append(part)
         if self.update:
             path.write_text("".join(result))
@@ -231,7 +260,7 @@ class Checker:
             place = Place(self.program, folder)
             for number, line in enumerate(MAN_PAGE.read_text().splitlines(), 1):
                 if line.startswith(".Dl $ remat "):
-                    self.check_span(place, f"docs/remat.1:{number}", line[len(".Dl $ "):].split(" | ")[0])
+                    self.check_span(place, f"docs/remat.1:{number}", line[len(".Dl $ ") :].split(" | ")[0])
 
     def check_pictures(self):
         for path in sorted((ROOT / "docs" / "images").glob("*")):
@@ -254,7 +283,17 @@ class Checker:
     @staticmethod
     def default(where, key):
         """What a key that is not written stands for: writers leave defaults out."""
-        return {"delta": 0, "of": 0, "ob": 0, "keep": 0, "tf": 0, "tb": 0, "abar": 0, "size_unit": "bytes", "cost_unit": "ns"}.get(key)
+        return {
+            "delta": 0,
+            "of": 0,
+            "ob": 0,
+            "keep": 0,
+            "tf": 0,
+            "tb": 0,
+            "abar": 0,
+            "size_unit": "bytes",
+            "cost_unit": "ns",
+        }.get(key)
 
     def check_examples(self):
         path = ROOT / "docs" / "format.md"
@@ -295,7 +334,10 @@ def main():
     checker.check_examples()
     for fault in checker.faults:
         print(fault)
-    print(f"documents: {checker.n_run} commands run, {checker.n_words} looked up, {len(checker.faults)} faults" + (", written anew" if update else ""))
+    print(
+        f"documents: {checker.n_run} commands run, {checker.n_words} looked up, {len(checker.faults)} faults"
+        + (", written anew" if update else "")
+    )
     return 1 if checker.faults and not update else 0
 
 

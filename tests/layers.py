@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Checks which folder may include which: reads every #include "..." line of src/, cli/ and examples/ and fails on an edge
-that the architecture does not have. Also: the heap is touched in src/base/mem.c only, and file names are unique."""
+"""Checks which folder may include which: reads every #include "..." line of src/, cli/ and examples/ and fails on an
+edge that the architecture does not have. Also: the heap is touched in src/base/mem.c only, and file names are
+unique.
+"""
+
 import pathlib
 import re
 import sys
@@ -28,7 +31,9 @@ MAY_SEE = {
     "run": {"base", "run"},
     "verify": {"base", "graph", "verify"},
     "zoo": {"base", "zoo"},
-    "api": BELOW_PLAN | BEHIND_PLAN | {"plan", "plan/chains", "plan/cut", "plan/bound", "plan/search", "plan/checkmate", "verify", "zoo", "api"},
+    "api": BELOW_PLAN
+    | BEHIND_PLAN
+    | {"plan", "plan/chains", "plan/cut", "plan/bound", "plan/search", "plan/checkmate", "verify", "zoo", "api"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 HEAP = re.compile(r"\b(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign)\s*\(")

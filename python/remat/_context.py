@@ -1,4 +1,7 @@
-"""One call into libremat: a C context with its options, its errors as exceptions, warnings, progress, and Ctrl-C; handles, strings and arrays across the border."""
+"""One call into libremat: a C context with its options, its errors as exceptions, warnings, progress, and Ctrl-C;
+handles, strings and arrays across the border.
+"""
+
 from __future__ import annotations
 
 import ctypes
@@ -28,8 +31,12 @@ class Progress:
 class Context:
     """One C context for one call: options in, errors out. `plan` runs a call so that Ctrl-C stops it."""
 
-    def __init__(self, options: Optional[Dict[str, Any]] = None, progress: Optional[Callable[[Progress], Any]] = None,
-                 classes: Optional[Dict[str, str]] = None):
+    def __init__(
+        self,
+        options: Optional[Dict[str, Any]] = None,
+        progress: Optional[Callable[[Progress], Any]] = None,
+        classes: Optional[Dict[str, str]] = None,
+    ):
         self.handle = lib.remat_ctx_new(None)
         if not self.handle:
             raise NoMemory("out of memory")
@@ -86,13 +93,22 @@ class Context:
         if self.failure is not None:
             raise self.failure
         if status:
-            text = [f(self.handle).decode("utf-8", "replace") for f in
-                    (lib.remat_ctx_error, lib.remat_ctx_error_file, lib.remat_ctx_error_place, lib.remat_ctx_error_reason)]
+            text = [
+                f(self.handle).decode("utf-8", "replace")
+                for f in (
+                    lib.remat_ctx_error,
+                    lib.remat_ctx_error_file,
+                    lib.remat_ctx_error_place,
+                    lib.remat_ctx_error_reason,
+                )
+            ]
             raise BY_STATUS.get(status, Error)(*text)
 
     def plan(self, function: Any, *arguments: Any) -> None:
-        """Calls function(context, *arguments). On the main thread another one does the work: Python runs its signal handlers between
-        bytecodes only, and a Ctrl-C must reach remat_ctx_stop while C is running. The best plan so far then comes back."""
+        """Calls function(context, *arguments). On the main thread another one does the work: Python runs its signal
+        handlers between bytecodes only, and a Ctrl-C must reach remat_ctx_stop while C is running. The best plan so
+        far then comes back.
+        """
         if threading.current_thread() is not threading.main_thread():
             return self.check(function(self.handle, *arguments))
         status: List[int] = []
@@ -105,7 +121,8 @@ class Context:
                 done.set()
 
         before = signal.getsignal(signal.SIGINT)
-        if before is signal.default_int_handler:  # another handler may raise: that is its owner's wish, and comes after the call
+        # another handler may raise: that is its owner's wish, and comes after the call
+        if before is signal.default_int_handler:
             signal.signal(signal.SIGINT, lambda *_: lib.remat_ctx_stop(self.handle))
         threading.Thread(target=work, name="remat-plan", daemon=True).start()
         while not done.is_set():

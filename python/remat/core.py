@@ -8,6 +8,7 @@ True
 >>> graph.verify(plan).valid
 True
 """
+
 from __future__ import annotations
 
 import abc
@@ -34,13 +35,17 @@ FLAGS = {"dce": 1, "fold_identity": 2, "no_alias": 4, "replay_random": 8, "fuse"
 
 
 class Step(NamedTuple):
-    """One step: `kind` is run, offload or fetch with an op or a value of a graph, or an operation of Rotor with a stage of a chain."""
+    """One step: `kind` is run, offload or fetch with an op or a value of a graph, or an operation of Rotor with a
+    stage of a chain.
+    """
+
     kind: str
     index: int
 
 
 class Statement(NamedTuple):
     """allocate, compute, deallocate, or reuse (an output is made in place of an input), as remat_lower gives them."""
+
     kind: str
     step: Step
     step_index: int
@@ -53,6 +58,7 @@ class Statement(NamedTuple):
 @dataclass(frozen=True)
 class Verdict:
     """What the independent verifier says; `first_bad_step` and `reason` where a schedule is not valid."""
+
     valid: bool
     peak_bytes: Optional[int]
     cost: Optional[int]
@@ -69,6 +75,7 @@ class Verdict:
 @dataclass(frozen=True)
 class Bound:
     """No plan of this scope within the budget costs less than `cost`; `infeasible`: none fits at all."""
+
     infeasible: bool
     budget_bytes: int
     cost: Optional[int]
@@ -115,7 +122,9 @@ class _File:
 
 
 class Plan(_File):
-    """A schedule with its numbers: every field of remat_summary is an attribute (peak_bytes, cost, outcome, ...); None where not known."""
+    """A schedule with its numbers: every field of remat_summary is an attribute (peak_bytes, cost, outcome, ...);
+    None where not known.
+    """
 
     _write = lib.remat_plan_write
 
@@ -138,6 +147,7 @@ class Plan(_File):
 
     def _repr_html_(self) -> str:
         """A table for notebooks. Names come from files: they are escaped."""
+
         def plain(x: str) -> str:
             return html.escape("".join(c if c.isprintable() else "?" for c in x))
 
@@ -148,16 +158,44 @@ class Plan(_File):
             return f"{100 * x:.2f} %"
 
         unit = "" if self.cost_unit == "given" else plain(self.cost_unit)
-        share = self.peak_bytes / self.keep_all_peak_bytes if self.peak_bytes is not None and self.keep_all_peak_bytes else None
+        share = (
+            self.peak_bytes / self.keep_all_peak_bytes
+            if self.peak_bytes is not None and self.keep_all_peak_bytes
+            else None
+        )
         bound = shown(self.gap, lambda gap: f"gap {percent(gap)} ({plain(self.bound_scope)})")
-        rows = [("budget", "", "none" if self.budget_bytes is None else size_text(self.budget_bytes), "fits" if self.within_budget else "does not fit"),
-                ("peak", shown(self.keep_all_peak_bytes, size_text), shown(self.peak_bytes, size_text), shown(share, percent) + " of keep-all"),
-                ("cost", shown(self.keep_all_cost, str), shown(self.cost, str), f"{unit} {shown(self.overhead, lambda x: '+' + percent(x))}".strip()),
-                ("steps", str(self.ops) if self.kind == "graph" and self.ops else "", str(len(self.steps)), f"{self.recomputed_ops} run more than once"),
-                ("outcome", "", plain(self.outcome), bound)]
+        rows = [
+            (
+                "budget",
+                "",
+                "none" if self.budget_bytes is None else size_text(self.budget_bytes),
+                "fits" if self.within_budget else "does not fit",
+            ),
+            (
+                "peak",
+                shown(self.keep_all_peak_bytes, size_text),
+                shown(self.peak_bytes, size_text),
+                shown(share, percent) + " of keep-all",
+            ),
+            (
+                "cost",
+                shown(self.keep_all_cost, str),
+                shown(self.cost, str),
+                f"{unit} {shown(self.overhead, lambda x: '+' + percent(x))}".strip(),
+            ),
+            (
+                "steps",
+                str(self.ops) if self.kind == "graph" and self.ops else "",
+                str(len(self.steps)),
+                f"{self.recomputed_ops} run more than once",
+            ),
+            ("outcome", "", plain(self.outcome), bound),
+        ]
         lines = "".join("<tr><th>%s</th><td>%s</td><td>%s</td><td>%s</td></tr>" % row for row in rows)
-        return (f"<table><caption>{plain(self.graph)}</caption><tr><th></th><th>keep-all</th><th>{plain(self.strategy)}</th><th></th></tr>"
-                f"{lines}</table>")
+        return (
+            f"<table><caption>{plain(self.graph)}</caption><tr><th></th><th>keep-all</th><th>{plain(self.strategy)}</th><th></th></tr>"
+            f"{lines}</table>"
+        )
 
     @property
     def summary(self) -> Dict[str, Any]:
@@ -178,7 +216,11 @@ class Plan(_File):
     @property
     def any_order_gap(self) -> Optional[float]:
         """(cost - bound) / bound for the bound that holds in any order, or None without one."""
-        return (self.cost - self.any_order_cost) / self.any_order_cost if self.any_order_cost and self.cost is not None else None
+        return (
+            (self.cost - self.any_order_cost) / self.any_order_cost
+            if self.any_order_cost and self.cost is not None
+            else None
+        )
 
     @property
     def status(self) -> int:
@@ -189,7 +231,11 @@ class Plan(_File):
     def steps(self) -> List[Step]:
         n_steps = ctypes.c_size_t()
         array = lib.remat_plan_steps(self.handle, ctypes.byref(n_steps))
-        flat = (ctypes.c_uint32 * (2 * n_steps.value)).from_address(ctypes.addressof(array.contents)) if n_steps.value else []
+        flat = (
+            (ctypes.c_uint32 * (2 * n_steps.value)).from_address(ctypes.addressof(array.contents))
+            if n_steps.value
+            else []
+        )
         return [Step(STEPS[flat[i]], flat[i + 1]) for i in range(0, 2 * n_steps.value, 2)]
 
 
@@ -237,13 +283,23 @@ class _Plannable(_File, abc.ABC):
     def _why(self, plan: Plan) -> str:
         """Why the plan does not fit, for the message of an error."""
 
-    def plan(self, budget: Budget = None, strategy: Optional[str] = None, *, progress: Optional[Callable[[Progress], Any]] = None,
-             classes: Optional[Dict[str, str]] = None, strict: bool = True, **options: Any) -> Plan:
-        """A verified plan within the budget: bytes, or text such as "12GiB", "50%" (of the keep-all peak) and "min". Without one: no limit.
+    def plan(
+        self,
+        budget: Budget = None,
+        strategy: Optional[str] = None,
+        *,
+        progress: Optional[Callable[[Progress], Any]] = None,
+        classes: Optional[Dict[str, str]] = None,
+        strict: bool = True,
+        **options: Any,
+    ) -> Plan:
+        """A verified plan within the budget: bytes, or text such as "12GiB", "50%" (of the keep-all peak) and "min".
+        Without one: no limit.
 
-        `options` are those of `remat.options()`, and `time` in seconds. `progress` is called now and then with a `Progress`. Ctrl-C ends the
-        search: the best plan so far comes back, with `stopped` "signal". Where nothing fits, `Infeasible` or `NotFound` is raised, which
-        carries the nearest plan; with `strict=False` that plan is returned.
+        `options` are those of `remat.options()`, and `time` in seconds. `progress` is called now and then with a
+        `Progress`. Ctrl-C ends the search: the best plan so far comes back, with `stopped` "signal". Where nothing
+        fits, `Infeasible` or `NotFound` is raised, which carries the nearest plan; with `strict=False` that plan is
+        returned.
 
         >>> import remat
         >>> graph = remat.load("zoo:resnet18")
@@ -271,8 +327,8 @@ class _Plannable(_File, abc.ABC):
         return [self.plan(budget, strategy, strict=False, **options) for budget in budgets]
 
     def verify(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]], bandwidth: int = 0) -> Verdict:
-        """Judges a plan, or bare steps, with the independent verifier: bare integers run ops. `bandwidth` is for offload and fetch among bare
-        steps, in bytes per 1e9 cost units, 0 for none; a plan has its own.
+        """Judges a plan, or bare steps, with the independent verifier: bare integers run ops. `bandwidth` is for
+        offload and fetch among bare steps, in bytes per 1e9 cost units, 0 for none; a plan has its own.
 
         >>> import remat
         >>> remat.load("zoo:f").verify([1]).reason != ""
@@ -336,8 +392,10 @@ class Graph(_Plannable):
         if plan.budget_bytes >= plan.need_bytes and (plan.least_peak_bound or 0) > plan.budget_bytes:
             return f"nothing fits {plan.budget_bytes} bytes: at least {plan.least_peak_bound} ({size_text(plan.least_peak_bound)}) are needed"
         op = self.op_name(plan.need_op) if plan.need_op is not None else "the end of the step"
-        return (f"nothing fits {plan.budget_bytes} bytes: at least {plan.need_bytes} ({size_text(plan.need_bytes)}) are needed at {op} "
-                f"({self._in_the_way()})")
+        return (
+            f"nothing fits {plan.budget_bytes} bytes: at least {plan.need_bytes} ({size_text(plan.need_bytes)}) are needed at {op} "
+            f"({self._in_the_way()})"
+        )
 
     def _in_the_way(self, most: int = 3) -> str:
         names = [self.value_name(v) or f"value {v}" for v in self.need_values()]
@@ -347,8 +405,10 @@ class Graph(_Plannable):
         """The values that are in memory together at info()["need_op"] whatever the plan, largest first."""
         values, n = (ctypes.c_uint32 * max(1, self.n_values))(), ctypes.c_uint32()
         with Context() as context:
-            context.check(lib.remat_graph_need_values(context.handle, self.handle, values, self.n_values, ctypes.byref(n)))
-        return list(values[:min(n.value, self.n_values)])
+            context.check(
+                lib.remat_graph_need_values(context.handle, self.handle, values, self.n_values, ctypes.byref(n))
+            )
+        return list(values[: min(n.value, self.n_values)])
 
     def op_name(self, op: int) -> str:
         return text_of(lib.remat_graph_op_name(self.handle, op))
@@ -360,8 +420,9 @@ class Graph(_Plannable):
         return text_of(lib.remat_graph_value_name(self.handle, value))
 
     def op(self, op: int) -> Dict[str, Any]:
-        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay, kernel, given_cost,
-        inplace (pairs of an output and the input in whose storage it may be made, by their places in out and in).
+        """Everything about an op: name, target, in, out, cost, flops, workspace, phase, class, pinned, replay, kernel,
+        given_cost, inplace (pairs of an output and the input in whose storage it may be made, by their places in out
+        and in).
 
         >>> import remat
         >>> remat.load("zoo:f").op(0)["out"]
@@ -372,33 +433,54 @@ class Graph(_Plannable):
         get = [lib.remat_graph_op_get(self.handle, op, attribute) for attribute in range(9)]
         made = self._list(lib.remat_graph_op_out, op)
         taken = [(k, lib.remat_graph_op_inplace(self.handle, op, k)) for k in range(len(made))]
-        return {"name": self.op_name(op), "target": self.op_target(op), "in": self._list(lib.remat_graph_op_in, op),
-                "out": made, "inplace": [pair for pair in taken if pair[1] != NONE], "cost": get[0], "flops": _known(get[1]),
-                "workspace": get[2], "phase": PHASES[get[3]], "class": CLASSES[get[4]], "pinned": bool(get[5]), "replay": bool(get[6]),
-                "kernel": _known(get[7]), "given_cost": _known(get[8])}
+        return {
+            "name": self.op_name(op),
+            "target": self.op_target(op),
+            "in": self._list(lib.remat_graph_op_in, op),
+            "out": made,
+            "inplace": [pair for pair in taken if pair[1] != NONE],
+            "cost": get[0],
+            "flops": _known(get[1]),
+            "workspace": get[2],
+            "phase": PHASES[get[3]],
+            "class": CLASSES[get[4]],
+            "pinned": bool(get[5]),
+            "replay": bool(get[6]),
+            "kernel": _known(get[7]),
+            "given_cost": _known(get[8]),
+        }
 
     def value(self, value: int) -> Dict[str, Any]:
         """Everything about a value: name, size, storage, alias, kind, root, producer (None: resident), dtype, shape."""
         if not 0 <= value < self.n_values:
             raise IndexError(f"value {value} of {self.n_values}")
         get = [lib.remat_graph_value_get(self.handle, value, attribute) for attribute in range(6)]
-        return {"name": self.value_name(value), "size": get[0], "storage": get[1], "alias": _known(get[2]), "kind": KINDS[get[3]],
-                "root": get[4], "producer": _known(get[5]), "dtype": text_of(lib.remat_graph_value_dtype(self.handle, value)),
-                "shape": self._list(lib.remat_graph_value_shape, value)}
+        return {
+            "name": self.value_name(value),
+            "size": get[0],
+            "storage": get[1],
+            "alias": _known(get[2]),
+            "kind": KINDS[get[3]],
+            "root": get[4],
+            "producer": _known(get[5]),
+            "dtype": text_of(lib.remat_graph_value_dtype(self.handle, value)),
+            "shape": self._list(lib.remat_graph_value_shape, value),
+        }
 
     @property
     def outputs(self) -> List[int]:
         n = ctypes.c_uint32()
         array = lib.remat_graph_outputs(self.handle, ctypes.byref(n))
-        return array[:n.value] if n.value else []
+        return array[: n.value] if n.value else []
 
     def _list(self, function: Any, index: int) -> List[int]:
         n = ctypes.c_uint32()
         array = function(self.handle, index, ctypes.byref(n))
-        return array[:n.value] if n.value else []
+        return array[: n.value] if n.value else []
 
     def prepare(self, cost_model: Optional[str] = None, **flags: bool) -> "Graph":
-        """A copy with other costs, and dce, fold_identity, no_alias, replay_random, fuse or inplace applied; its plans name the ops of this one.
+        """A copy with other costs, and dce, fold_identity, no_alias, replay_random, fuse or inplace applied; its plans
+        name the ops of this one.
 
         >>> import remat
         >>> remat.load("zoo:gpt?layers=2").prepare("unit", dce=True).cost_model
@@ -411,8 +493,11 @@ class Graph(_Plannable):
             bits |= FLAGS[flag] if wanted else 0
         out = ctypes.c_void_p()
         with Context() as context:
-            context.check(lib.remat_graph_prepare(context.handle, self.handle, bits, cost_model.encode() if cost_model else None,
-                                                  ctypes.byref(out)))
+            context.check(
+                lib.remat_graph_prepare(
+                    context.handle, self.handle, bits, cost_model.encode() if cost_model else None, ctypes.byref(out)
+                )
+            )
         return Graph(out)
 
     def bound(self, budget: Budget, **options: Any) -> Bound:
@@ -427,13 +512,20 @@ class Graph(_Plannable):
         with Context(options) as context:
             context.plan(lib.remat_bound_find, self.handle, self._budget(context, budget), ctypes.byref(out))
         fields = out.fields()
-        fields["need_values"] = fields["need_values"][:fields.pop("n_need_values")]
+        fields["need_values"] = fields["need_values"][: fields.pop("n_need_values")]
         fields.pop("rules")
         return Bound(infeasible=fields.pop("status") == 10, **fields)
 
-    def plan_of(self, steps: Iterable[Union[int, Tuple[str, int]]], budget: Budget = None, *, strategy: str = "given", bandwidth: int = 0) -> Plan:
-        """A schedule of your own as a plan, to be saved, lowered, compared and verified; `InvalidPlan` says what is wrong with it. It need not fit
-        the budget: see `within_budget`.
+    def plan_of(
+        self,
+        steps: Iterable[Union[int, Tuple[str, int]]],
+        budget: Budget = None,
+        *,
+        strategy: str = "given",
+        bandwidth: int = 0,
+    ) -> Plan:
+        """A schedule of your own as a plan, to be saved, lowered, compared and verified; `InvalidPlan` says what is
+        wrong with it. It need not fit the budget: see `within_budget`.
 
         >>> import remat
         >>> graph = remat.load("zoo:f")
@@ -443,8 +535,16 @@ class Graph(_Plannable):
         out = ctypes.c_void_p()
         array, n_steps = _steps_array(steps)
         with Context() as context:
-            context.plan(lib.remat_plan_of_steps, self.handle, array, n_steps, strategy.encode(), self._budget(context, budget), bandwidth,
-                         ctypes.byref(out))
+            context.plan(
+                lib.remat_plan_of_steps,
+                self.handle,
+                array,
+                n_steps,
+                strategy.encode(),
+                self._budget(context, budget),
+                bandwidth,
+                ctypes.byref(out),
+            )
         return Plan(out)
 
     def memory(self, plan: Union[Plan, Iterable[Union[int, Tuple[str, int]]]]) -> List[int]:
@@ -476,8 +576,18 @@ class Graph(_Plannable):
         try:
             array = lib.remat_program_statements(out, ctypes.byref(n))
             kinds = ("allocate", "compute", "deallocate", "reuse")
-            return [Statement(kinds[s.kind], Step(STEPS[s.step.kind], s.step.index), s.step_index, None if s.value == NONE else s.value,
-                              None if s.reg == NONE else s.reg, s.bytes, s.memory_bytes) for s in array[:n.value]]
+            return [
+                Statement(
+                    kinds[s.kind],
+                    Step(STEPS[s.step.kind], s.step.index),
+                    s.step_index,
+                    None if s.value == NONE else s.value,
+                    None if s.reg == NONE else s.reg,
+                    s.bytes,
+                    s.memory_bytes,
+                )
+                for s in array[: n.value]
+            ]
         finally:
             lib.remat_program_free(out)
 
@@ -492,6 +602,7 @@ class Graph(_Plannable):
 @dataclass
 class Stage:
     """A stage of a chain in Rotor's model: docs/format.md. `delta` None: that of `a`."""
+
     a: int = 0
     abar: int = 0
     delta: Optional[int] = None
@@ -522,12 +633,19 @@ class Chain(_Plannable):
         self.handle = own(self, handle, lib.remat_chain_free)
 
     @classmethod
-    def of(cls, stages: Sequence[Stage], input: Optional[Stage] = None, loss: Optional[Stage] = None, name: str = "") -> "Chain":
+    def of(
+        cls, stages: Sequence[Stage], input: Optional[Stage] = None, loss: Optional[Stage] = None, name: str = ""
+    ) -> "Chain":
         """A chain from its stages, its input (a, delta) and its loss."""
         all_stages = [input or Stage(), *stages, loss or Stage()]
-        array = (_native.Stage * len(all_stages))(*(
-            _native.Stage(s.name.encode(), s.a, s.abar, s.a if s.delta is None else s.delta, s.tf, s.tb, s.of, s.ob, s.keep)
-            for s in all_stages))
+        array = (_native.Stage * len(all_stages))(
+            *(
+                _native.Stage(
+                    s.name.encode(), s.a, s.abar, s.a if s.delta is None else s.delta, s.tf, s.tb, s.of, s.ob, s.keep
+                )
+                for s in all_stages
+            )
+        )
         out = ctypes.c_void_p()
         with Context() as context:
             context.check(lib.remat_chain_new(context.handle, name.encode(), array, len(stages), ctypes.byref(out)))
@@ -547,7 +665,10 @@ class Chain(_Plannable):
         if not 0 <= index <= self.n_stages + 1:
             raise IndexError(f"stage {index} of {self.n_stages}")
         fields = lib.remat_chain_stage(self.handle, index).contents
-        return Stage(**{name: getattr(fields, name) for name in "a abar delta tf tb of ob keep".split()}, name=text_of(fields.name or b""))
+        return Stage(
+            **{name: getattr(fields, name) for name in "a abar delta tf tb of ob keep".split()},
+            name=text_of(fields.name or b""),
+        )
 
     def _keep_all_peak(self) -> int:
         return self.plan(None, "keep-all").peak_bytes
@@ -587,11 +708,21 @@ class Builder:
         if cost_unit:
             lib.remat_builder_cost_unit(handle, cost_unit.encode())
 
-    def value(self, name: str, size: int, *, storage: Optional[int] = None, kind: str = "temporary", dtype: str = "",
-              shape: Sequence[int] = ()) -> int:
+    def value(
+        self,
+        name: str,
+        size: int,
+        *,
+        storage: Optional[int] = None,
+        kind: str = "temporary",
+        dtype: str = "",
+        shape: Sequence[int] = (),
+    ) -> int:
         return self._described(lib.remat_builder_value(self._handle, name.encode(), size), storage, kind, dtype, shape)
 
-    def view(self, name: str, size: int, of: int, *, kind: str = "temporary", dtype: str = "", shape: Sequence[int] = ()) -> int:
+    def view(
+        self, name: str, size: int, of: int, *, kind: str = "temporary", dtype: str = "", shape: Sequence[int] = ()
+    ) -> int:
         return self._described(lib.remat_builder_view(self._handle, name.encode(), size, of), None, kind, dtype, shape)
 
     def _described(self, value: int, storage: Optional[int], kind: str, dtype: str, shape: Sequence[int]) -> int:
@@ -601,17 +732,37 @@ class Builder:
             lib.remat_builder_value_set(self._handle, value, 1, storage)
         lib.remat_builder_value_set(self._handle, value, 3, KINDS.index(kind))
         if dtype or shape:
-            lib.remat_builder_value_tensor(self._handle, value, dtype.encode(), (ctypes.c_int64 * len(shape))(*shape), len(shape))
+            lib.remat_builder_value_tensor(
+                self._handle, value, dtype.encode(), (ctypes.c_int64 * len(shape))(*shape), len(shape)
+            )
         return value
 
-    def op(self, name: str, inputs: Iterable[int], outputs: Iterable[int], *, target: str = "", cost: Optional[int] = None,
-           flops: Optional[int] = None, workspace: int = 0, phase: str = "none", op_class: str = "other", pinned: bool = False,
-           replay: bool = False, kernel: Optional[int] = None, inplace: Iterable[Tuple[int, int]] = ()) -> int:
-        """inplace: pairs of an output and the input in whose storage it may be made, by their places in outputs and inputs."""
+    def op(
+        self,
+        name: str,
+        inputs: Iterable[int],
+        outputs: Iterable[int],
+        *,
+        target: str = "",
+        cost: Optional[int] = None,
+        flops: Optional[int] = None,
+        workspace: int = 0,
+        phase: str = "none",
+        op_class: str = "other",
+        pinned: bool = False,
+        replay: bool = False,
+        kernel: Optional[int] = None,
+        inplace: Iterable[Tuple[int, int]] = (),
+    ) -> int:
+        """inplace: pairs of an output and the input in whose storage it may be made, by their places in outputs and
+        inputs.
+        """
         if phase not in PHASES or op_class not in CLASSES:
             raise UsageError(f"no phase {phase!r} or no class {op_class!r}: {', '.join(PHASES)}; {', '.join(CLASSES)}")
         op = lib.remat_builder_op(self._handle, name.encode(), *indices(inputs), *indices(outputs))
-        for attribute, x in enumerate((cost, flops, workspace, PHASES.index(phase), CLASSES.index(op_class), int(pinned), int(replay), kernel)):
+        for attribute, x in enumerate(
+            (cost, flops, workspace, PHASES.index(phase), CLASSES.index(op_class), int(pinned), int(replay), kernel)
+        ):
             if x is not None:
                 lib.remat_builder_op_set(self._handle, op, attribute, x)
         if target:
@@ -644,7 +795,8 @@ def _read(context: Context, source: ctypes.c_void_p) -> Union[Graph, Chain, Plan
 
 
 def load(source: Union[str, "os.PathLike[str]"]) -> Any:
-    """Reads a graph, a chain or a plan from a file of any known format, plain or gzip, or an embedded model ("zoo:resnet50").
+    """Reads a graph, a chain or a plan from a file of any known format, plain or gzip, or an embedded model
+    ("zoo:resnet50").
 
     >>> import remat
     >>> remat.load("zoo:resnet18").name
@@ -699,7 +851,10 @@ def devices() -> Dict[str, str]:
 
 def options() -> Dict[str, Dict[str, Any]]:
     """What `plan` takes as keywords: help, initial value and range of each."""
-    return {text_of(o.name): {"help": text_of(o.help), "initial": o.initial, "low": o.low, "high": o.high} for o in _rows(lib.remat_option_at)}
+    return {
+        text_of(o.name): {"help": text_of(o.help), "initial": o.initial, "low": o.low, "high": o.high}
+        for o in _rows(lib.remat_option_at)
+    }
 
 
 def version() -> str:

@@ -1,11 +1,14 @@
 """What can go wrong: an exception for every status of include/remat.h, each with the library's one line."""
+
 from __future__ import annotations
 
 from typing import Any
 
 
 class Error(Exception):
-    """What libremat refuses, in one line. `code` is the C status; `file`, `place` and `reason` are the parts of the line."""
+    """What libremat refuses, in one line. `code` is the C status; `file`, `place` and `reason` are the parts of the
+    line.
+    """
 
     code = 0
 
@@ -16,6 +19,7 @@ class Error(Exception):
 
 class UsageError(Error, ValueError):
     """A call is wrong: a strategy, an option or a budget that does not exist."""
+
     code = 1
 
 
@@ -27,11 +31,13 @@ class InputError(Error, ValueError):
     Traceback (most recent call last):
     remat.errors.InputError: <bytes>: nodes[0].in[0]: value 7 does not exist: the number of values is 0
     """
+
     code = 2
 
 
 class FileError(Error, OSError):
     """Reading or writing failed."""
+
     code = 3
 
 
@@ -41,16 +47,19 @@ class NoMemory(Error, MemoryError):
 
 class InvalidPlan(Error, ValueError):
     """A plan that was given is not valid."""
+
     code = 5
 
 
 class NotApplicable(Error):
     """The strategy has nothing to say about this graph."""
+
     code = 6
 
 
 class Bug(Error):
     """libremat made a plan that its own verifier refuses: please report it."""
+
     code = 9
 
 
@@ -68,13 +77,15 @@ class Infeasible(BudgetError):
     >>> import remat
     >>> remat.load("zoo:mlp").plan("1%")
     Traceback (most recent call last):
-    remat.errors.Infeasible: nothing fits 714466 bytes: at least 63062100 (60.1 MiB) are needed at the end of the step (grad2_fc1, grad2_fc4, grad2_fc3, ...)
-    """
+    remat.errors.Infeasible: nothing fits 714466 bytes: at least 63062100 (60.1 MiB) are needed at the end of the
+    step (grad2_fc1, grad2_fc4, grad2_fc3, ...)"""
+
     code = 10
 
 
 class NotFound(BudgetError):
     """No plan within the budget was found, and none was proved impossible."""
+
     code = 11
 
 

@@ -1,10 +1,11 @@
-"""Pictures of plans, drawn with matplotlib: the memory of every step, overhead against budget, strategies side by side, and measured memory over what
-was predicted. Each function draws on `ax`, or on axes of a new figure, and returns the axes. The program draws the same with `--svg`, without Python.
+"""Pictures of plans, drawn with matplotlib: the memory of every step, overhead against budget, strategies side by side,
+and measured memory over what was predicted. Each function draws on `ax`, or on axes of a new figure, and returns the
+axes. The program draws the same with `--svg`, without Python.
 
 Rows are plans (`Graph.plan`, `Graph.curve`), or the objects that `remat curve --json` and `remat compare --json` print.
 
-A plan fits every budget above its own, so a line holds its value to the right. A bound holds for every budget below its own, so the shade holds its
-value to the left: no plan, of any planner, can be in it.
+A plan fits every budget above its own, so a line holds its value to the right. A bound holds for every budget below its
+own, so the shade holds its value to the left: no plan, of any planner, can be in it.
 
 >>> import matplotlib
 >>> matplotlib.use("Agg")
@@ -14,6 +15,7 @@ value to the left: no plan, of any planner, can be in it.
 >>> axes.get_xlabel()
 'step of resnet18'
 """
+
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -36,7 +38,9 @@ def _axes(ax: Any) -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError("remat.plot draws with matplotlib, which is not here: pip install matplotlib (remat plan --svg FILE needs nothing)") from error
+        raise ImportError(
+            "remat.plot draws with matplotlib, which is not here: pip install matplotlib (remat plan --svg FILE needs nothing)"
+        ) from error
     return pyplot.subplots(figsize=(7.2, 3.6), layout="constrained")[1]
 
 
@@ -51,7 +55,7 @@ def _size_axis(axis: Any) -> None:
 
     def text(x: float, _position: Any) -> str:
         power = min(5, max(0, (int(abs(x)).bit_length() - 1) // 10))
-        return f"{x / 1024 ** power:.5g}" + (f" {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[power]}" if x else "")
+        return f"{x / 1024**power:.5g}" + (f" {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[power]}" if x else "")
 
     axis.set_major_locator(Binary(nbins=7, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(ticker.FuncFormatter(text))
@@ -59,6 +63,7 @@ def _size_axis(axis: Any) -> None:
 
 def _percent_axis(axis: Any) -> None:
     from matplotlib import ticker
+
     axis.set_major_formatter(ticker.PercentFormatter(1.0))
 
 
@@ -78,8 +83,8 @@ class _Point(NamedTuple):
     strategy: str
     budget_bytes: Optional[int]
     peak_bytes: Optional[int]
-    overhead: Optional[float]      # None: it does not fit, or does not apply
-    bound: Optional[float]         # no plan in any order has a lower overhead within this budget
+    overhead: Optional[float]  # None: it does not fit, or does not apply
+    bound: Optional[float]  # no plan in any order has a lower overhead within this budget
     need_bytes: Optional[int]
 
 
@@ -94,7 +99,9 @@ def _point(row: Row) -> _Point:
         once, cost, fits = fields["keep_all_cost"], fields["cost"], fields["within_budget"]
         strategy, budget, peak, need = (fields[key] for key in ("strategy", "budget_bytes", "peak_bytes", "need_bytes"))
     except KeyError as error:
-        raise UsageError(f"a row has no {error.args[0]!r}: rows are plans, or objects of `remat curve --json`") from None
+        raise UsageError(
+            f"a row has no {error.args[0]!r}: rows are plans, or objects of `remat curve --json`"
+        ) from None
 
     def over(x: Optional[int]) -> Optional[float]:
         if x is None or not fits or once is None:
@@ -131,11 +138,31 @@ def timeline(graph: Graph, plan: Union[Plan, Iterable[Any]], ax: Any = None, *, 
     memory = graph.memory(steps)
     if keep_all:
         before = graph.memory(graph.plan())
-        _stairs(ax, before, range(len(before) + 1), fill=True, color="#9ccff0", label=f"keep-all, {size_text(max(before, default=0))}")
+        _stairs(
+            ax,
+            before,
+            range(len(before) + 1),
+            fill=True,
+            color="#9ccff0",
+            label=f"keep-all, {size_text(max(before, default=0))}",
+        )
     name = _plain(plan.strategy) if isinstance(plan, Plan) else "steps"
-    _stairs(ax, memory, range(len(memory) + 1), color=COLOURS[0], linewidth=1.2, label=f"{name}, {size_text(max(memory, default=0))}")
+    _stairs(
+        ax,
+        memory,
+        range(len(memory) + 1),
+        color=COLOURS[0],
+        linewidth=1.2,
+        label=f"{name}, {size_text(max(memory, default=0))}",
+    )
     if isinstance(plan, Plan) and plan.budget_bytes is not None:
-        ax.axhline(plan.budget_bytes, color=COLOURS[1], linestyle="--", linewidth=1.4, label=f"budget, {size_text(plan.budget_bytes)}")
+        ax.axhline(
+            plan.budget_bytes,
+            color=COLOURS[1],
+            linestyle="--",
+            linewidth=1.4,
+            label=f"budget, {size_text(plan.budget_bytes)}",
+        )
     if memory:
         ax.plot([memory.index(max(memory)) + 0.5], [max(memory)], "o", color="black", markersize=4)
     ax.set(xlabel=_plain(f"step of {graph.name}" if graph.name else "step"), xlim=(0, None), ylim=(0, None))
@@ -159,11 +186,21 @@ def curve(rows: Iterable[Row], ax: Any = None) -> Any:
     names = list(dict.fromkeys(point.strategy for point in points))
     for k, name in enumerate(names):
         own = sorted((p.budget_bytes, p.overhead) for p in points if p.strategy == name and p.overhead is not None)
-        ax.plot([x for x, _ in own], [y for _, y in own], color=COLOURS[k % 6], linestyle=DASHES[k % 6], marker=MARKS[k % 6], markersize=5,
-                drawstyle="steps-post", label=_plain(name))
+        ax.plot(
+            [x for x, _ in own],
+            [y for _, y in own],
+            color=COLOURS[k % 6],
+            linestyle=DASHES[k % 6],
+            marker=MARKS[k % 6],
+            markersize=5,
+            drawstyle="steps-post",
+            label=_plain(name),
+        )
     proved = _bounds(points)
     if proved:
-        ax.fill_between([x for x, _ in proved], [y for _, y in proved], step="pre", label="proved: no plan is here", **SHADE)
+        ax.fill_between(
+            [x for x, _ in proved], [y for _, y in proved], step="pre", label="proved: no plan is here", **SHADE
+        )
     ax.set(xlabel="budget", ylabel="overhead", ylim=(0, None))
     _size_axis(ax.xaxis)
     _percent_axis(ax.yaxis)
@@ -184,7 +221,8 @@ def _bounds(points: Sequence[_Point]) -> List[Tuple[int, float]]:
 
 
 def compare(rows: Iterable[Row], ax: Any = None) -> Any:
-    """A bar for each row, as long as its overhead; the part above the best proved bound is hatched. The rows are of one budget.
+    """A bar for each row, as long as its overhead; the part above the best proved bound is hatched. The rows are of one
+    budget.
 
     >>> import remat
     >>> graph = remat.load("zoo:resnet18")
@@ -203,8 +241,16 @@ def compare(rows: Iterable[Row], ax: Any = None) -> Any:
             ax.text(0, y, f" does not fit{least}" if least else " does not apply", va="center", color="#57606a")
             continue
         ax.barh(y, min(bound, point.overhead), height=0.6, color="#56b4e9")
-        ax.barh(y, max(0.0, point.overhead - bound), left=min(bound, point.overhead), height=0.6, facecolor="#fbd38d", edgecolor="#c05600", hatch="////",
-                linewidth=0)
+        ax.barh(
+            y,
+            max(0.0, point.overhead - bound),
+            left=min(bound, point.overhead),
+            height=0.6,
+            facecolor="#fbd38d",
+            edgecolor="#c05600",
+            hatch="////",
+            linewidth=0,
+        )
         ax.text(point.overhead, y, f" +{100 * point.overhead:.2f} %", va="center")
     ax.set_yticks(range(len(points)), [_plain(point.strategy) for point in points])
     most = max((p.overhead for p in points if p.overhead is not None), default=0.0)
@@ -214,18 +260,22 @@ def compare(rows: Iterable[Row], ax: Any = None) -> Any:
 
 
 def memory_of_snapshot(snapshot: Mapping[str, Any], device: int = 0) -> List[Sample]:
-    """(seconds, bytes) behind every allocation and free that torch recorded: `torch.cuda.memory._record_memory_history()`, the step, then
-    `torch.cuda.memory._snapshot()`. What was allocated before the recording counts: it is what is there at the end, less what the events changed.
+    """(seconds, bytes) behind every allocation and free that torch recorded:
+    `torch.cuda.memory._record_memory_history()`, the step, then `torch.cuda.memory._snapshot()`. What was allocated
+    before the recording counts: it is what is there at the end, less what the events changed.
 
     >>> snapshot = {"segments": [{"device": 0, "requested_size": 96}], "device_traces": [[
-    ...     {"action": "alloc", "addr": 1, "size": 64, "time_us": 5}, {"action": "alloc", "addr": 2, "size": 32, "time_us": 7},
+    ...     {"action": "alloc", "addr": 1, "size": 64, "time_us": 5}, {"action": "alloc", "addr": 2, "size": 32,
+    "time_us": 7},
     ...     {"action": "free_completed", "addr": 2, "size": 32, "time_us": 9}]]}
     >>> memory_of_snapshot(snapshot)
     [(5e-06, 96), (7e-06, 128), (9e-06, 96)]
     """
     traces = snapshot.get("device_traces")
     if not traces or device >= len(traces) or not traces[device]:
-        raise UsageError(f"the snapshot has no events of device {device}: call torch.cuda.memory._record_memory_history() before the step")
+        raise UsageError(
+            f"the snapshot has no events of device {device}: call torch.cuda.memory._record_memory_history() before the step"
+        )
     sizes: Dict[int, int] = {}
     changes: List[Tuple[float, int]] = []
     for event in traces[device]:
@@ -244,11 +294,17 @@ def memory_of_snapshot(snapshot: Mapping[str, Any], device: int = 0) -> List[Sam
     return samples
 
 
-def measured(samples: Union[Mapping[str, Any], Iterable[Sample]], predicted: Sequence[int] = (), budget: Optional[int] = None, ax: Any = None, *,
-             device: int = 0) -> Any:
-    """Measured memory over what was predicted. `samples` are pairs (time or step, bytes), or a snapshot of torch (`memory_of_snapshot`), whose events are
-    taken in order, since its clock is that of the host; `predicted` is the memory of every step (`Graph.memory`). Both lines go from the beginning to
-    the end of the step.
+def measured(
+    samples: Union[Mapping[str, Any], Iterable[Sample]],
+    predicted: Sequence[int] = (),
+    budget: Optional[int] = None,
+    ax: Any = None,
+    *,
+    device: int = 0,
+) -> Any:
+    """Measured memory over what was predicted. `samples` are pairs (time or step, bytes), or a snapshot of torch
+    (`memory_of_snapshot`), whose events are taken in order, since its clock is that of the host; `predicted` is the
+    memory of every step (`Graph.memory`). Both lines go from the beginning to the end of the step.
 
     >>> import remat
     >>> graph = remat.load("zoo:resnet18")
@@ -266,8 +322,14 @@ def measured(samples: Union[Mapping[str, Any], Iterable[Sample]], predicted: Seq
         edges = [i / len(predicted) for i in range(len(predicted) + 1)]
         _stairs(ax, predicted, edges, fill=True, color="#9ccff0", label=f"predicted, peak {size_text(max(predicted))}")
     first, span = pairs[0][0], (pairs[-1][0] - pairs[0][0]) or 1
-    ax.plot([(x - first) / span for x, _ in pairs], [y for _, y in pairs], color=COLOURS[0], linewidth=1.2, drawstyle="steps-post",
-            label=f"measured, peak {size_text(max(y for _, y in pairs))}")
+    ax.plot(
+        [(x - first) / span for x, _ in pairs],
+        [y for _, y in pairs],
+        color=COLOURS[0],
+        linewidth=1.2,
+        drawstyle="steps-post",
+        label=f"measured, peak {size_text(max(y for _, y in pairs))}",
+    )
     if budget is not None:
         ax.axhline(budget, color=COLOURS[1], linestyle="--", linewidth=1.4, label=f"budget, {size_text(budget)}")
     ax.set(xlabel="part of the step", xlim=(0, 1), ylim=(0, None))

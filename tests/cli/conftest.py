@@ -1,4 +1,5 @@
 """What the command line tests share: the program as a subprocess, and small inputs."""
+
 import gzip
 import json
 import os
@@ -32,15 +33,29 @@ def schema(name):
 
 def small_graph():
     """Six values, five ops: a view, a workspace, a forward and a backward half."""
+
     def op(**more):
         return dict({"cost": 2, "phase": "forward", "class": "compute"}, **more)
+
     return {
-        "format": "remat-graph", "version": 1, "name": "small",
-        "values": [{"name": "x", "size": 4, "kind": "input"}, {"name": "a", "size": 8, "storage": 16}, {"name": "a.t", "size": 8, "alias": 1},
-                   {"name": "b", "size": 4}, {"name": "db", "size": 4}, {"name": "da", "size": 4}],
-        "nodes": [op(name="f", **{"in": [0], "out": [1]}), op(name="t", **{"in": [1], "out": [2], "cost": 0, "class": "view"}),
-                  op(name="g", **{"in": [2], "out": [3], "workspace": 3}), op(name="g'", **{"in": [3], "out": [4], "phase": "backward"}),
-                  op(name="f'", **{"in": [4, 2], "out": [5], "phase": "backward"})],
+        "format": "remat-graph",
+        "version": 1,
+        "name": "small",
+        "values": [
+            {"name": "x", "size": 4, "kind": "input"},
+            {"name": "a", "size": 8, "storage": 16},
+            {"name": "a.t", "size": 8, "alias": 1},
+            {"name": "b", "size": 4},
+            {"name": "db", "size": 4},
+            {"name": "da", "size": 4},
+        ],
+        "nodes": [
+            op(name="f", **{"in": [0], "out": [1]}),
+            op(name="t", **{"in": [1], "out": [2], "cost": 0, "class": "view"}),
+            op(name="g", **{"in": [2], "out": [3], "workspace": 3}),
+            op(name="g'", **{"in": [3], "out": [4], "phase": "backward"}),
+            op(name="f'", **{"in": [4, 2], "out": [5], "phase": "backward"}),
+        ],
         "outputs": [5],
     }
 
@@ -72,11 +87,15 @@ class Remat:
 
     def json(self, *args, code=0, **more):
         done = self.run(*args, "--json", **more)
-        assert done.returncode in (code if isinstance(code, tuple) else (code,)), done.stderr.decode() + done.stdout.decode()
+        assert done.returncode in (code if isinstance(code, tuple) else (code,)), (
+            done.stderr.decode() + done.stdout.decode()
+        )
         return json.loads(done.stdout)
 
     def fails(self, code, *args, says=(), **more):
-        """Runs and expects this exit code, nothing on standard output, and one line on standard error with all of `says`."""
+        """Runs and expects this exit code, nothing on standard output, and one line on standard error with all of
+        `says`.
+        """
         done = self.run(*args, **more)
         line = done.stderr.decode()
         assert done.returncode == code, f"exit code {done.returncode}, not {code}: {line}{done.stdout.decode()[:500]}"

@@ -1,4 +1,7 @@
-"""Bad input of every kind: one line that names file, place and reason, and the documented exit code. No crash, no leak."""
+"""Bad input of every kind: one line that names file, place and reason, and the documented exit code. No crash, no
+leak.
+"""
+
 import gzip
 import json
 import subprocess
@@ -31,8 +34,14 @@ BYTES = {
     "other_format.json": (b'{"format":"remat-soup","version":1}', ("format",)),
     "version_2.json": (b'{"format":"remat-graph","version":2,"values":[],"nodes":[]}', ("version",)),
     "deep.json": (b"[" * 100000, ()),
-    "deep_key.json": (b'{"format":"remat-graph","version":1,"mine":' + b"[" * 50000 + b"]" * 50000 + b',"values":[],"nodes":[]}', ()),
-    "duplicate_key.json": (b'{"format":"remat-graph","version":1,"values":[{"size":1,"size":2}],"nodes":[]}', ("size",)),
+    "deep_key.json": (
+        b'{"format":"remat-graph","version":1,"mine":' + b"[" * 50000 + b"]" * 50000 + b',"values":[],"nodes":[]}',
+        (),
+    ),
+    "duplicate_key.json": (
+        b'{"format":"remat-graph","version":1,"values":[{"size":1,"size":2}],"nodes":[]}',
+        ("size",),
+    ),
     "nan.json": (b'{"format":"remat-graph","version":1,"values":[{"size":NaN}],"nodes":[]}', ()),
     "overflow.json": (b'{"format":"remat-graph","version":1,"values":[{"size":1e400}],"nodes":[]}', ()),
     "infinity.json": (b'{"format":"remat-graph","version":1,"values":[{"size":-Infinity}],"nodes":[]}', ()),
@@ -46,11 +55,20 @@ BYTES = {
     "no_size_nx.json": (b'{"nodes":[{"id":0}],"links":[]}', ("nodes[0]", "size")),
     "bad_size.dot": (b'digraph g { a [size="many"]; a -> b }', ("size",)),
     "negative_size.dot": (b"digraph g { a [size=-4]; a -> b }", ("size",)),
-    "cycle_nx.json": (b'{"nodes":[{"id":0,"cost_ram":1},{"id":1,"cost_ram":1}],"links":[{"source":0,"target":1},{"source":1,"target":0}]}', ("cycle",)),
-    "unknown_node_nx.json": (b'{"nodes":[{"id":0,"cost_ram":1},{"id":1,"cost_ram":1}],"links":[{"source":0,"target":7}]}', ("links[0]",)),
+    "cycle_nx.json": (
+        b'{"nodes":[{"id":0,"cost_ram":1},{"id":1,"cost_ram":1}],"links":[{"source":0,"target":1},{"source":1,"target":0}]}',
+        ("cycle",),
+    ),
+    "unknown_node_nx.json": (
+        b'{"nodes":[{"id":0,"cost_ram":1},{"id":1,"cost_ram":1}],"links":[{"source":0,"target":7}]}',
+        ("links[0]",),
+    ),
     "same_id_nx.json": (b'{"nodes":[{"id":0,"cost_ram":1},{"id":0,"cost_ram":1}],"links":[]}', ("nodes[1]",)),
     "negative_nx.json": (b'{"nodes":[{"id":0,"cost_ram":-1,"cost_cpu":1}],"links":[]}', ("nodes[0]",)),
-    "bad_order_nx.json": (b'{"graph":{"order":[1,0]},"nodes":[{"id":0,"cost_ram":1},{"id":1,"cost_ram":1}],"links":[{"source":0,"target":1}]}', ("order",)),
+    "bad_order_nx.json": (
+        b'{"graph":{"order":[1,0]},"nodes":[{"id":0,"cost_ram":1},{"id":1,"cost_ram":1}],"links":[{"source":0,"target":1}]}',
+        ("order",),
+    ),
 }
 
 
@@ -157,6 +175,7 @@ def test_wrong_kind_of_file(remat, small):
 
 # ---- plans ----
 
+
 def plan_of(remat, graph, *more):
     path = remat.folder / "plan.json"
     remat.ok("plan", graph, "-o", path, *more)
@@ -205,9 +224,17 @@ def test_invalid_plan(remat, small, change, step):
 
 
 PLAN_FILES = [
-    ({"schedule": [0, -1]}, "schedule[1]"), ({"schedule": [0, 1.5]}, "schedule[1]"), ({"schedule": [{"offload": "x"}]}, "schedule[0]"),
-    ({"schedule": [{}]}, "schedule[0]"), ({"schedule": 7}, "schedule"), ({"kind": "soup"}, "kind"), ({"graph": {}}, "digest"), ({"version": 9}, "version"),
-    ({"schedule": [2**32]}, "schedule[0]"), ({"peak_bytes": "much"}, "peak_bytes"), ({"outcome": "splendid"}, "outcome"),
+    ({"schedule": [0, -1]}, "schedule[1]"),
+    ({"schedule": [0, 1.5]}, "schedule[1]"),
+    ({"schedule": [{"offload": "x"}]}, "schedule[0]"),
+    ({"schedule": [{}]}, "schedule[0]"),
+    ({"schedule": 7}, "schedule"),
+    ({"kind": "soup"}, "kind"),
+    ({"graph": {}}, "digest"),
+    ({"version": 9}, "version"),
+    ({"schedule": [2**32]}, "schedule[0]"),
+    ({"peak_bytes": "much"}, "peak_bytes"),
+    ({"outcome": "splendid"}, "outcome"),
 ]
 
 
@@ -219,6 +246,7 @@ def test_bad_plan_file(remat, small, change, place):
 
 
 # ---- the command line ----
+
 
 def test_budgets(remat, small):
     graph = remat.file("g.json", small)
@@ -238,7 +266,16 @@ def test_budgets(remat, small):
 def test_strategy_that_does_not_apply(remat, small):
     for node in small["nodes"]:
         del node["phase"]
-    remat.fails(APPLIES, "plan", remat.file("g.json", small), "--budget", "100%", "--strategy", "chen-sqrt", says=("chen-sqrt", "phase"))
+    remat.fails(
+        APPLIES,
+        "plan",
+        remat.file("g.json", small),
+        "--budget",
+        "100%",
+        "--strategy",
+        "chen-sqrt",
+        says=("chen-sqrt", "phase"),
+    )
 
 
 def test_nothing_found(remat):
@@ -267,9 +304,18 @@ def test_usage(remat, small):
     remat.fails(USAGE, "info", "zoo:mlp?layers=99999999999999999999", says=("layers",))
 
 
-@pytest.mark.parametrize("words, meant", [
-    (("inof", "zoo:mlp"), "info"), (("plan", "zoo:mlp", "--budgte", "50%"), "--budget"), (("plan", "zoo:mlp", "--strategy", "rotr"), "rotor"),
-    (("info", "zoo:resnt50"), "resnet50"), (("info", "zoo:gtp?layers=2"), "gpt"), (("gen", "dense"), "densenet121"), (("plan", "chain:ty"), "toy")])
+@pytest.mark.parametrize(
+    "words, meant",
+    [
+        (("inof", "zoo:mlp"), "info"),
+        (("plan", "zoo:mlp", "--budgte", "50%"), "--budget"),
+        (("plan", "zoo:mlp", "--strategy", "rotr"), "rotor"),
+        (("info", "zoo:resnt50"), "resnet50"),
+        (("info", "zoo:gtp?layers=2"), "gpt"),
+        (("gen", "dense"), "densenet121"),
+        (("plan", "chain:ty"), "toy"),
+    ],
+)
 def test_misspelt(remat, words, meant):
     remat.fails(USAGE, *words, says=(f"did you mean '{meant}'?",))
 
@@ -310,7 +356,11 @@ def test_plan_with_a_bad_cost_model(remat, small):
 def test_the_line_of_exit_codes_10_and_11(remat):
     """Least budget, op and tensors on standard error, whatever the command and the format."""
     need = remat.json("info", "zoo:mlp")["need_bytes"]
-    for command in (("compare", "--budget", "0"), ("curve", "--from", "1%", "--to", "2%", "--points", "2"), ("plan", "--budget", "0")):
+    for command in (
+        ("compare", "--budget", "0"),
+        ("curve", "--from", "1%", "--to", "2%", "--points", "2"),
+        ("plan", "--budget", "0"),
+    ):
         for form in ((), ("--json",), ("--csv",)):
             if command[0] == "plan" and form == ("--csv",):
                 continue
@@ -318,7 +368,10 @@ def test_the_line_of_exit_codes_10_and_11(remat):
             line = done.stderr.decode()
             assert done.returncode == INFEASIBLE and line.count("\n") == 1
             assert str(need) in line and "the end of the step" in line and "resident" in line
-    for command in (("compare", "--budget", need, "--strategy", "keep-all"), ("plan", "--budget", need, "--strategy", "keep-all")):
+    for command in (
+        ("compare", "--budget", need, "--strategy", "keep-all"),
+        ("plan", "--budget", need, "--strategy", "keep-all"),
+    ):
         done = remat.run(command[0], "zoo:mlp", *command[1:], "--json")
         assert done.returncode == INFEASIBLE and f"({need} bytes)".encode() in done.stderr  # looking back proves it
 
@@ -329,7 +382,9 @@ def test_output_is_replaced_at_the_end(remat, small):
     remat.ok("import", graph, "-o", path)
     old = path.read_bytes()
     path.chmod(0o640)
-    done = subprocess.run(f"ulimit -f 1; '{PROGRAM}' gen resnet50 -o '{path}'", shell=True, capture_output=True, timeout=60)
+    done = subprocess.run(
+        f"ulimit -f 1; '{PROGRAM}' gen resnet50 -o '{path}'", shell=True, capture_output=True, timeout=60
+    )
     assert done.returncode == IO and done.stderr.count(b"\n") == 1 and b"out.json" in done.stderr
     assert path.read_bytes() == old and sorted(p.name for p in remat.folder.iterdir()) == ["g.json", "out.json"]
     link = remat.folder / "link.json"
@@ -347,7 +402,15 @@ def test_unwritable_output(remat, small):
 
 def test_full_disk(remat, small):
     graph = remat.file("g.json", small)
-    for command in (("info", graph), ("plan", graph), ("info", graph, "--json"), ("import", graph), ("lower", graph), ("--help",), ("completion", "bash")):
+    for command in (
+        ("info", graph),
+        ("plan", graph),
+        ("info", graph, "--json"),
+        ("import", graph),
+        ("lower", graph),
+        ("--help",),
+        ("completion", "bash"),
+    ):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([PROGRAM, *command], stdout=full, stderr=subprocess.PIPE, timeout=60)
         assert done.returncode == IO, command

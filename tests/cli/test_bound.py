@@ -1,4 +1,5 @@
 """Bounds: their fields, their certificates in plan files, and what the program says where nothing fits."""
+
 import json
 
 import pytest
@@ -11,10 +12,16 @@ bound_method rules outcome seconds any_order_bound_cost""".split()
 def pinned_order():
     """What A made must be kept while B runs, since A is pinned; B first would need less."""
     return {
-        "format": "remat-graph", "version": 1, "name": "pinned", "outputs": [],
+        "format": "remat-graph",
+        "version": 1,
+        "name": "pinned",
+        "outputs": [],
         "values": [{"name": "held", "size": 5}, {"name": "c", "size": 3}],
-        "nodes": [{"name": "A", "in": [], "out": [0], "cost": 1, "pinned": True}, {"name": "B", "in": [], "out": [1], "cost": 1},
-                  {"name": "C", "in": [0], "out": [], "cost": 1}],
+        "nodes": [
+            {"name": "A", "in": [], "out": [0], "cost": 1, "pinned": True},
+            {"name": "B", "in": [], "out": [1], "cost": 1},
+            {"name": "C", "in": [0], "out": [], "cost": 1},
+        ],
     }
 
 
@@ -23,7 +30,8 @@ def test_fields_and_known_bounds(remat):
     flags = ("--dce", "--replay-random", "--cost-model", "unit")
     bound = remat.json("bound", graph, "--budget", "50%", *flags)
     assert list(bound) == BOUND_FIELDS
-    assert (bound["bound_scope"], bound["bound_method"], bound["keep_all_cost"]) == ("any-order", "flow", 406)  # a chain of blocks: one path has it all
+    # a chain of blocks: one path has it all
+    assert (bound["bound_scope"], bound["bound_method"], bound["keep_all_cost"]) == ("any-order", "flow", 406)
     assert bound["bound_cost"] >= 406 + 27  # 6.7 % in the prototype
     assert bound["rules"] and set(bound["rules"]) <= {"single readers", "fan-out", "regions", "side outputs", "holders"}
     base = remat.json("bound", graph, "--budget", "50%", *flags, "--bound-rules", "0")
@@ -37,7 +45,11 @@ def test_fields_and_known_bounds(remat):
 def test_plans_carry_certificates(remat, strategy):
     graph, path = GRAPHS / "resnet18.json.gz", remat.folder / "plan.json"
     made = remat.json("plan", graph, "--budget", "70%", "--strategy", strategy, "-o", path, "--dce")
-    assert made["bound_scope"] == "fixed-order" and made["keep_all_cost"] < made["bound_cost"] <= made["cost"] and made["gap"] >= 0
+    assert (
+        made["bound_scope"] == "fixed-order"
+        and made["keep_all_cost"] < made["bound_cost"] <= made["cost"]
+        and made["gap"] >= 0
+    )
     plan = json.loads(path.read_text())
     schema("remat-plan.schema.json").validate(plan)
     remat.ok("verify", graph, path, "--bound")
@@ -45,10 +57,15 @@ def test_plans_carry_certificates(remat, strategy):
         other = dict(plan, bound=dict(plan["bound"], **change))
         assert remat.run("verify", graph, remat.file("other.json", other), "--bound").returncode == 5
     certificate = plan["bound"]["certificate"]
-    for change in ({"scale": certificate["scale"] // 2}, {"prices": certificate["prices"][1:]}, {"heirs": []},
-                   {"prices": [[op, 2 * price] for op, price in certificate["prices"]]}):
+    for change in (
+        {"scale": certificate["scale"] // 2},
+        {"prices": certificate["prices"][1:]},
+        {"heirs": []},
+        {"prices": [[op, 2 * price] for op, price in certificate["prices"]]},
+    ):
         other = dict(plan, bound=dict(plan["bound"], certificate=dict(certificate, **change)))
-        assert remat.run("verify", graph, remat.file("other.json", other)).returncode == 5, change  # with or without --bound
+        # with or without --bound
+        assert remat.run("verify", graph, remat.file("other.json", other)).returncode == 5, change
 
 
 def test_certificates_are_read_with_care(remat):
@@ -56,23 +73,42 @@ def test_certificates_are_read_with_care(remat):
     remat.json("plan", graph, "--budget", "70%", "--strategy", "rotor", "-o", path, "--dce")
     plan = json.loads(path.read_text())
     good = plan["bound"]["certificate"]
-    bad = [7, {}, dict(good, scale=0), dict(good, scale="1"), dict(good, prices=7), dict(good, prices=[7]), dict(good, prices=[[1, -1]]),
-           dict(good, prices=[[-1, 1]]), dict(good, prices=[[1, 2, 3]]), dict(good, heirs=[[1, 2.5]]), dict(good, heirs=[[1, 2**40]])]
+    bad = [
+        7,
+        {},
+        dict(good, scale=0),
+        dict(good, scale="1"),
+        dict(good, prices=7),
+        dict(good, prices=[7]),
+        dict(good, prices=[[1, -1]]),
+        dict(good, prices=[[-1, 1]]),
+        dict(good, prices=[[1, 2, 3]]),
+        dict(good, heirs=[[1, 2.5]]),
+        dict(good, heirs=[[1, 2**40]]),
+    ]
     for certificate in bad:
         other = dict(plan, bound=dict(plan["bound"], certificate=certificate))
         done = remat.run("verify", graph, remat.file("other.json", other))
-        assert done.returncode == 2 and "certificate" in done.stderr.decode() and done.stderr.decode().count("\n") == 1, certificate
+        assert (
+            done.returncode == 2 and "certificate" in done.stderr.decode() and done.stderr.decode().count("\n") == 1
+        ), certificate
 
 
 def test_nothing_fits(remat):
     done = remat.run("bound", GRAPHS / "vgg16.json.gz", "--budget", "25%", "--json")
     bound = json.loads(done.stdout)
-    assert done.returncode == 10 and bound["outcome"] == "infeasible" and bound["bound_cost"] is None and bound["bound_scope"] == "any-order"
+    assert (
+        done.returncode == 10
+        and bound["outcome"] == "infeasible"
+        and bound["bound_cost"] is None
+        and bound["bound_scope"] == "any-order"
+    )
     assert bound["need_op"] in done.stderr.decode()
     graph = remat.file("pinned.json", pinned_order())
     done = remat.run("bound", graph, "--budget", "7")
-    assert done.returncode == 10 and done.stderr.decode() == ("remat: no plan in this order of first runs fits 7 bytes: op B needs 8 bytes: "
-                                                     "held 5 B, c 3 B\n")
+    assert done.returncode == 10 and done.stderr.decode() == (
+        "remat: no plan in this order of first runs fits 7 bytes: op B needs 8 bytes: held 5 B, c 3 B\n"
+    )
     assert remat.run("bound", graph, "--budget", "8").returncode == 0
 
 
@@ -86,13 +122,21 @@ def test_a_search_is_not_taken_for_a_certificate(remat):
     graph, path = GRAPHS / "resnet18.json.gz", remat.folder / "plan.json"
     flags = ("--dce", "--fold-identity", "--no-alias", "--cost-model", "node")
     made = remat.json("plan", graph, "--budget", "50%", "--strategy", "exact", "--work", "1000000", "-o", path, *flags)
-    assert (made["cost"], made["bound_cost"], made["bound_scope"], made["outcome"]) == (179, 179, "fixed-order", "optimal")
+    assert (made["cost"], made["bound_cost"], made["bound_scope"], made["outcome"]) == (
+        179,
+        179,
+        "fixed-order",
+        "optimal",
+    )
     plan = json.loads(path.read_text())
     schema("remat-plan.schema.json").validate(plan)
     assert plan["bound"]["method"] == "search" and plan["bound"]["certificate"]["cost"] == 178
     assert remat.run("verify", graph, path).stderr == b""
     checked = remat.run("verify", graph, path, "--bound")
-    assert checked.returncode == 0 and b"the plan's bound 179 comes from a search and is not checked; 178 is proved" in checked.stderr
+    assert (
+        checked.returncode == 0
+        and b"the plan's bound 179 comes from a search and is not checked; 178 is proved" in checked.stderr
+    )
     bare = dict(plan, bound=dict(plan["bound"], certificate=None))
     checked = remat.run("verify", graph, remat.file("bare.json", bare), "--bound")
     assert checked.returncode == 0 and b"171 is proved" in checked.stderr
@@ -102,7 +146,7 @@ WIDE = "zoo:random-layered?n=20&width=4&seed=6"
 
 
 def test_a_scope_with_every_number(remat):
-    """"optimal" alone means in any order; a gap says in which scope; rows of one budget are held against one bound."""
+    """ "optimal" alone means in any order; a gap says in which scope; rows of one budget are held against one bound."""
     words = ("compare", WIDE, "--budget", "70%", "--work", "1000000", "--strategy")
     rows = remat.json(*words, "exact,auto,fastsa")
     fitting = [row for row in rows if row["within_budget"]]
@@ -130,44 +174,83 @@ def test_bounds_name_their_order(remat):
 
 
 def test_rows_where_nothing_fits(remat):
-    rows = remat.json("curve", "zoo:mlp", "--from", "10%", "--to", "100%", "--points", "3", "--strategy", "mincut", code=(0, 10, 11))
+    rows = remat.json(
+        "curve", "zoo:mlp", "--from", "10%", "--to", "100%", "--points", "3", "--strategy", "mincut", code=(0, 10, 11)
+    )
     assert rows[0]["outcome"] == "infeasible" and rows[0]["cost"] is None and rows[0]["overhead"] is None
     assert rows[-1]["cost"] == rows[-1]["keep_all_cost"]
 
 
 def test_the_least_peak_is_found_by_looking_back(remat):
-    """op 7 reads v6 and v3, 13 bytes with what it makes; but whichever of them is made last is made beside the other, from 4 bytes or more: 15."""
+    """op 7 reads v6 and v3, 13 bytes with what it makes; but whichever of them is made last is made beside the
+    other, from 4 bytes or more: 15.
+    """
     sizes = [5, 4, 5, 7, 2, 2, 4, 2]
     reads = [[], [0], [0], [1], [1], [4], [5, 2], [6, 3]]
-    (remat.folder / "g.json").write_text(json.dumps({
-        "format": "remat-graph", "version": 1, "name": "back", "outputs": [], "values": [{"name": f"v{i}", "size": n} for i, n in enumerate(sizes)],
-        "nodes": [{"name": f"op{i}", "in": read, "out": [i], "cost": 1, "workspace": {4: 7, 5: 9}.get(i, 0)} for i, read in enumerate(reads)]}))
+    (remat.folder / "g.json").write_text(
+        json.dumps(
+            {
+                "format": "remat-graph",
+                "version": 1,
+                "name": "back",
+                "outputs": [],
+                "values": [{"name": f"v{i}", "size": n} for i, n in enumerate(sizes)],
+                "nodes": [
+                    {"name": f"op{i}", "in": read, "out": [i], "cost": 1, "workspace": {4: 7, 5: 9}.get(i, 0)}
+                    for i, read in enumerate(reads)
+                ],
+            }
+        )
+    )
     least = remat.json("plan", remat.folder / "g.json", "--budget", "min")
     assert (least["need_bytes"], least["least_peak_bound"], least["peak_bytes"]) == (13, 15, 15)
     assert remat.json("plan", remat.folder / "g.json", "--budget", "14", code=10)["outcome"] == "infeasible"
 
 
 TWO_ORDERS = {
-    "format": "remat-graph", "version": 1, "name": "two-orders", "outputs": [1, 2],
+    "format": "remat-graph",
+    "version": 1,
+    "name": "two-orders",
+    "outputs": [1, 2],
     "values": [{"name": "x", "size": 10}, {"name": "y", "size": 1}, {"name": "z", "size": 1}],
-    "nodes": [{"name": "A", "in": [], "out": [0], "cost": 5}, {"name": "B", "in": [], "out": [1], "cost": 1, "workspace": 10},
-              {"name": "C", "in": [0], "out": [2], "cost": 1}]}
+    "nodes": [
+        {"name": "A", "in": [], "out": [0], "cost": 5},
+        {"name": "B", "in": [], "out": [1], "cost": 1, "workspace": 10},
+        {"name": "C", "in": [0], "out": [2], "cost": 1},
+    ],
+}
 
 
-@pytest.mark.parametrize("scope,method,changed,says", [
-    ("any-order", "flow", {}, "other orders than its own"),
-    ("any-order", "flow", {"any_order_bound": {"cost": 7, "method": "first-runs"}}, "other orders than its own"),
-    ("checkmate", "flow", {}, "other orders than its own"),
-    ("any-order", "first-runs", {"cost": None, "outcome": None}, "not what running every op once costs"),
-])
+@pytest.mark.parametrize(
+    "scope,method,changed,says",
+    [
+        ("any-order", "flow", {}, "other orders than its own"),
+        ("any-order", "flow", {"any_order_bound": {"cost": 7, "method": "first-runs"}}, "other orders than its own"),
+        ("checkmate", "flow", {}, "other orders than its own"),
+        ("any-order", "first-runs", {"cost": None, "outcome": None}, "not what running every op once costs"),
+    ],
+)
 def test_a_bound_of_one_order_is_not_taken_for_one_of_all(remat, scope, method, changed, says):
     """A B A C costs 12, and nothing with A before B is cheaper: a certificate proves that. B A C costs 7."""
     graph, plan = remat.folder / "g.json", remat.folder / "p.json"
     graph.write_text(json.dumps(TWO_ORDERS))
     assert remat.json("plan", graph, "--budget", "12")["cost"] == 7
-    file = {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": remat.json("info", graph)["digest"]}, "budget_bytes": 12,
-            "schedule": [0, 1, 0, 2], "outcome": "optimal", "cost": 12,
-            "bound": {"cost": 12, "scope": "fixed-order", "method": "flow", "certificate": {"scale": 2, "prices": [[1, 1]], "heirs": []}}}
+    file = {
+        "format": "remat-plan",
+        "version": 1,
+        "kind": "graph",
+        "graph": {"digest": remat.json("info", graph)["digest"]},
+        "budget_bytes": 12,
+        "schedule": [0, 1, 0, 2],
+        "outcome": "optimal",
+        "cost": 12,
+        "bound": {
+            "cost": 12,
+            "scope": "fixed-order",
+            "method": "flow",
+            "certificate": {"scale": 2, "prices": [[1, 1]], "heirs": []},
+        },
+    }
     plan.write_text(json.dumps(file))
     assert remat.json("verify", graph, plan, "--bound")["bound_cost"] == 12
     file["bound"].update(scope=scope, method=method)

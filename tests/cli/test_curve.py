@@ -1,4 +1,7 @@
-"""remat curve: several strategies at the same budgets, one bound for all rows, and a sentence where there is little to see."""
+"""remat curve: several strategies at the same budgets, one bound for all rows, and a sentence where there is little
+to see.
+"""
+
 import csv
 import io
 import itertools
@@ -18,7 +21,9 @@ def test_several_strategies_plan_at_the_same_budgets(remat):
     assert list(lines) == ["mincut", "rotor", "chen-greedy"]
     budgets = [row["budget_bytes"] for row in lines["mincut"]]
     assert len(budgets) == 5 and budgets == sorted(set(budgets))
-    least = min(remat.json("plan", "zoo:resnet18", "--budget", "min", "--strategy", name)["peak_bytes"] for name in lines)
+    least = min(
+        remat.json("plan", "zoo:resnet18", "--budget", "min", "--strategy", name)["peak_bytes"] for name in lines
+    )
     assert budgets[0] == least and budgets[-1] == lines["rotor"][0]["keep_all_peak_bytes"]
     for rows in lines.values():
         assert [row["budget_bytes"] for row in rows] == budgets and all(set(PLAN_FIELDS) <= set(row) for row in rows)
@@ -38,7 +43,11 @@ def test_rows_share_the_best_bound_of_any_order(remat):
     rows = remat.json(*layered, "--strategy", "fastsa,exact")
     assert len(rows) == len(alone) == 8
     for row in rows:
-        known = [one["any_order_bound_cost"] for one in alone if one["within_budget"] and one["budget_bytes"] >= row["budget_bytes"]]
+        known = [
+            one["any_order_bound_cost"]
+            for one in alone
+            if one["within_budget"] and one["budget_bytes"] >= row["budget_bytes"]
+        ]
         assert row["any_order_bound_cost"] >= max(known)
         assert row["cost"] >= row["any_order_bound_cost"] and row["any_order_gap"] >= 0
     for other in rows:  # the same at one budget, and never more with more room
@@ -93,5 +102,7 @@ def test_a_range_with_little_to_see_says_why(remat):
 
 
 def test_nothing_fits_at_the_largest_budget(remat):
-    done = remat.run("curve", "zoo:resnet18", "--from", "1%", "--to", "2%", "--points", "2", "--strategy", "rotor,mincut")
+    done = remat.run(
+        "curve", "zoo:resnet18", "--from", "1%", "--to", "2%", "--points", "2", "--strategy", "rotor,mincut"
+    )
     assert done.returncode == INFEASIBLE and b"no plan fits" in done.stderr

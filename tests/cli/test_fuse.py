@@ -1,4 +1,5 @@
 """remat fuse, --fuse, and the examples of the min-cut paper."""
+
 import json
 import pathlib
 
@@ -11,7 +12,9 @@ TRAFFIC = "groups group_read_bytes group_written_bytes other_read_bytes other_wr
 FIELDS = "graph ops unfused before after rounds copies stopped seconds file kernels".split()
 
 
-@pytest.mark.parametrize("name, naive, best, capacity", [("f", 7, 5, 1), ("f1", 11, 9, 2), ("f2", 18, 18, 2), ("gelu", 13, 5, 1)])
+@pytest.mark.parametrize(
+    "name, naive, best, capacity", [("f", 7, 5, 1), ("f1", 11, 9, 2), ("f2", 18, 18, 2), ("gelu", 13, 5, 1)]
+)
 def test_paper_examples(remat, name, naive, best, capacity):
     """Tensors read and written, as the paper counts them; bytes an element for f2."""
     assert remat.json("plan", f"zoo:{name}", "--strategy", "keep-all")["traffic_bytes"] == naive
@@ -61,7 +64,11 @@ def test_kernels_as_ops(remat):
     graph, path = GRAPHS / "distilbert.json.gz", str(remat.folder / "plan.json")
     ops = remat.json("plan", graph, "--dce", "--strategy", "keep-all")
     kernels = remat.json("plan", graph, "--dce", "--fuse", "--strategy", "keep-all", "-o", path)
-    assert kernels["ops"] < ops["ops"] and kernels["traffic_bytes"] == ops["traffic_bytes"] and kernels["cost"] < ops["cost"]
+    assert (
+        kernels["ops"] < ops["ops"]
+        and kernels["traffic_bytes"] == ops["traffic_bytes"]
+        and kernels["cost"] < ops["cost"]
+    )
     written = json.loads(pathlib.Path(path).read_text())
     assert written["options"]["fuse"] is True
     schema("remat-plan.schema.json").validate(written)
@@ -69,7 +76,9 @@ def test_kernels_as_ops(remat):
     assert remat.json("verify", graph, path, "--dce", code=PLAN)["valid"] is False
     assert remat.json("info", graph, "--fuse")["ops"] < remat.json("info", graph)["ops"]
     assert "allocate" in remat.ok("lower", graph, path)
-    half = remat.json("plan", graph, "--dce", "--fuse", "--replay-random", "--budget", "50%", "--strategy", "rotor", "-o", path)
+    half = remat.json(
+        "plan", graph, "--dce", "--fuse", "--replay-random", "--budget", "50%", "--strategy", "rotor", "-o", path
+    )
     assert half["within_budget"] and remat.json("verify", graph, path)["peak_bytes"] == half["peak_bytes"]
 
 
@@ -82,9 +91,19 @@ def test_bad_input(remat, small):
     digest = remat.json("info", graph)["digest"]
 
     def plan(schedule):
-        return remat.file("p.json", {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": digest}, "schedule": schedule})
+        return remat.file(
+            "p.json",
+            {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": digest}, "schedule": schedule},
+        )
+
     remat.fails(PLAN, "fuse", graph, plan([1, 0, 2, 3, 4]), says=("p.json", "step 0"))
-    remat.fails(APPLIES, "fuse", graph, plan([0, {"offload": 1}, {"fetch": 1}, 1, 2, 3, 4]), says=("p.json", "step 1", "transfer"))
+    remat.fails(
+        APPLIES,
+        "fuse",
+        graph,
+        plan([0, {"offload": 1}, {"fetch": 1}, 1, 2, 3, 4]),
+        says=("p.json", "step 1", "transfer"),
+    )
     for kernel, reason in ((-1, "negative"), ("f", "integer"), (2**32 - 1, "below")):
         small["nodes"][4]["kernel"] = kernel
         remat.fails(INPUT, "info", remat.file("k.json", small), says=("nodes[4].kernel", reason))
@@ -94,6 +113,9 @@ def test_bad_input(remat, small):
 
 def test_without_phases_and_classes(remat):
     found = remat.json("fuse", "zoo:random-layered?n=50")
-    assert found["before"]["groups"] == 0 and found["before"]["traffic_bytes"] == found["after"]["traffic_bytes"] == found["unfused"]["traffic_bytes"]
+    assert (
+        found["before"]["groups"] == 0
+        and found["before"]["traffic_bytes"] == found["after"]["traffic_bytes"] == found["unfused"]["traffic_bytes"]
+    )
     empty = remat.file("empty.json", {"format": "remat-graph", "version": 1, "values": [], "nodes": [], "outputs": []})
     assert remat.json("fuse", empty)["kernels"] == []

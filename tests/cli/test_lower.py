@@ -1,4 +1,5 @@
 """remat lower --format graph and c: a plan as a graph, and as a C function that is compiled and run."""
+
 import json
 import os
 import subprocess
@@ -9,8 +10,9 @@ from conftest import GRAPHS
 
 USAGE, INPUT = 1, 2
 
-# Runs a lowered step on hashes instead of tensors: a storage holds the hash of how it was made. Freed storages are poisoned, the bytes in use
-# are counted, and transfers copy. Prints the peak beyond resident bytes, what is left at the end beside the outputs, and a hash of the outputs.
+# Runs a lowered step on hashes instead of tensors: a storage holds the hash of how it was made. Freed storages are
+# poisoned, the bytes in use are counted, and transfers copy. Prints the peak beyond resident bytes, what is left at the
+# end beside the outputs, and a hash of the outputs.
 HARNESS = r"""
 #include "step.c"
 #include <stdint.h>
@@ -84,11 +86,29 @@ def compiled(remat, graph, plan, *flags):
     made = {v for node in nodes["nodes"] for v in node["out"]}
     resident = [v for i, v in enumerate(nodes["values"]) if i not in made and "alias" not in v]
     lists = [",".join(str(len(node[key])) for node in nodes["nodes"]) for key in ("in", "out")]
-    (folder / "main.c").write_text(HARNESS.replace("N_IN}", lists[0] + "}").replace("N_OUT}", lists[1] + "}")
-                                   .replace("N_RESIDENT", str(len(resident))).replace("N_OUTPUTS", str(len(nodes["outputs"]))))
+    (folder / "main.c").write_text(
+        HARNESS.replace("N_IN}", lists[0] + "}")
+        .replace("N_OUT}", lists[1] + "}")
+        .replace("N_RESIDENT", str(len(resident)))
+        .replace("N_OUTPUTS", str(len(nodes["outputs"])))
+    )
     compiler = os.environ.get("CC", "cc").split()
-    subprocess.run([*compiler, "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-o", str(folder / "main"), str(folder / "main.c")], check=True,
-                   cwd=folder, timeout=120)
+    subprocess.run(
+        [
+            *compiler,
+            "-std=c99",
+            "-pedantic",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-o",
+            str(folder / "main"),
+            str(folder / "main.c"),
+        ],
+        check=True,
+        cwd=folder,
+        timeout=120,
+    )
     return str(folder / "main")
 
 
@@ -99,11 +119,19 @@ def execute(program, *args):
     return subprocess.run([program, *args], check=True, capture_output=True, text=True, timeout=60).stdout.split()
 
 
-@pytest.mark.parametrize("graph,flags", [
-    ("zoo:chain?n=20&size=64", ()), ("zoo:mlp?batch=8&layers=6&width=16", ()), ("zoo:resnet18?batch=2&res=32", ()),
-    ("distilbert", ("--replay-random",)),
-])
-@pytest.mark.parametrize("strategy,more", [("chen-sqrt", ()), ("fastsa", ("--work", "20000")), ("fastsa", ("--work", "20000", "--offload", "50GB"))])
+@pytest.mark.parametrize(
+    "graph,flags",
+    [
+        ("zoo:chain?n=20&size=64", ()),
+        ("zoo:mlp?batch=8&layers=6&width=16", ()),
+        ("zoo:resnet18?batch=2&res=32", ()),
+        ("distilbert", ("--replay-random",)),
+    ],
+)
+@pytest.mark.parametrize(
+    "strategy,more",
+    [("chen-sqrt", ()), ("fastsa", ("--work", "20000")), ("fastsa", ("--work", "20000", "--offload", "50GB"))],
+)
 def test_c_function_computes_the_same_within_the_peak(remat, graph, flags, strategy, more):
     graph = graph if ":" in graph else str(GRAPHS / f"{graph}.json.gz")
     plan = str(remat.folder / "plan.json")
@@ -128,7 +156,11 @@ def test_c_function_gives_back_what_it_has_when_memory_runs_out(remat):
 
 @pytest.mark.parametrize("strategy", ["chen-sqrt", "rotor", "fastsa-group"])
 def test_static_graph_is_the_plan(remat, strategy):
-    graph, plan, static = str(GRAPHS / "resnet18.json.gz"), str(remat.folder / "p.json"), str(remat.folder / "static.json.gz")
+    graph, plan, static = (
+        str(GRAPHS / "resnet18.json.gz"),
+        str(remat.folder / "p.json"),
+        str(remat.folder / "static.json.gz"),
+    )
     made = json.loads(remat.run("plan", graph, "--budget", "60%", "--strategy", strategy, "-o", plan, "--json").stdout)
     remat.ok("lower", graph, plan, "--format", "graph", "-o", static)
     info = json.loads(remat.ok("info", static, "--json"))
@@ -138,24 +170,50 @@ def test_static_graph_is_the_plan(remat, strategy):
 
 def test_strange_names_stay_inside_comments_and_strings(remat):
     def graph(name):
-        return {"format": "remat-graph", "version": 1, "name": name, "values": [{"name": name, "size": 4}, {"name": name, "size": 8}],
-                "nodes": [{"name": name, "in": [0], "out": [1]}], "outputs": [1]}
+        return {
+            "format": "remat-graph",
+            "version": 1,
+            "name": name,
+            "values": [{"name": name, "size": 4}, {"name": name, "size": 8}],
+            "nodes": [{"name": name, "in": [0], "out": [1]}],
+            "outputs": [1],
+        }
+
     for name in ('*/ int x = "', "\\", "??/", "a\nb", "é*/", '"); abort(); /*', "x" * 500, ""):
         assert execute(compiled(remat, remat.file("g.json", graph(name)), None))[0] == "8"
 
 
-IN_PLACE = {"format": "remat-graph", "version": 1, "values": [{"name": name, "size": 64} for name in ("v", "w", "u")],
-            "nodes": [{"name": "A", "in": [], "out": [0], "cost": 3}, {"name": "B", "in": [0], "out": [1], "cost": 1, "inplace": [[0, 0]]},
-                      {"name": "C", "in": [1, 0], "out": [2], "cost": 1, "inplace": [[0, 0]]}], "outputs": [2]}
+IN_PLACE = {
+    "format": "remat-graph",
+    "version": 1,
+    "values": [{"name": name, "size": 64} for name in ("v", "w", "u")],
+    "nodes": [
+        {"name": "A", "in": [], "out": [0], "cost": 3},
+        {"name": "B", "in": [0], "out": [1], "cost": 1, "inplace": [[0, 0]]},
+        {"name": "C", "in": [1, 0], "out": [2], "cost": 1, "inplace": [[0, 0]]},
+    ],
+    "outputs": [2],
+}
 
 
 def test_what_is_made_in_place_shares_a_register_and_an_offset(remat):
     graph = remat.file("g.json", IN_PLACE)
     assert json.loads(remat.ok("import", graph))["nodes"][2]["inplace"] == [[0, 0]]
     statements = remat.json("lower", graph, "--json")  # B cannot take v, which C reads as well
-    assert [(x["statement"], x.get("reg")) for x in statements] == [("allocate", 0), ("compute", None), ("allocate", 1), ("compute", None),
-                                                                     ("reuse", 1), ("compute", None), ("deallocate", 0)]
-    assert max(x["memory_bytes"] for x in statements) == 128 and statements[5]["in"] == [1, 0] and statements[5]["out"] == statements[5]["regs"] == [1]
+    assert [(x["statement"], x.get("reg")) for x in statements] == [
+        ("allocate", 0),
+        ("compute", None),
+        ("allocate", 1),
+        ("compute", None),
+        ("reuse", 1),
+        ("compute", None),
+        ("deallocate", 0),
+    ]
+    assert (
+        max(x["memory_bytes"] for x in statements) == 128
+        and statements[5]["in"] == [1, 0]
+        and statements[5]["out"] == statements[5]["regs"] == [1]
+    )
     assert "%r1 = reuse u 64" in remat.ok("lower", graph)
     assert "in r[1], in place" in remat.ok("lower", graph, "--format", "c")
     placed = json.loads(remat.ok("lower", graph, "--format", "remat-plan"))
@@ -173,7 +231,8 @@ def test_inplace_is_recorded_in_the_plan(remat):
     plan = remat.json("plan", "zoo:resnet18", "--inplace", "--strategy", "keep-all", "-o", path)
     assert plan["peak_bytes"] < plain["keep_all_peak_bytes"]
     assert remat.json("verify", "zoo:resnet18", path)["peak_bytes"] == plan["peak_bytes"]
-    assert b"peak_bytes" in remat.run("verify", "zoo:resnet18", path, "--replay-random").stderr  # told to prepare it otherwise
+    # told to prepare it otherwise
+    assert b"peak_bytes" in remat.run("verify", "zoo:resnet18", path, "--replay-random").stderr
     assert "--inplace" in remat.ok("info", path)
     assert any(x["statement"] == "reuse" for x in remat.json("lower", "zoo:resnet18", path))
 

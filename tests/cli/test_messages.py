@@ -1,4 +1,5 @@
 """What the program says is true: numbers in messages, hints, warnings, and habits of people."""
+
 import json
 import signal
 import subprocess
@@ -29,9 +30,16 @@ def test_lower_c_counts_for_itself(remat, small):
 
 def test_a_boundary_moves_nothing(remat):
     """By a roofline remat.boundary is free, whatever it reads and makes."""
-    graph = {"format": "remat-graph", "version": 1, "values": [{"size": 10**9}, {"size": 10**9}, {"size": 10**9}],
-             "nodes": [{"op": "aten.relu.default", "in": [0], "out": [1], "flops": 1, "phase": "forward"},
-                       {"op": "remat.boundary", "in": [1], "out": [2], "phase": "forward", "pinned": True}], "outputs": [2]}
+    graph = {
+        "format": "remat-graph",
+        "version": 1,
+        "values": [{"size": 10**9}, {"size": 10**9}, {"size": 10**9}],
+        "nodes": [
+            {"op": "aten.relu.default", "in": [0], "out": [1], "flops": 1, "phase": "forward"},
+            {"op": "remat.boundary", "in": [1], "out": [2], "phase": "forward", "pinned": True},
+        ],
+        "outputs": [2],
+    }
     cost = remat.json("info", remat.file("g.json", graph), "--cost-model", "roofline:h100")["keep_all_cost"]
     assert cost == -(-2 * 10**9 * 10**9 // (3350 * 10**9))
     graph["nodes"][1]["op"] = "aten.relu.default"
@@ -42,9 +50,16 @@ def test_verify_says_what_it_checked_of_the_bound(remat):
     plan, base = remat.folder / "plan.json", ("plan", RESNET, "--dce", "--replay-random", "--work", "100000")
     made = remat.json(*base, "--budget", "60%", "-o", plan)
     verdict = remat.json("verify", RESNET, plan, "--bound")
-    assert (verdict["bound_cost"], verdict["bound_scope"], verdict["bound_checked"]) == (made["bound_cost"], "fixed-order", "certificate")
+    assert (verdict["bound_cost"], verdict["bound_scope"], verdict["bound_checked"]) == (
+        made["bound_cost"],
+        "fixed-order",
+        "certificate",
+    )
     text = " ".join(remat.ok("verify", RESNET, plan, "--bound").split())
-    assert f"{made['bound_cost']} ns, no plan in this order of first runs costs less" in text and "proof checked by the certificate" in text
+    assert (
+        f"{made['bound_cost']} ns, no plan in this order of first runs costs less" in text
+        and "proof checked by the certificate" in text
+    )
     assert "bound" not in remat.ok("verify", RESNET, plan) and "bound_cost" not in remat.json("verify", RESNET, plan)
     said = json.loads(plan.read_text())
     said["bound"]["method"] = "search"
@@ -67,12 +82,28 @@ def test_limits_that_are_named_are_those_that_help(remat):
 
 
 def test_optimal_needs_no_limit(remat):
-    """Where no plan in any order is cheaper, no limit kept it from being better; where only its order is proved, one may have."""
+    """Where no plan in any order is cheaper, no limit kept it from being better; where only its order is proved, one
+    may have.
+    """
     base = ("plan", "zoo:random-layered?n=200&seed=2", "--budget", "70%")
     made = remat.json(*base)
     assert (made["outcome"], made["bound_scope"], made["stopped"]) == ("optimal", "any-order", "done")
     assert "limit" not in remat.ok(*base).splitlines()[0]
-    own = ("plan", RESNET, "--dce", "--fold-identity", "--no-alias", "--cost-model", "node", "--budget", "70%", "--strategy", "exact", "--work", "400000")
+    own = (
+        "plan",
+        RESNET,
+        "--dce",
+        "--fold-identity",
+        "--no-alias",
+        "--cost-model",
+        "node",
+        "--budget",
+        "70%",
+        "--strategy",
+        "exact",
+        "--work",
+        "400000",
+    )
     made = remat.json(*own)
     assert (made["outcome"], made["bound_scope"], made["stopped"]) == ("optimal", "fixed-order", "work")
     assert "work limit reached" in " ".join(remat.ok(*own).splitlines()[:3])
@@ -127,7 +158,12 @@ def test_one_warning_for_what_is_not_known(remat, small):
     grows["values"][0]["size_per_batch"] = 1
     grows["nodes"][0]["cost_per_batch"] = 1
     assert warnings_of(remat, grows) == []
-    chain = {"format": "remat-chain", "version": 1, "stages": [{"a": 1, "abar": 2, "tf": 1, "tb": 1, "tx": 1}], "input": {"a": 1}}
+    chain = {
+        "format": "remat-chain",
+        "version": 1,
+        "stages": [{"a": 1, "abar": 2, "tf": 1, "tb": 1, "tx": 1}],
+        "input": {"a": 1},
+    }
     assert ['"tx" in stages' in line for line in warnings_of(remat, chain)] == [True]
     many = dict(small, **{f"k{i}": i for i in range(9)})
     assert ["k3" in line and "k4" not in line and "..." in line for line in warnings_of(remat, many)] == [True]
@@ -135,7 +171,7 @@ def test_one_warning_for_what_is_not_known(remat, small):
 
 def test_one_warning_for_a_missing_cost(remat, small):
     del small["nodes"][2]["cost"]
-    line, = warnings_of(remat, small)
+    (line,) = warnings_of(remat, small)
     assert "1 of 5 ops have no cost, the first is op 2 g:" in line
     for node in small["nodes"]:
         node.pop("cost", None)
@@ -149,7 +185,9 @@ def test_warnings_are_said_once(remat, small):
     small.update(batch=1, mine=1)
     for value in small["values"]:
         value["size_per_batch"] = 1
-    done = remat.run("maxbatch", remat.file("g.json", small), "--budget", "1000", "--strategy", "keep-all,auto", "--work", "1000")
+    done = remat.run(
+        "maxbatch", remat.file("g.json", small), "--budget", "1000", "--strategy", "keep-all,auto", "--work", "1000"
+    )
     assert done.returncode == 0 and done.stderr.decode().count("remat: warning: ") == 1
 
 
@@ -157,7 +195,13 @@ def test_info_shows_what_decides(remat, small):
     """Outputs, cost model, and how many ops are pinned and why."""
     small["nodes"][0]["class"], small["nodes"][2]["pinned"] = "random", True
     info = remat.json("info", remat.file("g.json", small))
-    assert (info["outputs"], info["output_bytes"], info["cost_model"], info["pinned"], info["pinned_random"]) == (1, 4, "given", 2, 1)
+    assert (info["outputs"], info["output_bytes"], info["cost_model"], info["pinned"], info["pinned_random"]) == (
+        1,
+        4,
+        "given",
+        2,
+        1,
+    )
     text = " ".join(remat.ok("info", remat.file("g.json", small)).split())
     assert "pinned 2 1 as the file says, 1 random (--replay-random frees them)" in text
     assert "outputs 1 4 B that are all in memory at the end" in text and "costs: given" in text
@@ -173,12 +217,18 @@ def test_the_schedule_is_in_the_json(remat, small):
     """plan --json has the steps as the file has them, of graphs and of chains, and the reason where nothing fits."""
     path = remat.folder / "plan.json"
     graph = remat.file("g.json", small)
-    for words in ((graph, "--budget", "24"), ("chain:toy", "--budget", "min"),
-                  ("zoo:random-layered?n=60", "--budget", "50%", "--strategy", "fastsa", "--offload", "5GB", "--work", "300000")):
+    for words in (
+        (graph, "--budget", "24"),
+        ("chain:toy", "--budget", "min"),
+        ("zoo:random-layered?n=60", "--budget", "50%", "--strategy", "fastsa", "--offload", "5GB", "--work", "300000"),
+    ):
         made = remat.json("plan", *words, "-o", path, code=(0, NOT_FOUND, INFEASIBLE))
         assert made["schedule"] == json.loads(path.read_text())["schedule"] and len(made["schedule"]) == made["steps"]
         assert ("error" in made) != made["within_budget"]
-    for source, budget, code, words in ((graph, "1", INFEASIBLE, "no plan fits 1 bytes"), ("zoo:resnet18?batch=8", "95%", NOT_FOUND, "found no plan within")):
+    for source, budget, code, words in (
+        (graph, "1", INFEASIBLE, "no plan fits 1 bytes"),
+        ("zoo:resnet18?batch=8", "95%", NOT_FOUND, "found no plan within"),
+    ):
         done = remat.run("plan", source, "--budget", budget, "--strategy", "keep-all", "--json")
         error = json.loads(done.stdout)["error"]
         assert done.returncode == error["code"] == code and words in error["reason"]
@@ -190,10 +240,17 @@ def test_csv_names_its_graph(remat, small):
     small["name"] = 'a, "b"\n\x1b'
     import csv
     import io
-    rows = list(csv.DictReader(io.StringIO(remat.ok("compare", remat.file("g.json", small), "--budget", "100%", "--csv", "--work", "1000"))))
+
+    rows = list(
+        csv.DictReader(
+            io.StringIO(remat.ok("compare", remat.file("g.json", small), "--budget", "100%", "--csv", "--work", "1000"))
+        )
+    )
     keep_all = rows[0]
     assert keep_all["graph"] == 'a, "b"??' and (keep_all["steps"], float(keep_all["gap"])) == ("5", 0)
-    assert all(None not in row and None not in row.values() for row in rows) and any(row["outcome"] == "does not apply" for row in rows)
+    assert all(None not in row and None not in row.values() for row in rows) and any(
+        row["outcome"] == "does not apply" for row in rows
+    )
 
 
 def test_dot_has_no_control_characters(remat, small):
@@ -208,17 +265,21 @@ def test_the_name_of_a_missing_solver(remat, monkeypatch):
     for name in ("foo", "/no/such/file"):
         monkeypatch.setenv("REMAT_HIGHS", name)
         assert f"REMAT_HIGHS={name}" in remat.ok("--version")
-        reason = remat.json("plan", "zoo:mlp", "--strategy", "checkmate", "--budget", "99%", code=APPLIES)["error"]["reason"]
+        reason = remat.json("plan", "zoo:mlp", "--strategy", "checkmate", "--budget", "99%", code=APPLIES)["error"][
+            "reason"
+        ]
         assert f"REMAT_HIGHS={name}" in reason
 
 
 def test_costs_of_networkx_may_be_real(remat):
     """They are multiplied by one power of ten, the least that makes them whole in 12 digits; said once."""
+
     def costs(*numbers):
         nodes = [{"id": i, "size": 1, "duration": x} for i, x in enumerate(numbers)]
         path = remat.file("nx.json", {"nodes": nodes, "links": [{"source": 0, "target": 1}]})
         done = remat.run("import", path)
         return [node["cost"] for node in json.loads(done.stdout)["nodes"]], done.stderr.decode()
+
     assert costs(3, 4.0) == ([3, 4], "")
     found, said = costs(0.5, 1.25)
     assert found == [50, 125] and said.count("\n") == 1 and "multiplied by 10^2\n" in said
@@ -227,12 +288,27 @@ def test_costs_of_networkx_may_be_real(remat):
     found, said = costs(123456.75, 1e-9)
     assert found == [123456750000, 0] and "10^6 and rounded" in said
     assert costs(5e12, 0.5)[0] == [5 * 10**12, 1]
-    remat.fails(INPUT, "info", remat.file("bad.json", {"nodes": [{"id": 0, "size": 1, "cost": -0.5}], "links": []}), says=("nodes[0].cost",))
-    remat.fails(INPUT, "info", remat.file("bad.json", {"nodes": [{"id": 0, "size": 1.5}], "links": []}), says=("nodes[0].size",))
-    remat.fails(INPUT, "info", remat.file("bad.json", {"nodes": [{"id": 0, "size": 1, "cost": 1e300}], "links": []}), says=("64 bits",))
+    remat.fails(
+        INPUT,
+        "info",
+        remat.file("bad.json", {"nodes": [{"id": 0, "size": 1, "cost": -0.5}], "links": []}),
+        says=("nodes[0].cost",),
+    )
+    remat.fails(
+        INPUT, "info", remat.file("bad.json", {"nodes": [{"id": 0, "size": 1.5}], "links": []}), says=("nodes[0].size",)
+    )
+    remat.fails(
+        INPUT,
+        "info",
+        remat.file("bad.json", {"nodes": [{"id": 0, "size": 1, "cost": 1e300}], "links": []}),
+        says=("64 bits",),
+    )
 
 
-@pytest.mark.parametrize("text, ms", [("1s", 1000), ("2.5", 2500), ("500ms", 500), ("2m", 120000), ("0.1h", 360000), (".5s", 500), ("0.0001", 1)])
+@pytest.mark.parametrize(
+    "text, ms",
+    [("1s", 1000), ("2.5", 2500), ("500ms", 500), ("2m", 120000), ("0.1h", 360000), (".5s", 500), ("0.0001", 1)],
+)
 def test_times(remat, small, text, ms):
     remat.ok("plan", remat.file("g.json", small), "--time", text)
 

@@ -1,4 +1,7 @@
-"""mincut in the program: compare --saved, info --classes, --class, and maxflow with everything that can be wrong with its file."""
+"""mincut in the program: compare --saved, info --classes, --class, and maxflow with everything that can be wrong
+with its file.
+"""
+
 import json
 
 import pytest
@@ -34,7 +37,12 @@ def test_saved_table(remat):
     lines = remat.ok("compare", graph, "--saved").splitlines()
     head = next(line for line in lines if line.startswith("strategy"))
     assert head.split()[:4] == ["strategy", "saved", "crossing", "traffic"]
-    assert [line.split()[0] for line in lines[lines.index(head) + 1:]] == ["keep-all", "save-inputs", "save-layers", "mincut"]
+    assert [line.split()[0] for line in lines[lines.index(head) + 1 :]] == [
+        "keep-all",
+        "save-inputs",
+        "save-layers",
+        "mincut",
+    ]
     assert "rotor" in remat.ok("compare", graph, "--saved", "--strategy", "rotor,mincut", "--budget", "60%")
 
 
@@ -72,12 +80,15 @@ def test_classes(remat, small):
     small["nodes"][0]["op"] = "mine.f.default"
     graph = remat.file("named.json", small)
     rows = remat.json("info", graph, "--classes", "--class", "mine.f=fusible,x=view")["classes"]
-    assert rows[0]["class"] == "fusible" and rows[0]["banned"] and "backward" in rows[0]["reason"]  # f' cannot be fused with it
+    # f' cannot be fused with it
+    assert rows[0]["class"] == "fusible" and rows[0]["banned"] and "backward" in rows[0]["reason"]
     rows = remat.json("info", graph, "--classes", "--class", "mine=fusible")["classes"]
     assert rows[0]["class"] == "fusible"
 
 
-@pytest.mark.parametrize("text", ["x", "x=", "=fusible", "x=fuzible", "x=fusible,", ",", "x=fusible,y", "a" * 200 + "=view"])
+@pytest.mark.parametrize(
+    "text", ["x", "x=", "=fusible", "x=fuzible", "x=fusible,", ",", "x=fusible,y", "a" * 200 + "=view"]
+)
 def test_bad_class(remat, small, text):
     remat.fails(1, "info", remat.file("g.json", small), "--classes", "--class", text, says=["--class"])
 
@@ -99,41 +110,45 @@ def test_maxflow_odd_networks(remat):
         text = f"p max {n} {len(arcs)}\nn 1 s\nn {n} t\n" + "".join("a %d %d %d\n" % arc for arc in arcs)
         answer = remat.json("maxflow", remat.file("odd.max", text))
         return answer["value"], answer["source_side"]
+
     assert value([]) == (0, [1])
     assert value([(1, 1, 7), (2, 2, 9), (1, 2, 3)]) == (3, [1])  # loops carry nothing
     assert value([(1, 2, 3), (1, 2, 4), (2, 1, 100)]) == (7, [1])  # parallel arcs add up
     assert value([(1, 2, 0)]) == (0, [1])
-    assert value([(1, 2, 2 ** 62 - 1)]) == (2 ** 62 - 1, [1])
+    assert value([(1, 2, 2**62 - 1)]) == (2**62 - 1, [1])
     assert value([(1, 2, 5), (2, 3, 5)], 3) == (5, [1, 2])  # of two minimum cuts the one nearest the sink
 
 
-@pytest.mark.parametrize("text, says", [
-    ("p max 2 1\nn 1 s\nn 2 t\na 1 2 4611686018427387904\n", ["line 4", "2^62"]),
-    ("p max 2 1\nn 1 s\nn 2 t\na 1 2 99999999999999999999999999\n", ["line 4", "2^62"]),
-    ("p max 2 2\nn 1 s\nn 2 t\na 1 2 4611686018427387903\na 1 2 1\n", ["line 5", "sum"]),
-    ("p max 2 1\nn 1 s\nn 2 t\na 1 2 -1\n", ["line 4"]),
-    ("p max 2 1\nn 1 s\nn 2 t\na 1 2 1.5\n", ["line 4"]),
-    ("p max 2 1\nn 1 s\nn 2 t\na 1 3 1\n", ["line 4", "vertex", "3"]),
-    ("p max 2 1\nn 1 s\nn 2 t\na 0 2 1\n", ["line 4", "vertex"]),
-    ("p max 2 1\nn 1 s\nn 2 t\na 1 2\n", ["line 4", "a FROM TO CAPACITY"]),
-    ("p max 2 1\nn 1 s\nn 2 t\na 1 2 3 4\n", ["line 4"]),
-    ("p max 2 2\nn 1 s\nn 2 t\na 1 2 1\n", ["2 arcs", "1"]),
-    ("p max 2 0\nn 1 s\nn 2 t\na 1 2 1\n", ["line 4", "more arcs"]),
-    ("p max 2 0\np max 2 0\n", ["line 2"]),
-    ("p min 2 0\n", ["line 1"]),
-    ("p max 1 0\n", ["line 1", "vertices"]),
-    ("p max 4000000000 0\n", ["line 1", "vertices"]),
-    ("p max 2 0\nn 1 s\n", ["sink"]),
-    ("p max 2 0\nn 1 t\n", ["source"]),
-    ("p max 2 0\nn 1 s\nn 1 t\n", ["same"]),
-    ("p max 2 0\nn 1 s\nn 2 s\n", ["line 3", "second source"]),
-    ("p max 2 0\nn 1 x\n", ["line 2"]),
-    ("c hello\na 1 2 3\n", ["line 2", "first"]),
-    ("c only comments\n", ["p max"]),
-    ("p max 2 0\nn 1 s\nn 2 t\nx 1\n", ["line 4", "'x'"]),
-    ("nonsense", ["DIMACS"]),
-    ("", ["empty"]),
-])
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("p max 2 1\nn 1 s\nn 2 t\na 1 2 4611686018427387904\n", ["line 4", "2^62"]),
+        ("p max 2 1\nn 1 s\nn 2 t\na 1 2 99999999999999999999999999\n", ["line 4", "2^62"]),
+        ("p max 2 2\nn 1 s\nn 2 t\na 1 2 4611686018427387903\na 1 2 1\n", ["line 5", "sum"]),
+        ("p max 2 1\nn 1 s\nn 2 t\na 1 2 -1\n", ["line 4"]),
+        ("p max 2 1\nn 1 s\nn 2 t\na 1 2 1.5\n", ["line 4"]),
+        ("p max 2 1\nn 1 s\nn 2 t\na 1 3 1\n", ["line 4", "vertex", "3"]),
+        ("p max 2 1\nn 1 s\nn 2 t\na 0 2 1\n", ["line 4", "vertex"]),
+        ("p max 2 1\nn 1 s\nn 2 t\na 1 2\n", ["line 4", "a FROM TO CAPACITY"]),
+        ("p max 2 1\nn 1 s\nn 2 t\na 1 2 3 4\n", ["line 4"]),
+        ("p max 2 2\nn 1 s\nn 2 t\na 1 2 1\n", ["2 arcs", "1"]),
+        ("p max 2 0\nn 1 s\nn 2 t\na 1 2 1\n", ["line 4", "more arcs"]),
+        ("p max 2 0\np max 2 0\n", ["line 2"]),
+        ("p min 2 0\n", ["line 1"]),
+        ("p max 1 0\n", ["line 1", "vertices"]),
+        ("p max 4000000000 0\n", ["line 1", "vertices"]),
+        ("p max 2 0\nn 1 s\n", ["sink"]),
+        ("p max 2 0\nn 1 t\n", ["source"]),
+        ("p max 2 0\nn 1 s\nn 1 t\n", ["same"]),
+        ("p max 2 0\nn 1 s\nn 2 s\n", ["line 3", "second source"]),
+        ("p max 2 0\nn 1 x\n", ["line 2"]),
+        ("c hello\na 1 2 3\n", ["line 2", "first"]),
+        ("c only comments\n", ["p max"]),
+        ("p max 2 0\nn 1 s\nn 2 t\nx 1\n", ["line 4", "'x'"]),
+        ("nonsense", ["DIMACS"]),
+        ("", ["empty"]),
+    ],
+)
 def test_maxflow_bad_input(remat, text, says):
     remat.fails(2, "maxflow", remat.file("bad.max", text), says=["bad.max", *says])
     error = remat.json("maxflow", remat.file("bad.max", text), code=2)["error"]

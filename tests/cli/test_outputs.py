@@ -1,4 +1,7 @@
-"""Where results go: nothing is overwritten that was not meant to be, what cannot be written is said before the work, and files change at once or not at all."""
+"""Where results go: nothing is overwritten that was not meant to be, what cannot be written is said before the work,
+and files change at once or not at all.
+"""
+
 import os
 import subprocess
 
@@ -23,19 +26,38 @@ def graph(remat, small):
 @pytest.mark.parametrize("name", ["small.json", "hard.json", "soft.json", "folder/../small.json"])
 def test_an_input_is_not_overwritten(remat, graph, name):
     before, path = open(graph).read(), remat.folder / name
-    for words in (["plan", graph, "-o", path], ["plan", graph, "--svg", path], ["plan", graph, "--budget", "90%", "--mps", path], ["report", graph, "-o", path],
-                  ["curve", graph, "--svg", path], ["lower", graph, "-o", path], ["fuse", graph, "-o", path], ["import", graph, "-o", path]):
+    for words in (
+        ["plan", graph, "-o", path],
+        ["plan", graph, "--svg", path],
+        ["plan", graph, "--budget", "90%", "--mps", path],
+        ["report", graph, "-o", path],
+        ["curve", graph, "--svg", path],
+        ["lower", graph, "-o", path],
+        ["fuse", graph, "-o", path],
+        ["import", graph, "-o", path],
+    ):
         remat.fails(USAGE, *words, says=["is an input", name])
     with open(graph) as stream:
         remat.fails(USAGE, "import", "-", "-o", path, stdin=stream, says=["is an input"])
     assert open(graph).read() == before
     remat.ok("plan", graph, "-o", remat.folder / "plan.json")
-    remat.fails(USAGE, "report", graph, remat.folder / "plan.json", "-o", remat.folder / "plan.json", says=["is an input"])
+    remat.fails(
+        USAGE, "report", graph, remat.folder / "plan.json", "-o", remat.folder / "plan.json", says=["is an input"]
+    )
 
 
 def test_two_results_in_one_file(remat, graph):
     new = remat.folder / "new"
-    remat.fails(USAGE, "plan", graph, "-o", new, "--svg", remat.folder / "folder" / ".." / "new", says=["--svg", "-o", "both name"])
+    remat.fails(
+        USAGE,
+        "plan",
+        graph,
+        "-o",
+        new,
+        "--svg",
+        remat.folder / "folder" / ".." / "new",
+        says=["--svg", "-o", "both name"],
+    )
     remat.fails(USAGE, "lower", graph, "-o", "new", "--svg", "./new", cwd=remat.folder, says=["both name"])
     assert not new.exists()
     new.write_text("old")
@@ -50,8 +72,19 @@ def test_unwritable_targets_are_noticed_first(remat):
     """Before the graph is read: it is no graph, and nobody notices."""
     broken = remat.file("broken.json", "{")
     (remat.folder / "folder").mkdir()
-    for words in (["plan", broken, "--svg"], ["report", broken, "-o"], ["gen", "f1", "-o"], ["compare", broken, "--budget", "90%", "--svg"]):
-        for target, reason in (("no/x", "No such file"), ("folder", "directory"), ("broken.json/x", "Not a directory"), ("x/", "No such file"), ("x" * 300, "too long")):
+    for words in (
+        ["plan", broken, "--svg"],
+        ["report", broken, "-o"],
+        ["gen", "f1", "-o"],
+        ["compare", broken, "--budget", "90%", "--svg"],
+    ):
+        for target, reason in (
+            ("no/x", "No such file"),
+            ("folder", "directory"),
+            ("broken.json/x", "Not a directory"),
+            ("x/", "No such file"),
+            ("x" * 300, "too long"),
+        ):
             remat.fails(IO, *words, f"{remat.folder}/{target}", says=[reason])
 
 
@@ -80,7 +113,13 @@ def test_a_link_stays_and_its_file_changes_at_once(remat, graph):
 
 
 def test_one_thing_on_standard_output(remat, graph):
-    for words in (["plan", graph, "--json"], ["curve", graph, "--csv"], ["compare", graph, "--budget", "90%", "--csv"], ["lower", graph, "--json"], ["plan", graph, "-o", "-"]):
+    for words in (
+        ["plan", graph, "--json"],
+        ["curve", graph, "--csv"],
+        ["compare", graph, "--budget", "90%", "--csv"],
+        ["lower", graph, "--json"],
+        ["plan", graph, "-o", "-"],
+    ):
         done = remat.run(*words, "--svg", "-")
         assert done.returncode == USAGE and "standard output" in (done.stdout + done.stderr).decode()
     assert "<svg" in remat.ok("lower", graph, "--json", "-o", remat.folder / "x.json", "--svg", "-")
@@ -90,7 +129,9 @@ def test_one_thing_on_standard_output(remat, graph):
 def test_standard_output_in_the_same_file(remat, graph):
     with open(remat.folder / "both", "wb") as both:
         for name in ("both", "folder/../both"):
-            done = subprocess.run([PROGRAM, "plan", graph, "-o", remat.folder / name], stdout=both, stderr=subprocess.PIPE)
+            done = subprocess.run(
+                [PROGRAM, "plan", graph, "-o", remat.folder / name], stdout=both, stderr=subprocess.PIPE
+            )
             assert done.returncode == USAGE and b"standard output" in done.stderr and done.stderr.count(b"\n") == 1
     assert (remat.folder / "both").stat().st_size == 0
 
@@ -98,7 +139,8 @@ def test_standard_output_in_the_same_file(remat, graph):
 def test_no_picture_of_nothing(remat):
     path = remat.folder / "x.svg"
     done = remat.run("compare", RANDOM, "--budget", "90%", "--strategy", "rotor,revolve", "--svg", path)
-    assert done.returncode == APPLIES and not path.exists() and b"seconds" not in done.stdout  # nor a table without rows
+    # nor a table without rows
+    assert done.returncode == APPLIES and not path.exists() and b"seconds" not in done.stdout
     remat.ok("compare", RANDOM, "--budget", "100%", "--strategy", "rotor,keep-all", "--svg", path)
     assert path.exists()
 
@@ -107,7 +149,16 @@ def test_a_strategy_is_named_once(remat, graph):
     for command in ("compare", "curve", "report", "maxbatch"):
         more = ["-o", remat.folder / "r.html"] if command == "report" else []
         budget = [] if command == "curve" else ["--budget", "1GiB"]
-        remat.fails(USAGE, command, graph, *budget, *more, "--strategy", "auto,rotor,auto", says=["--strategy", "'auto' is there twice"])
+        remat.fails(
+            USAGE,
+            command,
+            graph,
+            *budget,
+            *more,
+            "--strategy",
+            "auto,rotor,auto",
+            says=["--strategy", "'auto' is there twice"],
+        )
 
 
 def test_lists_of_strategies(remat, graph):
@@ -134,6 +185,8 @@ def test_sizes_too_large_to_place(remat):
     for i in reversed(range(n)):
         values.append({"name": f"g{i}", "size": 4})
         nodes.append({"name": f"b{i}", "in": [len(values) - 2, i + 1], "out": [len(values) - 1], "cost": 1})
-    graph = remat.file("huge.json", {"format": "remat-graph", "version": 1, "values": values, "nodes": nodes, "outputs": [2 * n]})
+    graph = remat.file(
+        "huge.json", {"format": "remat-graph", "version": 1, "values": values, "nodes": nodes, "outputs": [2 * n]}
+    )
     done = remat.run("report", graph, "--budget", "10%", "--work", "100000", "--place", "-o", remat.folder / "r.html")
     assert done.returncode == 0 and b"no addresses of auto" in done.stderr and (remat.folder / "r.html").exists()

@@ -1,4 +1,7 @@
-"""remat place, and lower --place, --format csv, --format remat-plan and --svg: offsets are checked here by looking at all pairs."""
+"""remat place, and lower --place, --format csv, --format remat-plan and --svg: offsets are checked here by looking
+at all pairs.
+"""
+
 import csv
 import io
 import json
@@ -15,7 +18,10 @@ TIGHT = "id,lower,upper,size\na,0,1,2\nb,0,6,2\nc,1,9,2\nd,6,11,1\ne,6,10,1\nf,9
 
 
 def rows(text):
-    return [{key: value if key == "id" else int(value) for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
+    return [
+        {key: value if key == "id" else int(value) for key, value in row.items()}
+        for row in csv.DictReader(io.StringIO(text))
+    ]
 
 
 def height(spans):
@@ -23,7 +29,10 @@ def height(spans):
     for i, a in enumerate(spans):
         for b in spans[:i]:
             in_time = a["lower"] < b["upper"] and b["lower"] < a["upper"]
-            assert not (in_time and a["offset"] < b["offset"] + b["size"] and b["offset"] < a["offset"] + a["size"]), (a, b)
+            assert not (in_time and a["offset"] < b["offset"] + b["size"] and b["offset"] < a["offset"] + a["size"]), (
+                a,
+                b,
+            )
     assert all(span["offset"] >= 0 for span in spans)
     return max(span["offset"] + span["size"] for span in spans)
 
@@ -49,10 +58,20 @@ def test_public_instances(remat, name):
 def test_waste_is_proved(remat):
     path = remat.file("tight.csv", TIGHT)
     answer = remat.json("place", path)
-    assert (answer["load"], answer["bound"], answer["height"], answer["outcome"], answer["capacity"]) == (4, 5, 5, "optimal", None)
+    assert (answer["load"], answer["bound"], answer["height"], answer["outcome"], answer["capacity"]) == (
+        4,
+        5,
+        5,
+        "optimal",
+        None,
+    )
     assert remat.json("place", path, "--capacity", 4, code=INFEASIBLE)["bound"] == 5
     done = remat.run("place", "-", "--capacity", "4", input=TIGHT.encode())
-    assert done.returncode == INFEASIBLE and done.stderr == b"remat: proved: nothing fits 4 bytes; 5 are needed\n" and b"infeasible" in done.stdout
+    assert (
+        done.returncode == INFEASIBLE
+        and done.stderr == b"remat: proved: nothing fits 4 bytes; 5 are needed\n"
+        and b"infeasible" in done.stdout
+    )
     assert height(rows(remat.ok("place", path, "-o", "-"))) == 5
     assert "optimal" in remat.ok("place", remat.file("tight.csv.gz", TIGHT))
 
@@ -62,13 +81,21 @@ def test_not_found(remat):
     assert done.returncode == NOT_FOUND and done.stderr.count(b"\n") == 1 and b"unknown" in done.stdout
 
 
-@pytest.mark.parametrize("text,says", [
-    ("id,lower,upper\na,0,1\n", ("line 1", "'size'")), ("id,lower,upper,size\na,1,1,4\n", ("line 2", "upper is not above lower")),
-    ("id,lower,upper,size\na,3,1,4\n", ("line 2", "upper is not above lower")), ("id,lower,upper,size\na,0,1,0\n", ("line 2", "size")),
-    ("id,lower,upper,size\na,0,1,4611686018427387904\n", ("line 2", "2^62")), ("id,lower,upper,size\na,-1,1,4\n", ("line 2", "lower")),
-    ("id,lower,upper,size\na,0,1,4\na,1,2,4\n", ("line 3", "twice")), ("id,lower,upper,size\n\x1b[31m,0,1,x\n", ("line 2", "size")),
-    ("lower upper\n", ("neither",)), ("", ("empty",)),
-])
+@pytest.mark.parametrize(
+    "text,says",
+    [
+        ("id,lower,upper\na,0,1\n", ("line 1", "'size'")),
+        ("id,lower,upper,size\na,1,1,4\n", ("line 2", "upper is not above lower")),
+        ("id,lower,upper,size\na,3,1,4\n", ("line 2", "upper is not above lower")),
+        ("id,lower,upper,size\na,0,1,0\n", ("line 2", "size")),
+        ("id,lower,upper,size\na,0,1,4611686018427387904\n", ("line 2", "2^62")),
+        ("id,lower,upper,size\na,-1,1,4\n", ("line 2", "lower")),
+        ("id,lower,upper,size\na,0,1,4\na,1,2,4\n", ("line 3", "twice")),
+        ("id,lower,upper,size\n\x1b[31m,0,1,x\n", ("line 2", "size")),
+        ("lower upper\n", ("neither",)),
+        ("", ("empty",)),
+    ],
+)
 def test_bad_input(remat, text, says):
     remat.fails(INPUT, "place", remat.file("bad.csv", text), says=("bad.csv", *says))
 
@@ -90,10 +117,21 @@ def test_mistakes(remat):
 
 
 @pytest.mark.parametrize("align", [1, 512])
-@pytest.mark.parametrize("graph,budget,more", [("resnet18", "60%", ()), ("distilbert", "50%", ()), ("resnet50", "50%", ("--strategy", "fastsa", "--offload", "50GB"))])
+@pytest.mark.parametrize(
+    "graph,budget,more",
+    [
+        ("resnet18", "60%", ()),
+        ("distilbert", "50%", ()),
+        ("resnet50", "50%", ("--strategy", "fastsa", "--offload", "50GB")),
+    ],
+)
 def test_offsets_of_a_plan(remat, graph, budget, more, align):
     graph, plan = GRAPHS / f"{graph}.json.gz", remat.folder / "p.json"
-    made = json.loads(remat.run("plan", graph, "--budget", budget, "--replay-random", *more, "--work", "200000", "-o", plan, "--json").stdout)
+    made = json.loads(
+        remat.run(
+            "plan", graph, "--budget", budget, "--replay-random", *more, "--work", "200000", "-o", plan, "--json"
+        ).stdout
+    )
     answer = remat.json("lower", graph, plan, "--place", "--align", align)
     spans = rows(remat.ok("lower", graph, plan, "--format", "csv", "--align", align))
     assert height(spans) == answer["arena_bytes"] == answer["load_bytes"] + answer["waste_bytes"]
@@ -120,21 +158,48 @@ def test_offsets_that_a_plan_has(remat):
     moved["placement"]["arena_bytes"] += 640
     plan.write_text(json.dumps(moved))
     answer = remat.json("lower", "zoo:mlp", plan, "--place")
-    assert answer["align"] == 64 and answer["waste_bytes"] == 640 and answer["outcome"] == "feasible" and answer["work"] == 0
+    assert (
+        answer["align"] == 64
+        and answer["waste_bytes"] == 640
+        and answer["outcome"] == "feasible"
+        and answer["work"] == 0
+    )
     assert min(s["offset"] for s in answer["statements"] if s.get("offset") is not None and s["bytes"]) == 640
     remat.ok("lower", "zoo:mlp", plan, "--format", "remat-plan", "-o", remat.folder / "q.json")
     assert json.loads((remat.folder / "q.json").read_text())["placement"] == moved["placement"]
     assert remat.json("lower", "zoo:mlp", plan, "--align", 64)["waste_bytes"] == 0
-    remat.fails(USAGE, "report", "zoo:mlp", plan, "--align", 64, "-o", remat.folder / "r.html", says=("--align", "p.json"))
+    remat.fails(
+        USAGE, "report", "zoo:mlp", plan, "--align", 64, "-o", remat.folder / "r.html", says=("--align", "p.json")
+    )
 
 
 def test_picture(remat):
-    value = {"name": "a<b&\"c\x01é", "size": 8}
-    graph = remat.file("g.json", {"format": "remat-graph", "version": 1, "name": "<&>", "values": [value, dict(value), dict(value), dict(value)],
-                                  "nodes": [{"name": "f", "in": [0], "out": [1], "workspace": 4}, {"name": "g", "in": [1], "out": [2]},
-                                            {"name": "h", "in": [1, 2], "out": [3]}], "outputs": [3]})
-    plan = remat.file("p.json", {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": json.loads(remat.ok("info", graph, "--json"))["digest"]},
-                                 "schedule": [0, 1, 0, 2]})
+    value = {"name": 'a<b&"c\x01é', "size": 8}
+    graph = remat.file(
+        "g.json",
+        {
+            "format": "remat-graph",
+            "version": 1,
+            "name": "<&>",
+            "values": [value, dict(value), dict(value), dict(value)],
+            "nodes": [
+                {"name": "f", "in": [0], "out": [1], "workspace": 4},
+                {"name": "g", "in": [1], "out": [2]},
+                {"name": "h", "in": [1, 2], "out": [3]},
+            ],
+            "outputs": [3],
+        },
+    )
+    plan = remat.file(
+        "p.json",
+        {
+            "format": "remat-plan",
+            "version": 1,
+            "kind": "graph",
+            "graph": {"digest": json.loads(remat.ok("info", graph, "--json"))["digest"]},
+            "schedule": [0, 1, 0, 2],
+        },
+    )
     picture = xml.etree.ElementTree.fromstring(remat.ok("lower", graph, plan, "--svg", "-"))
     drawn = [r for r in picture.iter("{http://www.w3.org/2000/svg}rect") if len(r)]
     assert len(drawn) == 6  # two of f, g, h; and a workspace for each f
@@ -152,7 +217,9 @@ def test_sizes_are_rounded_before_planning(remat):
     assert remat.json("verify", graph, plan)["peak_bytes"] == made["peak_bytes"]
     answer = remat.json("lower", graph, plan, "--place")
     assert answer["align"] == 4096 and answer["load_bytes"] == made["peak_bytes"] - made["resident_bytes"]
-    assert answer["waste_bytes"] == 0 and all(s.get("offset") is None or s["offset"] % 4096 == 0 for s in answer["statements"])
+    assert answer["waste_bytes"] == 0 and all(
+        s.get("offset") is None or s["offset"] % 4096 == 0 for s in answer["statements"]
+    )
     for wrong in (0, 3, -4, 1 << 31):
         remat.fails(USAGE, "plan", graph, "--align", wrong, says=("--align", "power of two"))
     remat.fails(USAGE, "plan", "chain:toy", "--align", 8, "--budget", "min", says=("--align", "chain"))
@@ -169,16 +236,24 @@ def test_a_graph_without_ops(remat):
     xml.etree.ElementTree.fromstring(remat.ok("lower", graph, "--svg", "-"))
 
 
-@pytest.mark.parametrize("name, change, says", [
-    ("overlap", lambda p: p["storages"][1].update(offset=p["storages"][0]["offset"]), "overlaps"),
-    ("alignment", lambda p: p["storages"][0].update(offset=p["storages"][0]["offset"] + 1), "is not aligned"),
-    ("beyond", lambda p: p.update(arena_bytes=p["arena_bytes"] - 512), "reaches beyond"),
-    ("too large", lambda p: p.update(arena_bytes=p["arena_bytes"] + 512), "the height is"),
-    ("twice", lambda p: p["storages"].append(p["storages"][0]), "is placed twice"),
-    ("missing", lambda p: p["storages"].pop(), "has no place in the arena"),
-    ("workspace", lambda p: p["workspaces"].pop(), "its workspace has no place"),
-    ("no such step", lambda p: p["workspaces"].append({"step": 10**6, "offset": 0}), "is nothing that it needs"),
-    ("no such value", lambda p: p["storages"].append({"value": 10**6, "instance": 0, "offset": 0}), "is nothing that it needs")])
+@pytest.mark.parametrize(
+    "name, change, says",
+    [
+        ("overlap", lambda p: p["storages"][1].update(offset=p["storages"][0]["offset"]), "overlaps"),
+        ("alignment", lambda p: p["storages"][0].update(offset=p["storages"][0]["offset"] + 1), "is not aligned"),
+        ("beyond", lambda p: p.update(arena_bytes=p["arena_bytes"] - 512), "reaches beyond"),
+        ("too large", lambda p: p.update(arena_bytes=p["arena_bytes"] + 512), "the height is"),
+        ("twice", lambda p: p["storages"].append(p["storages"][0]), "is placed twice"),
+        ("missing", lambda p: p["storages"].pop(), "has no place in the arena"),
+        ("workspace", lambda p: p["workspaces"].pop(), "its workspace has no place"),
+        ("no such step", lambda p: p["workspaces"].append({"step": 10**6, "offset": 0}), "is nothing that it needs"),
+        (
+            "no such value",
+            lambda p: p["storages"].append({"value": 10**6, "instance": 0, "offset": 0}),
+            "is nothing that it needs",
+        ),
+    ],
+)
 def test_offsets_in_a_plan_file_are_checked(remat, name, change, says):
     """A plan file with a placement verifies; with a false one it does not, and the message says why."""
     graph, plan = remat.file("graph.json", small_graph()), str(remat.folder / "plan.json")
@@ -194,11 +269,20 @@ def test_offsets_in_a_plan_file_are_checked(remat, name, change, says):
     assert not verdict["valid"] and says in verdict["reason"] and "arena_bytes" not in verdict
 
 
-@pytest.mark.parametrize("change, says", [
-    (lambda p: p.update(align=3), "placement.align"), (lambda p: p.pop("align"), "placement.align"), (lambda p: p.pop("workspaces"), "placement.workspaces"),
-    (lambda p: p.pop("arena_bytes"), "placement.arena_bytes"), (lambda p: p["storages"][0].pop("value"), "placement.storages[0]"),
-    (lambda p: p["storages"][0].update(offset=-1), "placement.storages[0]"), (lambda p: p["storages"][0].update(instance=1.5), "placement.storages[0]"),
-    (lambda p: p["storages"].append(7), "placement.storages[4]"), (lambda p: p["workspaces"][0].update(offset=2**62), "placement.workspaces[0]")])
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda p: p.update(align=3), "placement.align"),
+        (lambda p: p.pop("align"), "placement.align"),
+        (lambda p: p.pop("workspaces"), "placement.workspaces"),
+        (lambda p: p.pop("arena_bytes"), "placement.arena_bytes"),
+        (lambda p: p["storages"][0].pop("value"), "placement.storages[0]"),
+        (lambda p: p["storages"][0].update(offset=-1), "placement.storages[0]"),
+        (lambda p: p["storages"][0].update(instance=1.5), "placement.storages[0]"),
+        (lambda p: p["storages"].append(7), "placement.storages[4]"),
+        (lambda p: p["workspaces"][0].update(offset=2**62), "placement.workspaces[0]"),
+    ],
+)
 def test_placements_that_cannot_be_read(remat, change, says):
     graph, plan = remat.file("graph.json", small_graph()), str(remat.folder / "plan.json")
     remat.ok("lower", graph, "--format", "remat-plan", "-o", plan)

@@ -1,4 +1,5 @@
 """The program's contract: the order of JSON fields, round trips, schemas, determinism, help, the man page."""
+
 import contextlib
 import json
 import os
@@ -17,21 +18,26 @@ from conftest import GRAPHS, INFO_FIELDS, PLAN_FIELDS, PROGRAM, ROOT, SANITIZED,
 def test_json_fields(remat, small):
     graph, plan = remat.file("g.json", small), remat.folder / "plan.json"
     info = remat.json("info", graph)
-    assert list(info)[:len(INFO_FIELDS)] == INFO_FIELDS
+    assert list(info)[: len(INFO_FIELDS)] == INFO_FIELDS
     assert (info["ops"], info["values"], info["storages"], info["views"], info["resident_bytes"]) == (5, 6, 5, 1, 4)
     assert info["keep_all_cost"] == 8
     made = remat.json("plan", graph, "-o", plan)
-    assert list(made)[:len(PLAN_FIELDS)] == PLAN_FIELDS
+    assert list(made)[: len(PLAN_FIELDS)] == PLAN_FIELDS
     assert made["budget_bytes"] is None and made["strategy"] == "keep-all" and made["overhead"] == 0
     assert made["gap"] is None or made["gap"] >= 0
     assert (made["steps"], made["ops"], made["recomputed_ops"]) == (5, 5, 0)
     assert made["peak_bytes"] == info["keep_all_peak_bytes"] and made["plan"] == str(plan)
     verdict = remat.json("verify", graph, plan)
-    assert list(verdict)[:len(VERIFY_FIELDS)] == VERIFY_FIELDS
-    assert verdict["valid"] is True and verdict["first_bad_step"] is None and verdict["peak_bytes"] == made["peak_bytes"]
-    for rows in (remat.json("compare", graph, "--budget", "100%"), remat.json("curve", "zoo:mlp", "--points", "3", "--work", "20000")):
+    assert list(verdict)[: len(VERIFY_FIELDS)] == VERIFY_FIELDS
+    assert (
+        verdict["valid"] is True and verdict["first_bad_step"] is None and verdict["peak_bytes"] == made["peak_bytes"]
+    )
+    for rows in (
+        remat.json("compare", graph, "--budget", "100%"),
+        remat.json("curve", "zoo:mlp", "--points", "3", "--work", "20000"),
+    ):
         assert isinstance(rows, list) and rows
-        assert all(list(row)[:len(PLAN_FIELDS)] == PLAN_FIELDS for row in rows)
+        assert all(list(row)[: len(PLAN_FIELDS)] == PLAN_FIELDS for row in rows)
 
 
 def test_a_plan_without_its_peak_is_not_known_to_fit(remat, small):
@@ -47,14 +53,21 @@ def test_a_plan_without_its_peak_is_not_known_to_fit(remat, small):
     assert remat.json("verify", graph, short)["valid"] is True
 
 
-FLAGS = [(), ("--dce", "--fold-identity"), ("--no-alias", "--cost-model", "node"), ("--replay-random", "--cost-model", "flops")]
+FLAGS = [
+    (),
+    ("--dce", "--fold-identity"),
+    ("--no-alias", "--cost-model", "node"),
+    ("--replay-random", "--cost-model", "flops"),
+]
 STRATEGIES = ["keep-all", "periodic", "chen-sqrt", "chen-greedy", "save-layers", "mincut"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("source", ["resnet18", "gpt2", "zoo:mlp?layers=6"])
 def test_plans_verify(remat, strategy, source):
-    """Through files. Each set of flags with one of two budgets, the other one with the next strategy (prop_plan tries all pairs); with sanitizers half of that."""
+    """Through files. Each set of flags with one of two budgets, the other one with the next strategy (prop_plan
+    tries all pairs); with sanitizers half of that.
+    """
     graph = source if source.startswith("zoo:") else GRAPHS / f"{source}.json.gz"
     path, first = remat.folder / "plan.json.gz", STRATEGIES.index(strategy)
     for i, flags in enumerate(FLAGS):
@@ -108,14 +121,16 @@ def random_json(r, depth):
     if kind == 0:
         return r.choice([None, True, False])
     if kind == 1:
-        return r.randrange(-2**63, 2**63) >> r.randrange(64)
+        return r.randrange(-(2**63), 2**63) >> r.randrange(64)
     if kind == 2:
         return r.random() * 10.0 ** r.randrange(-300, 300)
     if kind <= 4:
-        return "".join(r.choice("aé\u20ac\U0001f600\"\\/\n\t\x7f{}[]:,") for _ in range(r.randrange(20)))
+        return "".join(r.choice('aé\u20ac\U0001f600"\\/\n\t\x7f{}[]:,') for _ in range(r.randrange(20)))
     if kind <= 6:
         return [random_json(r, depth - 1) for _ in range(r.randrange(5))]
-    return {random_json(r, 0) if r.random() < 0.1 else f"k{i}": random_json(r, depth - 1) for i in range(r.randrange(20))}
+    return {
+        random_json(r, 0) if r.random() < 0.1 else f"k{i}": random_json(r, depth - 1) for i in range(r.randrange(20))
+    }
 
 
 def test_unknown_keys_survive(remat, small):
@@ -124,12 +139,15 @@ def test_unknown_keys_survive(remat, small):
     for round in range(20):
         small["mine"] = json.loads(json.dumps([random_json(r, 4) for _ in range(20)]))
         small["nodes"][1]["note"] = small["values"][1]["note"] = json.loads(json.dumps({"x": random_json(r, 3)}))
-        small["nodes"][0]["name"] = name = "n\u00e9\n\U0001f600\"" + str(round)
+        small["nodes"][0]["name"] = name = 'n\u00e9\n\U0001f600"' + str(round)
         path, written = remat.folder / "g.json", remat.folder / "h.json"
         path.write_text(json.dumps(small, ensure_ascii=bool(round % 2), indent=round % 3 or None))
         remat.ok("import", path, "-o", written)
         read = json.loads(written.read_text())
-        assert read["mine"] == small["mine"] and read["nodes"][1]["note"] == small["nodes"][1]["note"] == read["values"][1]["note"]
+        assert (
+            read["mine"] == small["mine"]
+            and read["nodes"][1]["note"] == small["nodes"][1]["note"] == read["values"][1]["note"]
+        )
         assert read["nodes"][0]["name"] == name
 
 
@@ -150,11 +168,19 @@ def test_schemas(remat, small):
     graph = remat.file("g.json", small)
     written = remat.folder / "out.json"
     for source in (graph, "zoo:mlp", GRAPHS / "vgg11.json.gz"):
-        remat.ok("import", source, "-o", written) if not str(source).startswith("zoo:") else remat.ok("gen", source, "-o", written)
+        remat.ok("import", source, "-o", written) if not str(source).startswith("zoo:") else remat.ok(
+            "gen", source, "-o", written
+        )
         schema(kinds["graph"][0]).validate(json.loads(written.read_text()))
         remat.ok("plan", source, "-o", written)
         schema(kinds["plan"][0]).validate(json.loads(written.read_text()))
-    toy = {"format": "remat-chain", "version": 1, "name": "toy", "input": {"a": 8}, "stages": [{"a": 1, "abar": 2, "tf": 1, "tb": 1}]}
+    toy = {
+        "format": "remat-chain",
+        "version": 1,
+        "name": "toy",
+        "input": {"a": 8},
+        "stages": [{"a": 1, "abar": 2, "tf": 1, "tb": 1}],
+    }
     schema(kinds["chain"][0]).validate(toy)
     remat.ok("import", remat.file("toy.json", toy), "-o", written)
     schema(kinds["chain"][0]).validate(json.loads(written.read_text()))
@@ -173,11 +199,21 @@ def test_zoo_and_gen(remat):
 
 
 def test_chain_file(remat):
-    toy = {"format": "remat-chain", "version": 1, "name": "toy", "input": {"a": 8}, "stages": [{"name": "fc", "a": 5, "abar": 2, "tf": 1, "tb": 1}]}
+    toy = {
+        "format": "remat-chain",
+        "version": 1,
+        "name": "toy",
+        "input": {"a": 8},
+        "stages": [{"name": "fc", "a": 5, "abar": 2, "tf": 1, "tb": 1}],
+    }
     done = remat.run("info", remat.file("toy.json", toy))
     assert done.returncode == 0 and b"fc" in done.stdout
     assert done.stderr.count(b"\n") == 1 and b"abar" in done.stderr  # smaller than a: one warning
-    for change, place in (({"a": -1}, "stages[0].a"), ({"tf": None}, "stages[0].tf"), ({"abar": 2**62}, "stages[0].abar")):
+    for change, place in (
+        ({"a": -1}, "stages[0].a"),
+        ({"tf": None}, "stages[0].tf"),
+        ({"abar": 2**62}, "stages[0].abar"),
+    ):
         bad = dict(toy, stages=[dict(toy["stages"][0], **change)])
         remat.fails(2, "info", remat.file("bad.json", bad), says=("bad.json", place))
 
@@ -187,7 +223,20 @@ def test_help_and_version(remat):
     parts = [header.split(f"REMAT_VERSION_{part} ")[1].split()[0] for part in ("MAJOR", "MINOR", "PATCH")]
     assert remat.ok("--version").splitlines()[0] == "remat " + ".".join(parts)
     overview = remat.ok("--help")
-    for command in ("info", "plan", "bound", "verify", "compare", "curve", "maxbatch", "fuse", "lower", "gen", "import", "completion"):
+    for command in (
+        "info",
+        "plan",
+        "bound",
+        "verify",
+        "compare",
+        "curve",
+        "maxbatch",
+        "fuse",
+        "lower",
+        "gen",
+        "import",
+        "completion",
+    ):
         assert command in overview
         text = remat.ok(command, "--help")
         assert "remat " + command in text and "\x1b" not in text
@@ -214,10 +263,17 @@ def test_completions(remat, shell):
 def test_bash_completes(remat):
     """Library options, lists of strategies, models behind a colon."""
     path = remat.file("completion", remat.ok("completion", "bash"))
-    for line, words in (("plan g --sl", "--slots"), ("compare g --strategy keep-all,ro", "keep-all,rotor keep-all,rotor-float"),
-                        ("info chain:to", "toy"), ("help cost", "cost-models"), ("info g --slo", "")):
-        script = (f"source '{path}'; COMP_LINE='remat {line}'; " + "COMP_POINT=${#COMP_LINE}; COMP_WORDS=($COMP_LINE); "
-                  "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _remat; echo ${COMPREPLY[*]}")
+    for line, words in (
+        ("plan g --sl", "--slots"),
+        ("compare g --strategy keep-all,ro", "keep-all,rotor keep-all,rotor-float"),
+        ("info chain:to", "toy"),
+        ("help cost", "cost-models"),
+        ("info g --slo", ""),
+    ):
+        script = (
+            f"source '{path}'; COMP_LINE='remat {line}'; " + "COMP_POINT=${#COMP_LINE}; COMP_WORDS=($COMP_LINE); "
+            "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _remat; echo ${COMPREPLY[*]}"
+        )
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
         assert done.stdout.strip() == words, (line, done.stdout, done.stderr)
 
@@ -232,7 +288,16 @@ def test_no_color_and_no_control_characters(remat, small):
 
 
 def test_unnamed_ops_and_values(remat):
-    graph = remat.file("g.json", {"format": "remat-graph", "version": 1, "values": [{"size": 4}, {"size": 8}], "nodes": [{"in": [0], "out": [1]}], "outputs": [1]})
+    graph = remat.file(
+        "g.json",
+        {
+            "format": "remat-graph",
+            "version": 1,
+            "values": [{"size": 4}, {"size": 8}],
+            "nodes": [{"in": [0], "out": [1]}],
+            "outputs": [1],
+        },
+    )
     assert "op 0" in remat.ok("info", graph) and "value 1" in remat.ok("info", graph)
     assert "allocate value 1 8" in remat.ok("lower", graph) and "compute op 0" in remat.ok("lower", graph)
     assert remat.json("plan", graph, "--budget", "1", code=10)["need_op"] == "op 0"
@@ -244,7 +309,12 @@ def test_width(remat, small):
     """Titles keep to the width however long a name is; help wraps to narrow terminals."""
     small["name"] = "n" * 300
     graph = remat.file("g.json", small)
-    for command in (("info", graph), ("plan", graph, "--budget", "200"), ("compare", graph, "--budget", "200"), ("curve", graph)):
+    for command in (
+        ("info", graph),
+        ("plan", graph, "--budget", "200"),
+        ("compare", graph, "--budget", "200"),
+        ("curve", graph),
+    ):
         assert max(map(len, remat.ok(*command).splitlines())) <= 80
     for width in (20, 33, 60):
         lines = remat.ok("plan", "--help-all", columns=str(width)).splitlines()
@@ -266,7 +336,13 @@ def test_from_and_to(remat):
 
 def test_cost_units(remat):
     """A file without a unit has plain numbers; a device is explained in one place."""
-    graph = remat.file("nx.json", {"nodes": [{"id": 0, "cost_ram": 1, "cost_cpu": 2000}, {"id": 1, "cost_ram": 1, "cost_cpu": 3}], "links": [{"source": 0, "target": 1}]})
+    graph = remat.file(
+        "nx.json",
+        {
+            "nodes": [{"id": 0, "cost_ram": 1, "cost_cpu": 2000}, {"id": 1, "cost_ram": 1, "cost_cpu": 3}],
+            "links": [{"source": 0, "target": 1}],
+        },
+    )
     assert "2003  costs: given" in remat.ok("info", graph)
     assert "h200" in remat.ok("help", "cost-models") and "h200" not in remat.ok("plan", "--help")
 
@@ -274,7 +350,19 @@ def test_cost_units(remat):
 def test_man_page():
     page = ROOT / "docs" / "remat.1"
     text = page.read_text()
-    for command in ("info", "plan", "bound", "verify", "compare", "curve", "maxbatch", "fuse", "lower", "gen", "import"):
+    for command in (
+        "info",
+        "plan",
+        "bound",
+        "verify",
+        "compare",
+        "curve",
+        "maxbatch",
+        "fuse",
+        "lower",
+        "gen",
+        "import",
+    ):
         assert command in text
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed, so the man page is not linted")
@@ -299,7 +387,9 @@ def test_no_paths_of_ours():
 
 
 def on_terminal(args, graph, after=""):
-    """What the program writes to a terminal, where the graph comes to its standard input once `after` was seen; and its exit code."""
+    """What the program writes to a terminal, where the graph comes to its standard input once `after` was seen; and
+    its exit code.
+    """
     master, slave = pty.openpty()
     env = dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm", COLUMNS="80")
     with subprocess.Popen([PROGRAM, *args], stdin=subprocess.PIPE, stdout=slave, stderr=slave, env=env) as process:
@@ -318,7 +408,10 @@ def on_terminal(args, graph, after=""):
 
 def test_seconds_on_a_terminal(small):
     """What takes over a second shows the seconds, and takes them away before anything else is printed."""
-    for graph, code, begins in ((json.dumps(small).encode(), 0, "\x1b[1m memory in bytes"), (b"{", 2, "remat: standard input: line 1")):
+    for graph, code, begins in (
+        (json.dumps(small).encode(), 0, "\x1b[1m memory in bytes"),
+        (b"{", 2, "remat: standard input: line 1"),
+    ):
         text, returned = on_terminal(["lower", "-"], graph, after="lower: 1 s")
         shown, _, rest = text.rpartition("\r\x1b[K")
         assert returned == code and re.fullmatch(r"(\r\x1b\[Klower: \d+ s)+", shown) and rest.startswith(begins), text

@@ -1,4 +1,7 @@
-"""remat report: one file that stands alone. What a browser makes of it is tested in web/tests; here: data, escapes, policy, sizes, errors."""
+"""remat report: one file that stands alone. What a browser makes of it is tested in web/tests; here: data, escapes,
+policy, sizes, errors.
+"""
+
 import base64
 import hashlib
 import html.parser
@@ -10,8 +13,26 @@ import pytest
 from conftest import GRAPHS, PLAN_FIELDS, plain_build
 
 USAGE, INPUT, IO, PLAN, APPLIES, INFEASIBLE = 1, 2, 3, 5, 6, 10
-HOSTILE = ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "<img src=x onerror=alert(1)>", "\u2028\u2029", "\"'`\\", "${alert(1)}", "&lt;&#60;&amp;", "a\tb\nc\rd\u0001\u001f\u007f",
-           "\u202egpj\u202c", "javascript:alert(1)", "__proto__", "constructor", "\ufeff\u200b", "🙂é", "x" * 3000, " ", "'); DROP TABLE ops;--"]
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "]]>",
+    "<img src=x onerror=alert(1)>",
+    "\u2028\u2029",
+    "\"'`\\",
+    "${alert(1)}",
+    "&lt;&#60;&amp;",
+    "a\tb\nc\rd\u0001\u001f\u007f",
+    "\u202egpj\u202c",
+    "javascript:alert(1)",
+    "__proto__",
+    "constructor",
+    "\ufeff\u200b",
+    "🙂é",
+    "x" * 3000,
+    " ",
+    "'); DROP TABLE ops;--",
+]
 
 
 class Page(html.parser.HTMLParser):
@@ -38,7 +59,9 @@ class Page(html.parser.HTMLParser):
             self.texts.append((self.inside, text))
 
     def text(self, tag, kind=None):
-        return "".join(text for (name, attributes), text in self.texts if name == tag and attributes.get("type") == kind)
+        return "".join(
+            text for (name, attributes), text in self.texts if name == tag and attributes.get("type") == kind
+        )
 
     @property
     def data(self):
@@ -57,7 +80,10 @@ def ops_of(data, plan):
     n = len(data["ops"]["name"])  # of a chain: the forwards, then the backwards from the last stage on
     of = {"B": lambda stage: n - stage, "Fall": lambda stage: stage - 1}
     of["Fck"] = of["Fnone"] = of["Fall"]
-    return [step if isinstance(step, int) else of[step[0]](step[1]) if isinstance(step, list) else None for step in plan["file"]["schedule"]]
+    return [
+        step if isinstance(step, int) else of[step[0]](step[1]) if isinstance(step, list) else None
+        for step in plan["file"]["schedule"]
+    ]
 
 
 def memory(data, plan):
@@ -77,7 +103,7 @@ def check(data):
     n_ops, tensors = len(data["ops"]["name"]), data["tensors"]
     assert all(len(data["ops"][key]) == n_ops for key in ("target", "phase", "workspace", "reads", "makes"))
     assert all(len(tensors[key]) == len(tensors["name"]) for key in ("value", "bytes", "kind", "dtype", "shape"))
-    assert sum(tensors["bytes"][tensors["made"]:]) == data["graph"]["resident_bytes"]
+    assert sum(tensors["bytes"][tensors["made"] :]) == data["graph"]["resident_bytes"]
     for plan, summary in zip(data["plans"], data["reports"], strict=True):
         total = memory(data, plan)
         assert max(total) == summary["peak_bytes"] == plan["file"]["peak_bytes"]
@@ -88,8 +114,17 @@ def check(data):
         assert set(PLAN_FIELDS) <= set(summary)
 
 
-@pytest.mark.parametrize("name, flags", [("resnet18", ["--dce", "--inplace"]), ("gpt2", ["--dce", "--replay-random"]), ("mobilenetv3_large", []), ("distilbert", ["--no-alias", "--fold-identity"]),
-                                         ("resnet50", ["--cost-model", "flops"]), ("densenet121", ["--fuse"])])
+@pytest.mark.parametrize(
+    "name, flags",
+    [
+        ("resnet18", ["--dce", "--inplace"]),
+        ("gpt2", ["--dce", "--replay-random"]),
+        ("mobilenetv3_large", []),
+        ("distilbert", ["--no-alias", "--fold-identity"]),
+        ("resnet50", ["--cost-model", "flops"]),
+        ("densenet121", ["--fuse"]),
+    ],
+)
 def test_data_are_true(remat, name, flags):
     page = report(remat, GRAPHS / f"{name}.json.gz", "--budget", "60%", "--strategy", "mincut", *flags)
     data = page.data
@@ -113,7 +148,7 @@ def test_plan_files_and_what_reads_what(remat, small):
     data = report(remat, graph, remat.folder / "plan.json").data
     check(data)
     names = data["tensors"]["name"]
-    assert names[:data["tensors"]["made"]] == ["a", "b", "db", "da"] and names[-1] == "x"
+    assert names[: data["tensors"]["made"]] == ["a", "b", "db", "da"] and names[-1] == "x"
     reads = {op: [names[t] for t in list_] for op, list_ in zip(data["ops"]["name"], data["ops"]["reads"])}
     assert reads == {"f": ["x"], "t": ["a"], "g": ["a"], "g'": ["b"], "f'": ["db", "a"]}  # of the view: its storage
     assert data["tensors"]["bytes"][0] == 16 and data["ops"]["workspace"] == [0, 0, 3, 0, 0]
@@ -131,35 +166,76 @@ def test_two_plans_curve_and_placement(remat):
         placement, size = plan["file"]["placement"], dict(zip(data["tensors"]["value"], data["tensors"]["bytes"]))
         assert max(x["offset"] + size[x["value"]] for x in placement["storages"]) <= placement["arena_bytes"]
         assert len(placement["storages"]) == sum(data["tensors"]["bytes"][t] > 0 for t in plan["spans"]["tensor"])
-    data = report(remat, graph, "--budget", "90%", "--curve", "--points", "3", "--strategy", "periodic,rotor", "--from", "80%").data
+    data = report(
+        remat, graph, "--budget", "90%", "--curve", "--points", "3", "--strategy", "periodic,rotor", "--from", "80%"
+    ).data
     check(data)
     assert [plan["role"] for plan in data["plans"]] == ["keep-all", *["plan"] * 2, *["curve"] * 6]
-    assert [x["strategy"] for x in data["reports"]] == ["keep-all", "periodic", "rotor", *["periodic"] * 3, *["rotor"] * 3]
+    assert [x["strategy"] for x in data["reports"]] == [
+        "keep-all",
+        "periodic",
+        "rotor",
+        *["periodic"] * 3,
+        *["rotor"] * 3,
+    ]
 
 
 def test_a_plan_of_a_file_with_a_curve(remat):
     graph = GRAPHS / "vgg11.json.gz"
     remat.ok("plan", graph, "--budget", "90%", "--work", "50000", "-o", remat.folder / "p.json")
-    data = report(remat, graph, remat.folder / "p.json", "--curve", "--points", "2", "--from", "85%", "--work", "50000").data
+    data = report(
+        remat, graph, remat.folder / "p.json", "--curve", "--points", "2", "--from", "85%", "--work", "50000"
+    ).data
     check(data)
     assert [(plan["role"], summary["plan"] is None) for plan, summary in zip(data["plans"], data["reports"])] == [
-        ("keep-all", True), ("plan", False), ("curve", True), ("curve", True)]
+        ("keep-all", True),
+        ("plan", False),
+        ("curve", True),
+        ("curve", True),
+    ]
 
 
 def test_offload(remat):
-    data = report(remat, GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000").data
+    data = report(
+        remat, GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000"
+    ).data
     check(data)
     assert any(isinstance(step, dict) for step in data["plans"][1]["file"]["schedule"])
 
 
-@pytest.mark.parametrize("chain, budget, flags", [("chain:figure4", "15", ["--slots", "0"]), ("chain:resnet?n=6", "60%", []), ("chain:random?n=15&seed=4", "60%", []), ("chain:toy", "9000", [])])
+@pytest.mark.parametrize(
+    "chain, budget, flags",
+    [
+        ("chain:figure4", "15", ["--slots", "0"]),
+        ("chain:resnet?n=6", "60%", []),
+        ("chain:random?n=15&seed=4", "60%", []),
+        ("chain:toy", "9000", []),
+    ],
+)
 def test_chains(remat, chain, budget, flags):
-    """The lives of what a chain stores sum up to the peaks that the verifier found, for every strategy; no forward is counted for a backward."""
-    data = report(remat, chain, "--budget", budget, "--strategy", "rotor,rotor-float,revolve,chen-sqrt,periodic", "--curve", "--points", "3", *flags).data
+    """The lives of what a chain stores sum up to the peaks that the verifier found, for every strategy; no forward
+    is counted for a backward.
+    """
+    data = report(
+        remat,
+        chain,
+        "--budget",
+        budget,
+        "--strategy",
+        "rotor,rotor-float,revolve,chen-sqrt,periodic",
+        "--curve",
+        "--points",
+        "3",
+        *flags,
+    ).data
     check(data)
-    assert data["graph"]["kind"] == "chain" and len(data["plans"]) == 1 + 5 + 15 and data["graph"]["resident_bytes"] == 0
+    assert (
+        data["graph"]["kind"] == "chain" and len(data["plans"]) == 1 + 5 + 15 and data["graph"]["resident_bytes"] == 0
+    )
     n = len(data["ops"]["name"]) // 2
-    assert data["ops"]["phase"] == [1] * n + [2] * n and data["ops"]["name"][n:] == [f"{name} backward" for name in reversed(data["ops"]["name"][:n])]
+    assert data["ops"]["phase"] == [1] * n + [2] * n and data["ops"]["name"][n:] == [
+        f"{name} backward" for name in reversed(data["ops"]["name"][:n])
+    ]
     keep_all = data["plans"][0]["spans"]
     names = [data["tensors"]["name"][t] for t in keep_all["tensor"]]
     assert all(name == "input.a" or name.split(".")[-1] in ("abar", "delta", "keep") for name in names)  # it stores all
@@ -182,10 +258,26 @@ def hostile_graph():
     n = len(HOSTILE)
     values = [{"name": "x" + HOSTILE[0], "size": 4, "kind": "param"}]
     values += [{"name": name, "size": 8 + i, "dtype": name, "shape": [1, 2]} for i, name in enumerate(HOSTILE)]
-    nodes = [{"name": name, "op": name, "in": [i, 0] if i else [0], "out": [i + 1], "cost": 1 + i, "phase": "forward" if i < n // 2 else "backward"}
-             for i, name in enumerate(HOSTILE)]
+    nodes = [
+        {
+            "name": name,
+            "op": name,
+            "in": [i, 0] if i else [0],
+            "out": [i + 1],
+            "cost": 1 + i,
+            "phase": "forward" if i < n // 2 else "backward",
+        }
+        for i, name in enumerate(HOSTILE)
+    ]
     nodes[-1]["in"] = [n - 1, 1, 2]
-    return {"format": "remat-graph", "version": 1, "name": "".join(HOSTILE[:5]), "values": values, "nodes": nodes, "outputs": [n]}
+    return {
+        "format": "remat-graph",
+        "version": 1,
+        "name": "".join(HOSTILE[:5]),
+        "values": values,
+        "nodes": nodes,
+        "outputs": [n],
+    }
 
 
 def test_names_stay_data(remat):
@@ -205,9 +297,20 @@ def test_names_stay_data(remat):
 
 def test_names_of_stages_stay_data(remat):
     stages = [{"name": name, "a": 4, "abar": 9, "tf": 1, "tb": 2} for name in HOSTILE]
-    chain = remat.file("hostile.json", {"format": "remat-chain", "version": 1, "name": HOSTILE[0], "size_unit": HOSTILE[1], "cost_unit": HOSTILE[3], "input": {"a": 3}, "stages": stages})
+    chain = remat.file(
+        "hostile.json",
+        {
+            "format": "remat-chain",
+            "version": 1,
+            "name": HOSTILE[0],
+            "size_unit": HOSTILE[1],
+            "cost_unit": HOSTILE[3],
+            "input": {"a": 3},
+            "stages": stages,
+        },
+    )
     page = report(remat, chain, "--budget", "90%")
-    assert page.tags == report(remat, "zoo:f1").tags and page.data["ops"]["name"][:len(HOSTILE)] == HOSTILE
+    assert page.tags == report(remat, "zoo:f1").tags and page.data["ops"]["name"][: len(HOSTILE)] == HOSTILE
     assert page.data["graph"]["size_unit"] == HOSTILE[1] and f"{HOSTILE[0]}.abar" in page.data["tensors"]["name"]
 
 
@@ -225,12 +328,29 @@ def test_policy_allows_these_scripts_alone(remat):
 
     def digest(text):
         return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
     rules = dict(rule.strip().split(" ", 1) for rule in page.policy.split(";"))
-    assert rules == {"default-src": "'none'", "script-src": digest(page.text("script")), "style-src": digest(page.text("style")), "base-uri": "'none'", "form-action": "'none'"}
+    assert rules == {
+        "default-src": "'none'",
+        "script-src": digest(page.text("script")),
+        "style-src": digest(page.text("style")),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
     attributes = [key for _, attributes in page.tags for key in attributes]
     assert not [key for key in attributes if key.startswith("on") or key in ("src", "style")]
     script = page.text("script")
-    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser", "http://", "https://"):
+    for word in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "DOMParser",
+        "http://",
+        "https://",
+    ):
         assert script.count(word) == (1 if word == "http://" else 0)  # one name of a namespace
     assert "http://www.w3.org/2000/svg" in script
 
@@ -254,12 +374,26 @@ def test_large_page(remat):
 def test_a_budget_that_nothing_fits(remat):
     page = report(remat, GRAPHS / "vgg16.json.gz", "--budget", "30%", code=INFEASIBLE)
     check(page.data)
-    assert page.data["reports"][1]["outcome"] == "infeasible" and "no plan fits" in page.data["reports"][1]["error"]["reason"]
+    assert (
+        page.data["reports"][1]["outcome"] == "infeasible"
+        and "no plan fits" in page.data["reports"][1]["error"]["reason"]
+    )
 
 
 def test_strategies_that_do_not_apply(remat):
     graph = "zoo:random-layered?n=30"
-    remat.fails(APPLIES, "report", graph, "--budget", "90%", "--strategy", "rotor", "-o", remat.folder / "x.html", says=["rotor", "does not apply"])
+    remat.fails(
+        APPLIES,
+        "report",
+        graph,
+        "--budget",
+        "90%",
+        "--strategy",
+        "rotor",
+        "-o",
+        remat.folder / "x.html",
+        says=["rotor", "does not apply"],
+    )
     assert not (remat.folder / "x.html").exists()
     data = report(remat, graph, "--budget", "100%", "--strategy", "rotor,auto").data
     assert [x["strategy"] for x in data["refused"]] == ["rotor"] and data["refused"][0]["reason"]
@@ -270,7 +404,10 @@ def test_where_it_goes(remat):
     assert remat.ok("report", "zoo:f1", "-o", "-").startswith("<!DOCTYPE html>")
     path = remat.folder / "r.html"
     assert remat.ok("report", "zoo:f1", "-o", path).startswith("report written to ")
-    assert [x["strategy"] for x in remat.json("report", "zoo:f1", "--budget", "100%", "-o", path)] == ["keep-all", "auto"]
+    assert [x["strategy"] for x in remat.json("report", "zoo:f1", "--budget", "100%", "-o", path)] == [
+        "keep-all",
+        "auto",
+    ]
     first = path.read_bytes()
     remat.json("report", "zoo:f1", "--budget", "100%", "-o", path)
     assert re.sub(rb'"seconds":[^,]*', b"", first) == re.sub(rb'"seconds":[^,]*', b"", path.read_bytes())
@@ -284,12 +421,22 @@ def test_errors(remat, small):
     other["schedule"] = other["schedule"][1:]
     wrong = remat.file("wrong.json", other)
     for code, args, words in [
-            (USAGE, [graph], ["-o", "report.html"]), (USAGE, [graph, "-o", "r.html.gz"], ["-o", "not compressed"]),
-            (USAGE, [graph, plan, "--budget", "90%", "-o", path], ["--budget", plan[:40]]), (USAGE, [graph, "--points", "4", "-o", path], ["--points", "--curve"]),
-            (USAGE, [graph, "--strategy", "auto", "-o", path], ["--strategy", "--budget"]), (USAGE, [graph, "--curve", "--points", "1", "-o", path], ["--points", "1"]),
-            (USAGE, [graph, "--budget", "90%", "--strategy", "auto,rotr", "-o", path], ["rotr", "rotor"]), (USAGE, ["-", "-", "-o", path], ["standard input"]),
-            (USAGE, [graph, plan, plan, plan, "-o", path], ["too many"]), (USAGE, [graph, "--curve", "--from", "90%", "--to", "50%", "-o", path], ["--from", "above"]),
-            (USAGE, ["chain:figure4", "--place", "-o", path], ["--place", "is a chain"]), (PLAN, ["chain:figure4", plan, "-o", path], ["plan.json"]), (PLAN, [graph, wrong, "-o", path], ["wrong.json"]), (PLAN, [graph, plan, wrong, "-o", path], ["wrong.json"]),
-            (IO, [graph, "-o", remat.folder / "no" / "where.html"], ["where.html"]), (IO, [graph, "-o", "/dev/full"], ["/dev/full"])]:
+        (USAGE, [graph], ["-o", "report.html"]),
+        (USAGE, [graph, "-o", "r.html.gz"], ["-o", "not compressed"]),
+        (USAGE, [graph, plan, "--budget", "90%", "-o", path], ["--budget", plan[:40]]),
+        (USAGE, [graph, "--points", "4", "-o", path], ["--points", "--curve"]),
+        (USAGE, [graph, "--strategy", "auto", "-o", path], ["--strategy", "--budget"]),
+        (USAGE, [graph, "--curve", "--points", "1", "-o", path], ["--points", "1"]),
+        (USAGE, [graph, "--budget", "90%", "--strategy", "auto,rotr", "-o", path], ["rotr", "rotor"]),
+        (USAGE, ["-", "-", "-o", path], ["standard input"]),
+        (USAGE, [graph, plan, plan, plan, "-o", path], ["too many"]),
+        (USAGE, [graph, "--curve", "--from", "90%", "--to", "50%", "-o", path], ["--from", "above"]),
+        (USAGE, ["chain:figure4", "--place", "-o", path], ["--place", "is a chain"]),
+        (PLAN, ["chain:figure4", plan, "-o", path], ["plan.json"]),
+        (PLAN, [graph, wrong, "-o", path], ["wrong.json"]),
+        (PLAN, [graph, plan, wrong, "-o", path], ["wrong.json"]),
+        (IO, [graph, "-o", remat.folder / "no" / "where.html"], ["where.html"]),
+        (IO, [graph, "-o", "/dev/full"], ["/dev/full"]),
+    ]:
         remat.fails(code, "report", *args, says=words)
     assert not path.exists()

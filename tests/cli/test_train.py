@@ -1,4 +1,7 @@
-"""examples/train_mlp and examples/train_gpt: networks trained in C on a budget. The losses are the same at every budget and under poison, and the arena is what was planned."""
+"""examples/train_mlp and examples/train_gpt: networks trained in C on a budget. The losses are the same at every
+budget and under poison, and the arena is what was planned.
+"""
+
 import json
 import os
 import pathlib
@@ -8,14 +11,22 @@ import subprocess
 import pytest
 from conftest import plain_build
 
-EXAMPLES = pathlib.Path(os.environ.get("REMAT_EXAMPLES", pathlib.Path(os.environ.get("REMAT", "build/plain/remat")).parent / "examples"))
-SMALL = ("--budget", "60%", "--layers", "3", "--width", "40", "--heads", "5", "--length", "70", "--batch", "2")  # nothing here is a multiple of the kernels' tiles
+EXAMPLES = pathlib.Path(
+    os.environ.get("REMAT_EXAMPLES", pathlib.Path(os.environ.get("REMAT", "build/plain/remat")).parent / "examples")
+)
+# nothing here is a multiple of the kernels' tiles
+SMALL = ("--budget", "60%", "--layers", "3", "--width", "40", "--heads", "5", "--length", "70", "--batch", "2")
 TRAINERS = {"train_mlp": (), "train_gpt": SMALL}
 
 
 def train(trainer, *args, code=0, threads="1"):
-    done = subprocess.run([str(EXAMPLES / trainer), "--steps", "3", *TRAINERS[trainer], *args], capture_output=True, text=True, timeout=120,
-                          env=dict(os.environ, OMP_NUM_THREADS=threads))
+    done = subprocess.run(
+        [str(EXAMPLES / trainer), "--steps", "3", *TRAINERS[trainer], *args],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=dict(os.environ, OMP_NUM_THREADS=threads),
+    )
     assert done.returncode == code, done.stderr
     return done.stdout if code == 0 else done.stderr
 
@@ -23,8 +34,10 @@ def train(trainer, *args, code=0, threads="1"):
 def numbers(text):
     """Losses, peak, resident, arena, waste, high water."""
     losses = re.findall(r"loss (\S+)", text)
-    found = [int(re.search(pattern, text).group(1)) for pattern in
-             (r"peak (\d+)", r"which (\d+) are", r"arena (\d+)", r"wasted (\d+)", r"high water (\d+)")]
+    found = [
+        int(re.search(pattern, text).group(1))
+        for pattern in (r"peak (\d+)", r"which (\d+) are", r"arena (\d+)", r"wasted (\d+)", r"high water (\d+)")
+    ]
     return losses, *found
 
 
@@ -68,9 +81,19 @@ def test_text_and_weights_of_a_file(tmp_path):
     """It learns a text that says the same again and again, and goes on from the weights that it has saved."""
     text, weights = tmp_path / "text", tmp_path / "weights"
     text.write_text("abcde" * 100)
-    first = [float(x) for x in re.findall(r"loss (\S+)", train("train_gpt", "--text", text, "--steps", "60", "--rate", "0.01", "--save", weights, "--budget", "100%"))]
+    first = [
+        float(x)
+        for x in re.findall(
+            r"loss (\S+)",
+            train(
+                "train_gpt", "--text", text, "--steps", "60", "--rate", "0.01", "--save", weights, "--budget", "100%"
+            ),
+        )
+    ]
     assert first[0] > 5 and first[-1] < 0.1
-    then = re.findall(r"loss (\S+)", train("train_gpt", "--text", text, "--steps", "1", "--load", weights, "--budget", "100%"))
+    then = re.findall(
+        r"loss (\S+)", train("train_gpt", "--text", text, "--steps", "1", "--load", weights, "--budget", "100%")
+    )
     assert float(then[0]) < 0.1
 
 
@@ -89,8 +112,23 @@ def test_mistakes(trainer):
     assert done.returncode == 0 and done.stdout.startswith("usage") and done.stderr == ""
 
 
-@pytest.mark.parametrize("args", [("--layers", "0"), ("--layers", "101"), ("--batch", "x"), ("--batch", ""), ("--length", "20000"), ("--steps", "-1"), ("--steps", "9" * 30),
-                                  ("--rate", "nan"), ("--rate", "inf"), ("--rate", "-1"), ("--rate", "1e-3x"), ("--rate", "")])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--layers", "0"),
+        ("--layers", "101"),
+        ("--batch", "x"),
+        ("--batch", ""),
+        ("--length", "20000"),
+        ("--steps", "-1"),
+        ("--steps", "9" * 30),
+        ("--rate", "nan"),
+        ("--rate", "inf"),
+        ("--rate", "-1"),
+        ("--rate", "1e-3x"),
+        ("--rate", ""),
+    ],
+)
 def test_numbers_that_cannot_be(args):
     says(train("train_gpt", *args, code=1), args[0], f"'{args[1]}'")
 
@@ -102,8 +140,14 @@ def test_heads_that_do_not_fit():
 def test_files_that_are_wrong(tmp_path):
     short, none = tmp_path / "short", tmp_path / "none"
     short.write_text("x" * 70)
-    for args, word in ((("--text", short), "70 bytes"), (("--text", none), "cannot be read"), (("--text", tmp_path), "cannot be read"), (("--load", short), "no weights"),
-                       (("--load", none), "cannot be read"), (("--load", tmp_path), "no weights")):
+    for args, word in (
+        (("--text", short), "70 bytes"),
+        (("--text", none), "cannot be read"),
+        (("--text", tmp_path), "cannot be read"),
+        (("--load", short), "no weights"),
+        (("--load", none), "cannot be read"),
+        (("--load", tmp_path), "no weights"),
+    ):
         says(train("train_gpt", *args, code=2), word)
     # Before the training, which would be lost.
     says(train("train_gpt", "--budget", "1", "--save", tmp_path / "no" / "folder", code=3), "cannot be written")

@@ -1,6 +1,9 @@
-"""A random model, trained two steps by eager code, and within budgets. Within a budget every result must be that of eager code to the last bit, or that of
-torch.compile with everything kept, whose last bits may be others: losses, results, gradients, buffers, written inputs, parameters behind the optimizer, the
-generator's state. Keep-all is compiled only where it is needed to judge."""
+"""A random model, trained two steps by eager code, and within budgets. Within a budget every result must be that of
+eager code to the last bit, or that of torch.compile with everything kept, whose last bits may be others: losses,
+results, gradients, buffers, written inputs, parameters behind the optimizer, the generator's state. Keep-all is
+compiled only where it is needed to judge.
+"""
+
 from __future__ import annotations
 
 import functools
@@ -26,8 +29,11 @@ FAILURES = ("different", "raised", "peak")
 
 @dataclass
 class Outcome:
-    """`kind`: "equal"; "left to torch", "refused" (the budget), "not compiled", all three equal as well as far as they ran; "no model" (eager code
-    raises), "keep-all raises"; and what must not be: "different", "raised", "peak" (more was in memory than the plan says)."""
+    """`kind`: "equal"; "left to torch", "refused" (the budget), "not compiled", all three equal as well as far as
+    they ran; "no model" (eager code raises), "keep-all raises"; and what must not be: "different", "raised", "peak"
+    (more was in memory than the plan says).
+    """
+
     seed: int
     budget: Union[str, int, None]
     kind: str
@@ -39,7 +45,9 @@ class Outcome:
         return f"seed {self.seed}, {self.budget}: {self.kind}{': ' + self.detail if self.detail else ''}"
 
 
-def train(make: Callable[[], Case], compile: Callable[[Case], Any], meters: Optional[List[lower.Meter]] = None) -> Dict[str, Any]:
+def train(
+    make: Callable[[], Case], compile: Callable[[Case], Any], meters: Optional[List[lower.Meter]] = None
+) -> Dict[str, Any]:
     """Everything that two steps leave behind, by name. With `meters`, a meter for each step is put there."""
     case = make()
     torch._dynamo.reset()
@@ -59,8 +67,13 @@ def train(make: Callable[[], Case], compile: Callable[[Case], Any], meters: Opti
         loss = case.loss(results)
         loss.backward()
         lower.meter.clear()
-        kept = {"loss": loss, "generator": torch.get_rng_state(), **{f"result {i}": t for i, t in enumerate(results)},
-                **{f"argument {i}": t for i, t in enumerate(arguments)}, **case.tensors()}
+        kept = {
+            "loss": loss,
+            "generator": torch.get_rng_state(),
+            **{f"result {i}": t for i, t in enumerate(results)},
+            **{f"argument {i}": t for i, t in enumerate(arguments)},
+            **case.tensors(),
+        }
         found.update({f"step {step} {name}": None if t is None else t.detach().clone() for name, t in kept.items()})
         optimizer.step()
         if not case.accumulates:
@@ -88,18 +101,43 @@ def unlike(reference: Dict[str, Any], found: Dict[str, Any]) -> List[str]:
 def far(reference: Dict[str, Any], found: Dict[str, Any]) -> List[str]:
     """The names of what is not nearly the same: a hundredth of the largest number is for bfloat16."""
     names = unlike(reference, found)
-    return [n for n in names if None in (reference.get(n), found.get(n)) or reference[n].shape != found[n].shape or reference[n].dtype != found[n].dtype or
-            not torch.allclose(reference[n].double(), found[n].double(), 0.01, 0.01 * float(reference[n].double().abs().max()), equal_nan=True)]
+    return [
+        n
+        for n in names
+        if None in (reference.get(n), found.get(n))
+        or reference[n].shape != found[n].shape
+        or reference[n].dtype != found[n].dtype
+        or not torch.allclose(
+            reference[n].double(),
+            found[n].double(),
+            0.01,
+            0.01 * float(reference[n].double().abs().max()),
+            equal_nan=True,
+        )
+    ]
 
 
-def within(make: Callable[[], Case], budget: Union[str, int], eager: Dict[str, Any], keep_all: Callable[[], Optional[Dict[str, Any]]]) -> Outcome:
-    """One training within a budget, against eager code, and if its bits are others, against keep-all; where that raises, they may be."""
+def within(
+    make: Callable[[], Case],
+    budget: Union[str, int],
+    eager: Dict[str, Any],
+    keep_all: Callable[[], Optional[Dict[str, Any]]],
+) -> Outcome:
+    """One training within a budget, against eager code, and if its bits are others, against keep-all; where that
+    raises, they may be.
+    """
     before, meters, seed = len(remat.torch.reports()), [], make().seed
     try:
         found = train(make, compiled("remat", budget=budget, cache=False, work=WORK), meters)
     except Exception as error:  # whatever it is, it is reported
         inner = getattr(error, "inner_exception", error)
-        kind = "refused" if isinstance(inner, remat.BudgetError) else "raised" if keep_all() is not None else "keep-all raises"
+        kind = (
+            "refused"
+            if isinstance(inner, remat.BudgetError)
+            else "raised"
+            if keep_all() is not None
+            else "keep-all raises"
+        )
         return Outcome(seed, budget, kind, short(inner))
     finally:
         lower.meter.clear()
@@ -108,12 +146,20 @@ def within(make: Callable[[], Case], budget: Union[str, int], eager: Dict[str, A
     kept = keep_all() if unlike(eager, found) else eager
     different = far(eager, found) if kept is None else unlike(kept, found)
     if different:
-        note = " (keep-all raises)" if kept is None else " (keep-all is not eager code either)" if unlike(eager, kept) else ""
+        note = (
+            " (keep-all raises)"
+            if kept is None
+            else " (keep-all is not eager code either)"
+            if unlike(eager, kept)
+            else ""
+        )
         return Outcome(seed, budget, "different", ", ".join(different[:4]) + f"; {len(different)} in all" + note)
     return _planned(seed, budget, reports, measured, n_graphs)
 
 
-def _planned(seed: int, budget: Union[str, int], reports: List[Dict[str, Any]], measured: int, n_graphs: int) -> Outcome:
+def _planned(
+    seed: int, budget: Union[str, int], reports: List[Dict[str, Any]], measured: int, n_graphs: int
+) -> Outcome:
     """The results are right: how did they come about, and did the peak hold?"""
     if not reports:
         return Outcome(seed, budget, "not compiled")
@@ -124,13 +170,20 @@ def _planned(seed: int, budget: Union[str, int], reports: List[Dict[str, Any]], 
     if measured > predicted and n_graphs == 1:  # what eager code between graphs makes is not planned
         return Outcome(seed, budget, "peak", f"{measured} bytes measured, {predicted} predicted")
     last = reports[-1]
-    peaks = last.get("step_peak_bytes", last["peak_bytes"]), last.get("step_keep_all_bytes", last["keep_all_peak_bytes"])
-    return Outcome(seed, budget, "equal", recomputed_ops=max(report["recomputed_ops"] for report in reports), range_bytes=peaks)
+    peaks = (
+        last.get("step_peak_bytes", last["peak_bytes"]),
+        last.get("step_keep_all_bytes", last["keep_all_peak_bytes"]),
+    )
+    return Outcome(
+        seed, budget, "equal", recomputed_ops=max(report["recomputed_ops"] for report in reports), range_bytes=peaks
+    )
 
 
 def compare(seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30) -> List[Outcome]:
-    """The outcome with the budget "min", and with budgets that lie so far (0 to 1) between the least that was found and keep-all; one alone where there
-    is nothing to compare with."""
+    """The outcome with the budget "min", and with budgets that lie so far (0 to 1) between the least that was found
+    and keep-all; one alone where there is nothing to compare with.
+    """
+
     def make() -> Case:
         return Case(seed, most_layers)
 

@@ -1,8 +1,10 @@
-"""Blocks of random models that compute: the table that they are in, plain layers, and views. random_effects.py has those that do more than that.
+"""Blocks of random models that compute: the table that they are in, plain layers, and views. random_effects.py has
+those that do more than that.
 
-Every block maps a tensor (batch, time, width) to one of the same shape. `side` carries the other inputs of the model, and `side["outputs"]` collects
-results besides the main one. A block is a function of (x, side), or a module made from a `Size`; `@block(weight)` puts it into the table.
-"""
+Every block maps a tensor (batch, time, width) to one of the same shape. `side` carries the other inputs of the
+model, and `side["outputs"]` collects results besides the main one. A block is a function of (x, side), or a module
+made from a `Size`; `@block(weight)` puts it into the table."""
+
 from __future__ import annotations
 
 import random
@@ -19,6 +21,7 @@ VOCABULARY = 12
 @dataclass
 class Size:
     """What a block is made for; `random` decides its details."""
+
     random: random.Random
     batch: int
     time: int
@@ -51,17 +54,21 @@ def block(weight: float, pure: bool = False) -> Callable[[Any], Any]:
         make = made if isinstance(made, type) else lambda size: Apply(made)
         BLOCKS[made.__name__] = Entry(weight, make, pure)
         return made
+
     return add
 
 
 # ---- plain layers ----
+
 
 @block(8, pure=True)
 class Linear(nn.Module):
     def __init__(self, size):
         super().__init__()
         self.layer = nn.Linear(size.width, size.width, bias=size.random.random() < 0.7)
-        self.act = size.random.choice([torch.tanh, F.gelu, F.relu, F.silu, torch.sin, torch.sigmoid, F.softplus, F.hardswish])
+        self.act = size.random.choice(
+            [torch.tanh, F.gelu, F.relu, F.silu, torch.sin, torch.sigmoid, F.softplus, F.hardswish]
+        )
         if size.random.random() < 0.15:
             self.layer.weight.requires_grad_(False)
         if size.random.random() < 0.1:
@@ -75,7 +82,9 @@ class Linear(nn.Module):
 class Wide(nn.Module):
     def __init__(self, size):
         super().__init__()
-        self.layers = nn.Sequential(nn.Linear(size.width, 4 * size.width), nn.GELU(), nn.Dropout(0.2), nn.Linear(4 * size.width, size.width))
+        self.layers = nn.Sequential(
+            nn.Linear(size.width, 4 * size.width), nn.GELU(), nn.Dropout(0.2), nn.Linear(4 * size.width, size.width)
+        )
 
     def forward(self, x, side):
         return self.layers(x)
@@ -85,7 +94,9 @@ class Wide(nn.Module):
 class BatchNorm(nn.Module):
     def __init__(self, size):
         super().__init__()
-        self.norm = nn.BatchNorm1d(size.width, affine=size.random.random() < 0.8, track_running_stats=size.random.random() < 0.9)
+        self.norm = nn.BatchNorm1d(
+            size.width, affine=size.random.random() < 0.8, track_running_stats=size.random.random() < 0.9
+        )
         if size.random.random() < 0.15:
             self.norm.eval()
 
@@ -97,7 +108,14 @@ class BatchNorm(nn.Module):
 class Norm(nn.Module):
     def __init__(self, size):
         super().__init__()
-        self.norm = size.random.choice([lambda: nn.LayerNorm(size.width), lambda: nn.RMSNorm(size.width), lambda: nn.GroupNorm(2, size.time), lambda: nn.LayerNorm((size.time, size.width))])()
+        self.norm = size.random.choice(
+            [
+                lambda: nn.LayerNorm(size.width),
+                lambda: nn.RMSNorm(size.width),
+                lambda: nn.GroupNorm(2, size.time),
+                lambda: nn.LayerNorm((size.time, size.width)),
+            ]
+        )()
 
     def forward(self, x, side):
         return self.norm(x)
@@ -143,9 +161,19 @@ class Embedding(nn.Module):
     def __init__(self, size):
         super().__init__()
         kind = size.random.random()
-        self.embed = nn.Embedding(VOCABULARY, size.width, padding_idx=0 if kind < 0.3 else None, max_norm=1.0 if kind > 0.85 else None, scale_grad_by_freq=0.5 < kind < 0.6,
-                                  sparse=0.6 < kind < 0.63)
-        self.bag = nn.EmbeddingBag(VOCABULARY, size.width, mode=size.random.choice(["sum", "mean", "max"])) if size.random.random() < 0.3 else None
+        self.embed = nn.Embedding(
+            VOCABULARY,
+            size.width,
+            padding_idx=0 if kind < 0.3 else None,
+            max_norm=1.0 if kind > 0.85 else None,
+            scale_grad_by_freq=0.5 < kind < 0.6,
+            sparse=0.6 < kind < 0.63,
+        )
+        self.bag = (
+            nn.EmbeddingBag(VOCABULARY, size.width, mode=size.random.choice(["sum", "mean", "max"]))
+            if size.random.random() < 0.3
+            else None
+        )
 
     def forward(self, x, side):
         x = x + self.embed(side["tokens"])
@@ -174,14 +202,25 @@ class Attention(nn.Module):
 
     def forward(self, x, side):
         q, k, v = (part.unflatten(2, (2, -1)).transpose(1, 2) for part in self.project(x).chunk(3, -1))
-        return F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout, is_causal=self.causal).transpose(1, 2).flatten(2)
+        return (
+            F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout, is_causal=self.causal)
+            .transpose(1, 2)
+            .flatten(2)
+        )
 
 
 @block(1)
 class Transformer(nn.Module):
     def __init__(self, size):
         super().__init__()
-        self.layer = nn.TransformerEncoderLayer(size.width, 2, 2 * size.width, dropout=size.random.choice([0.0, 0.2]), batch_first=True, norm_first=size.random.random() < 0.5)
+        self.layer = nn.TransformerEncoderLayer(
+            size.width,
+            2,
+            2 * size.width,
+            dropout=size.random.choice([0.0, 0.2]),
+            batch_first=True,
+            norm_first=size.random.random() < 0.5,
+        )
         self.attention = nn.MultiheadAttention(size.width, 2, batch_first=True)
 
     def forward(self, x, side):
@@ -266,6 +305,7 @@ def mapped(x, side):
 
 
 # ---- views ----
+
 
 @block(2, pure=True)
 def transposed(x, side):

@@ -1,5 +1,8 @@
-"""Blocks of random models that do something unkind: write into what they got, keep state, draw random numbers, have backward passes or ops of their own, or
-hand out more than one result. They are in the table of random_blocks.py behind those that compute."""
+"""Blocks of random models that do something unkind: write into what they got, keep state, draw random numbers, have
+backward passes or ops of their own, or hand out more than one result. They are in the table of random_blocks.py
+behind those that compute.
+"""
+
 from __future__ import annotations
 
 import torch
@@ -8,6 +11,7 @@ from random_blocks import block
 from torch import nn
 
 # ---- writes into activations ----
+
 
 @block(2, pure=True)
 def overwritten(x, side):
@@ -82,6 +86,7 @@ def copied_from_other(x, side):
 
 
 # ---- state ----
+
 
 @block(2)
 class RunningMean(nn.Module):
@@ -163,11 +168,14 @@ def other_read(x, side):
 
 # ---- random numbers ----
 
+
 @block(3, pure=True)
 class Dropout(nn.Module):
     def __init__(self, size):
         super().__init__()
-        self.drop = size.random.choice([nn.Dropout(0.3), nn.Dropout(0.5, inplace=True), nn.AlphaDropout(0.2), nn.Dropout1d(0.3), nn.RReLU()])
+        self.drop = size.random.choice(
+            [nn.Dropout(0.3), nn.Dropout(0.5, inplace=True), nn.AlphaDropout(0.2), nn.Dropout1d(0.3), nn.RReLU()]
+        )
 
     def forward(self, x, side):
         return self.drop(torch.sin(x))
@@ -186,10 +194,15 @@ def coins(x, side):
 
 @block(0.5, pure=True)
 def shuffled(x, side):
-    return x[torch.randperm(x.shape[0])] + F.gumbel_softmax(x, dim=-1) + torch.randint(0, 3, x.shape[-1:]).to(x.dtype).normal_()
+    return (
+        x[torch.randperm(x.shape[0])]
+        + F.gumbel_softmax(x, dim=-1)
+        + torch.randint(0, 3, x.shape[-1:]).to(x.dtype).normal_()
+    )
 
 
 # ---- autograd functions ----
+
 
 class Saves(torch.autograd.Function):
     @staticmethod
@@ -239,7 +252,7 @@ class DrawsInBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         return -gradient * x.sin() + torch.rand_like(gradient) * 0.01
 
 
@@ -367,6 +380,7 @@ class OpThatWrites(nn.Module):
 
 # ---- what the planner may leave to torch, and what has no gradient ----
 
+
 @block(0.3)
 def sizes_of_data(x, side):
     return x + x[side["tokens"] > 3].sum(0).tanh()
@@ -385,6 +399,7 @@ def without_gradient(x, side):
 
 
 # ---- results besides the main one ----
+
 
 @block(1)
 def results(x, side):

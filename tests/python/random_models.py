@@ -1,8 +1,9 @@
 """Random models for the PyTorch front end: a seed makes a module, its inputs and a loss, always the same.
 
-Models are layers of blocks (random_blocks.py, random_effects.py), some of them in a residual, a branch, a region under autocast or a checkpointed one.
-Blocks may not fit together (a block writes into what an earlier one saved): eager code raises then, and the seed is no model.
-"""
+Models are layers of blocks (random_blocks.py, random_effects.py), some of them in a residual, a branch, a region
+under autocast or a checkpointed one. Blocks may not fit together (a block writes into what an earlier one saved):
+eager code raises then, and the seed is no model."""
+
 from __future__ import annotations
 
 import random
@@ -15,6 +16,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 # ---- blocks of blocks ----
+
 
 class Residual(nn.Module):
     def __init__(self, inner):
@@ -73,7 +75,7 @@ class Checkpointed(nn.Module):
 
 def pick(size: Size, pure: bool = False) -> nn.Module:
     names = [name for name in BLOCKS if BLOCKS[name].pure or not pure]
-    name, = size.random.choices(names, [BLOCKS[name].weight for name in names])
+    (name,) = size.random.choices(names, [BLOCKS[name].weight for name in names])
     made = BLOCKS[name].make(size)
     made.block = name
     return made
@@ -101,7 +103,8 @@ class Model(nn.Module):
         middle = size.random.randrange(n_layers + 1)
         self.before = nn.ModuleList(grow(size) for _ in range(middle))
         self.behind = nn.ModuleList(grow(size) for _ in range(n_layers - middle))
-        self.breaks, = size.random.choices(["", "break", "data", "loop"], [12, 1, 1, 0.3])  # where torch.compile starts a new graph
+        # where torch.compile starts a new graph
+        (self.breaks,) = size.random.choices(["", "break", "data", "loop"], [12, 1, 1, 0.3])
         self.head = size.random.choice(["plain", "view", "twice", "loss"])
 
     def forward(self, x, other, tokens, log, mask):
@@ -129,7 +132,10 @@ class Model(nn.Module):
 
 # ---- inputs ----
 
-def laid_out(size: Size, shape: Tuple[int, ...], how: str) -> Tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]:
+
+def laid_out(
+    size: Size, shape: Tuple[int, ...], how: str
+) -> Tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]:
     """A tensor, and the view of it that the model gets."""
     if how == "transposed":
         return torch.randn(shape[::-1], dtype=size.dtype), lambda base: base.permute(*range(base.dim() - 1, -1, -1))
@@ -148,8 +154,14 @@ class Case:
     def __init__(self, seed: int, most_layers: int = 30):
         choose = random.Random(seed)
         torch.manual_seed(seed)
-        dtype, = choose.choices([torch.float32, torch.float64, torch.bfloat16], [7, 2, 1])
-        size = Size(choose, batch=choose.choice([16, 64]), time=choose.choice([4, 8]), width=choose.choice([8, 16, 32]), dtype=dtype)
+        (dtype,) = choose.choices([torch.float32, torch.float64, torch.bfloat16], [7, 2, 1])
+        size = Size(
+            choose,
+            batch=choose.choice([16, 64]),
+            time=choose.choice([4, 8]),
+            width=choose.choice([8, 16, 32]),
+            dtype=dtype,
+        )
         n_layers = 3 + int((most_layers - 2) * choose.random() ** 4)
         self.seed = seed
         self.model = Model(size, n_layers).to(dtype)
@@ -173,7 +185,13 @@ class Case:
         """What the model is called with at the next step."""
         x = self.view_x(self.x * 1 if self.grows_x else self.x)
         other = self.view_other(self.other * 1 if self.grows_other else self.other)
-        return x, x.flip(0) if self.shares and self.grows_x else x if self.shares else other, self.tokens, self.view_log(self.log), self.mask
+        return (
+            x,
+            x.flip(0) if self.shares and self.grows_x else x if self.shares else other,
+            self.tokens,
+            self.view_log(self.log),
+            self.mask,
+        )
 
     def loss(self, results: Tuple[torch.Tensor, ...]) -> torch.Tensor:
         total = torch.zeros(())
@@ -184,5 +202,14 @@ class Case:
 
     def tensors(self) -> Dict[str, torch.Tensor]:
         """What a step may have changed, by name."""
-        found = {"x": self.x, "other": self.other, "log": self.log, **dict(self.model.named_buffers()), **dict(self.model.named_parameters())}
-        return {**found, **{f"gradient of {name}": tensor.grad for name, tensor in found.items() if tensor.requires_grad}}
+        found = {
+            "x": self.x,
+            "other": self.other,
+            "log": self.log,
+            **dict(self.model.named_buffers()),
+            **dict(self.model.named_parameters()),
+        }
+        return {
+            **found,
+            **{f"gradient of {name}": tensor.grad for name, tensor in found.items() if tensor.requires_grad},
+        }

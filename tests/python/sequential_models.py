@@ -1,4 +1,5 @@
 """Sequential models for the tests of Checkpointable: small, and each with something that is easy to get wrong."""
+
 import torch
 from torch import nn
 
@@ -8,9 +9,18 @@ class Residual(nn.Module):
 
     def __init__(self, c_in, c_out, stride=1):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(c_in, c_out, 3, stride, 1, bias=False), nn.BatchNorm2d(c_out), nn.ReLU(inplace=True),
-                                  nn.Conv2d(c_out, c_out, 3, 1, 1, bias=False), nn.BatchNorm2d(c_out))
-        self.shortcut = nn.Sequential() if c_in == c_out and stride == 1 else nn.Sequential(nn.Conv2d(c_in, c_out, 1, stride, bias=False), nn.BatchNorm2d(c_out))
+        self.body = nn.Sequential(
+            nn.Conv2d(c_in, c_out, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(c_out),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(c_out, c_out, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(c_out),
+        )
+        self.shortcut = (
+            nn.Sequential()
+            if c_in == c_out and stride == 1
+            else nn.Sequential(nn.Conv2d(c_in, c_out, 1, stride, bias=False), nn.BatchNorm2d(c_out))
+        )
 
     def forward(self, x):
         return torch.relu(self.body(x) + self.shortcut(x))
@@ -19,7 +29,11 @@ class Residual(nn.Module):
 class Dense(nn.Module):
     def __init__(self, c_in, growth):
         super().__init__()
-        self.norm, self.conv, self.drop = nn.BatchNorm2d(c_in), nn.Conv2d(c_in, growth, 3, padding=1, bias=False), nn.Dropout2d(0.1)
+        self.norm, self.conv, self.drop = (
+            nn.BatchNorm2d(c_in),
+            nn.Conv2d(c_in, growth, 3, padding=1, bias=False),
+            nn.Dropout2d(0.1),
+        )
 
     def forward(self, x):
         return torch.cat([x, self.drop(self.conv(torch.relu(self.norm(x))))], 1)
@@ -32,7 +46,9 @@ class Block(nn.Module):
         super().__init__()
         self.heads, self.norm1, self.norm2 = heads, nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.1), nn.Linear(4 * width, width), nn.Dropout(0.1))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.1), nn.Linear(4 * width, width), nn.Dropout(0.1)
+        )
 
     def forward(self, pair):
         x, mask = pair
@@ -61,7 +77,9 @@ class Recurrent(nn.Module):
 
 
 def mlp():
-    return nn.Sequential(*(layer for _ in range(5) for layer in (nn.Linear(48, 48), nn.GELU(), nn.Dropout(0.2)))), torch.randn(256, 48)
+    return nn.Sequential(
+        *(layer for _ in range(5) for layer in (nn.Linear(48, 48), nn.GELU(), nn.Dropout(0.2)))
+    ), torch.randn(256, 48)
 
 
 def vgg():
@@ -77,17 +95,34 @@ def vgg():
 
 
 def resnet():
-    blocks = [Residual(8, 8), Residual(8, 8), Residual(8, 16, 2), Residual(16, 16), Residual(16, 32, 2), Residual(32, 32)]
-    return nn.Sequential(nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()), nn.Sequential(*blocks), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                         nn.Linear(32, 10)), torch.randn(8, 3, 16, 16)
+    blocks = [
+        Residual(8, 8),
+        Residual(8, 8),
+        Residual(8, 16, 2),
+        Residual(16, 16),
+        Residual(16, 32, 2),
+        Residual(32, 32),
+    ]
+    return nn.Sequential(
+        nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()),
+        nn.Sequential(*blocks),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 10),
+    ), torch.randn(8, 3, 16, 16)
 
 
 def transformer():
-    return nn.Sequential(*(Block(32) for _ in range(5)), First(), nn.LayerNorm(32), nn.Linear(32, 50)), (torch.randn(4, 24, 32), torch.ones(24, 24, dtype=torch.bool).triu(1))
+    return nn.Sequential(*(Block(32) for _ in range(5)), First(), nn.LayerNorm(32), nn.Linear(32, 50)), (
+        torch.randn(4, 24, 32),
+        torch.ones(24, 24, dtype=torch.bool).triu(1),
+    )
 
 
 def lstm():
-    return nn.Sequential(nn.Linear(24, 24), *(Recurrent(24) for _ in range(4)), First(), nn.Dropout(0.1), nn.Linear(24, 5)), torch.randn(8, 16, 24)
+    return nn.Sequential(
+        nn.Linear(24, 24), *(Recurrent(24) for _ in range(4)), First(), nn.Dropout(0.1), nn.Linear(24, 5)
+    ), torch.randn(8, 16, 24)
 
 
 def densenet():
@@ -98,14 +133,23 @@ def densenet():
             channels += 6
         layers += [nn.BatchNorm2d(channels), nn.ReLU(), nn.Conv2d(channels, channels // 2, 1), nn.AvgPool2d(2)]
         channels //= 2
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10)), torch.randn(8, 3, 16, 16)
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 10)), torch.randn(
+        8, 3, 16, 16
+    )
 
 
 def buffers():
-    """Buffers that change the result (spectral norm's vectors) and that batch norm's flag does not cover (instance norm's statistics)."""
+    """Buffers that change the result (spectral norm's vectors) and that batch norm's flag does not cover (instance
+    norm's statistics).
+    """
     layers = []
     for _ in range(4):
-        layers += [nn.utils.spectral_norm(nn.Conv2d(6, 6, 3, padding=1)), nn.InstanceNorm2d(6, affine=True, track_running_stats=True), nn.BatchNorm2d(6, momentum=None), nn.SiLU()]
+        layers += [
+            nn.utils.spectral_norm(nn.Conv2d(6, 6, 3, padding=1)),
+            nn.InstanceNorm2d(6, affine=True, track_running_stats=True),
+            nn.BatchNorm2d(6, momentum=None),
+            nn.SiLU(),
+        ]
     return nn.Sequential(*layers), torch.randn(6, 6, 12, 12)
 
 

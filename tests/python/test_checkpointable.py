@@ -1,4 +1,7 @@
-"""Checkpointable against the plain Sequential: the same bits, a peak that stays within what was predicted, and clear words where it cannot."""
+"""Checkpointable against the plain Sequential: the same bits, a peak that stays within what was predicted, and clear
+words where it cannot.
+"""
+
 import copy
 import gc
 import io
@@ -85,7 +88,9 @@ def budgets_of(model, x, fractions):
 
 
 def measured_peak(model, x, steps=2):
-    """Storages counted in steps that accumulate gradients, with what was predicted for each; and what is left in the end besides what was there, gradients included."""
+    """Storages counted in steps that accumulate gradients, with what was predicted for each; and what is left in the
+    end besides what was there, gradients included.
+    """
     gauge = stages.CountingGauge(CPU)
     gauge.take([*stages.held_by(model), *stages.pack(x, "")[0]])
     start, peaks = gauge.now(), []
@@ -149,7 +154,11 @@ def test_the_decision_is_verified_and_explained():
     verdict = wrapped.chain.verify(decision.steps)
     assert verdict and verdict.peak_bytes == max(chain_curve(*decision.chain_stages, decision.steps))
     assert wrapped.predicted_bytes == max(decision.curve) <= decision.budget_bytes
-    assert decision.resident_bytes + verdict.peak_bytes <= wrapped.predicted_bytes <= decision.resident_bytes + verdict.peak_bytes + sum(decision.measured.gradient_bytes)
+    assert (
+        decision.resident_bytes + verdict.peak_bytes
+        <= wrapped.predicted_bytes
+        <= decision.resident_bytes + verdict.peak_bytes + sum(decision.measured.gradient_bytes)
+    )
     text = io.StringIO()
     wrapped.explain(text)
     lines = text.getvalue().splitlines()
@@ -250,7 +259,12 @@ def test_values_that_are_not_one_tensor():
             self.linear = nn.Linear(32, 32)
 
         def forward(self, value):
-            return {"x": torch.tanh(self.linear(value["x"]) * value["by"]), "by": value["by"], "ids": value["ids"], "no": None}
+            return {
+                "x": torch.tanh(self.linear(value["x"]) * value["by"]),
+                "by": value["by"],
+                "ids": value["ids"],
+                "no": None,
+            }
 
     model = nn.Sequential(*(Scale() for _ in range(6)))
     x = {"x": torch.randn(128, 32), "by": 2, "ids": torch.arange(5), "no": None}
@@ -338,7 +352,9 @@ def test_a_buffer_that_changes_between_forward_and_backward_is_noticed():
 def test_state_dict_copies_and_pickles():
     plain, x = sequential_models.vgg()
     model = Checkpointable(plain, "min", x)
-    assert list(model.state_dict()) == list(plain.state_dict()) and [n for n, _ in model.named_parameters()] == [n for n, _ in plain.named_parameters()]
+    assert list(model.state_dict()) == list(plain.state_dict()) and [n for n, _ in model.named_parameters()] == [
+        n for n, _ in plain.named_parameters()
+    ]
     assert next(model.parameters()) is next(plain.parameters())
     assert type(model[:1]) is nn.Sequential and model[:1][0] is plain[0] is model[0]
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
@@ -517,7 +533,9 @@ def test_every_kind_of_input_is_measured_once():
 def test_a_long_chain_is_planned_in_slots():
     model = Checkpointable(chain_of(60, 8, nn.Dropout(0.1)), "40%", torch.randn(256, 8))
     decision = model._latest
-    assert len(decision.groups) == 180 and decision.peak_bytes <= decision.budget_bytes and 0 < decision.recomputed < 360
+    assert (
+        len(decision.groups) == 180 and decision.peak_bytes <= decision.budget_bytes and 0 < decision.recomputed < 360
+    )
     assert loss_of(model(torch.randn(256, 8))).backward() is None
 
 

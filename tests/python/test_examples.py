@@ -1,4 +1,7 @@
-"""The Python examples, as scripts: run here and not by an interpreter each, which would load torch again. train_resnet.py is in test_checkpointable.py."""
+"""The Python examples, as scripts: run here and not by an interpreter each, which would load torch again.
+train_resnet.py is in test_checkpointable.py.
+"""
+
 import runpy
 import sys
 
@@ -11,10 +14,12 @@ pytest.importorskip("torch")
 @pytest.fixture
 def example(monkeypatch, capsys):
     """example(name, arguments): what it prints."""
+
     def run(name, *arguments):
         monkeypatch.setattr(sys, "argv", [name, *arguments])
         runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
         return capsys.readouterr().out
+
     return run
 
 

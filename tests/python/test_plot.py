@@ -1,4 +1,5 @@
 """remat.plot: what is drawn is what plans say, whatever the names are; plans as tables in notebooks."""
+
 import html.parser
 import json
 import subprocess
@@ -13,7 +14,17 @@ from matplotlib import pyplot  # noqa: E402
 import remat  # noqa: E402
 import remat.plot  # noqa: E402
 
-HOSTILE = ["<script>alert(1)</script>", "&amp;<b>", "$\\frac{$", "$x$", "_hidden", "\x01\x1b[31m", "\"'>", "</table><img src=x onerror=alert(1)>", ""]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "&amp;<b>",
+    "$\\frac{$",
+    "$x$",
+    "_hidden",
+    "\x01\x1b[31m",
+    "\"'>",
+    "</table><img src=x onerror=alert(1)>",
+    "",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -64,24 +75,47 @@ def test_curve_draws_every_point_and_no_line_in_the_shade(resnet):
     axes = remat.plot.curve(plans)
     for line in axes.lines:
         own = [plan for plan in plans if plan.strategy == line.get_label() and plan.within_budget]
-        assert list(line.get_xdata()) == [plan.budget_bytes for plan in own] and list(line.get_ydata()) == [plan.overhead for plan in own]
+        assert list(line.get_xdata()) == [plan.budget_bytes for plan in own] and list(line.get_ydata()) == [
+            plan.overhead for plan in own
+        ]
         assert line.get_drawstyle() == "steps-post"
     (shade,) = axes.collections
     top = {}
     for x, y in shade.get_paths()[0].vertices:
         top[x] = max(y, top.get(x, 0))
     for plan in plans:  # at a budget: the bound of this budget or of the one before it, which is higher
-        least = max(other.any_order_cost for other in plans if other.within_budget and other.budget_bytes >= plan.budget_bytes) / plan.keep_all_cost - 1
+        least = (
+            max(
+                other.any_order_cost
+                for other in plans
+                if other.within_budget and other.budget_bytes >= plan.budget_bytes
+            )
+            / plan.keep_all_cost
+            - 1
+        )
         assert top[plan.budget_bytes] >= least - 1e-12
         if plan.within_budget:
             assert plan.overhead >= least - 1e-12
-    assert top[min(plan.budget_bytes for plan in plans)] == pytest.approx(max(plan.any_order_cost for plan in plans if plan.within_budget) / plans[0].keep_all_cost - 1)
+    assert top[min(plan.budget_bytes for plan in plans)] == pytest.approx(
+        max(plan.any_order_cost for plan in plans if plan.within_budget) / plans[0].keep_all_cost - 1
+    )
 
 
 def test_rows_may_be_what_the_program_prints(resnet):
     plans = resnet.curve(["70%", "90%"], "mincut")
-    rows = [{"strategy": p.strategy, "budget_bytes": p.budget_bytes, "peak_bytes": p.peak_bytes, "cost": p.cost, "keep_all_cost": p.keep_all_cost,
-             "within_budget": p.within_budget, "need_bytes": p.need_bytes, "any_order_bound_cost": p.any_order_cost} for p in plans]
+    rows = [
+        {
+            "strategy": p.strategy,
+            "budget_bytes": p.budget_bytes,
+            "peak_bytes": p.peak_bytes,
+            "cost": p.cost,
+            "keep_all_cost": p.keep_all_cost,
+            "within_budget": p.within_budget,
+            "need_bytes": p.need_bytes,
+            "any_order_bound_cost": p.any_order_cost,
+        }
+        for p in plans
+    ]
     one, other = remat.plot.curve(plans), remat.plot.curve(json.loads(json.dumps(rows)))
     assert list(one.lines[0].get_ydata()) == list(other.lines[0].get_ydata())
     assert (one.collections[0].get_paths()[0].vertices == other.collections[0].get_paths()[0].vertices).all()
@@ -95,29 +129,44 @@ def test_compare_draws_overheads_and_gaps(resnet):
     plans = [resnet.plan("60%", name, strict=False) for name in ("mincut", "rotor", "keep-all")]
     axes = remat.plot.compare(plans)
     bound = max(plan.any_order_cost for plan in plans[:2]) / plans[0].keep_all_cost - 1
-    assert [bar.get_width() for bar in axes.patches] == pytest.approx([bound, plans[0].overhead - bound, bound, plans[1].overhead - bound])
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx(
+        [bound, plans[0].overhead - bound, bound, plans[1].overhead - bound]
+    )
     assert [text.get_text() for text in axes.texts][2].startswith(" does not fit: least peak")
     with pytest.raises(remat.UsageError, match="curve"):
         remat.plot.compare([resnet.plan("70%", "rotor"), resnet.plan("80%", "rotor")])
 
 
 def snapshot_of(events, requested):
-    return {"segments": [{"device": 0, "requested_size": requested}, {"device": 1, "requested_size": 999}], "device_traces": [events, []]}
+    return {
+        "segments": [{"device": 0, "requested_size": requested}, {"device": 1, "requested_size": 999}],
+        "device_traces": [events, []],
+    }
 
 
 def test_a_snapshot_of_torch_is_played(resnet):
-    """What was there before the recording counts, frees that were only requested do not, and other devices are not ours."""
-    events = [{"action": "segment_alloc", "addr": 0, "size": 4096, "time_us": 1}, {"action": "alloc", "addr": 512, "size": 100, "time_us": 2},
-              {"action": "free_requested", "addr": 0, "size": 64, "time_us": 3}, {"action": "free_completed", "addr": 0, "size": 64, "time_us": 4},
-              {"action": "alloc", "addr": 0, "size": 30, "time_us": 6}, {"action": "free_completed", "addr": 512, "size": 512, "time_us": 8}]
+    """What was there before the recording counts, frees that were only requested do not, and other devices are not
+    ours.
+    """
+    events = [
+        {"action": "segment_alloc", "addr": 0, "size": 4096, "time_us": 1},
+        {"action": "alloc", "addr": 512, "size": 100, "time_us": 2},
+        {"action": "free_requested", "addr": 0, "size": 64, "time_us": 3},
+        {"action": "free_completed", "addr": 0, "size": 64, "time_us": 4},
+        {"action": "alloc", "addr": 0, "size": 30, "time_us": 6},
+        {"action": "free_completed", "addr": 512, "size": 512, "time_us": 8},
+    ]
     samples = remat.plot.memory_of_snapshot(snapshot_of(events, 40 + 30))
-    assert samples == [(2e-6, 204), (4e-6, 140), (6e-6, 170), (8e-6, 70)]  # 104 before: 64 that were freed and 40 that stay
+    # 104 before: 64 that were freed and 40 that stay
+    assert samples == [(2e-6, 204), (4e-6, 140), (6e-6, 170), (8e-6, 70)]
     with pytest.raises(remat.UsageError, match="_record_memory_history"):
         remat.plot.memory_of_snapshot(snapshot_of(events, 70), device=1)
     plan = resnet.plan("70%", "rotor")
     axes = remat.plot.measured(snapshot_of(events, 70), resnet.memory(plan), plan.budget_bytes)
     (line,) = [line for line in axes.lines if line.get_label().startswith("measured")]
-    assert list(line.get_ydata()) == [204, 140, 170, 70] and list(line.get_xdata()) == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert list(line.get_ydata()) == [204, 140, 170, 70] and list(line.get_xdata()) == pytest.approx(
+        [0, 1 / 3, 2 / 3, 1]
+    )
     assert stairs(axes, "predicted")[0] == resnet.memory(plan)
 
 
@@ -145,7 +194,12 @@ class Tags(html.parser.HTMLParser):
 def test_no_name_becomes_markup_or_a_formula(name):
     graph = named(name)
     plan = graph.plan_of(range(3), "100%", strategy=name or "x")
-    for axes in (remat.plot.timeline(graph, plan), remat.plot.curve([plan]), remat.plot.compare([plan]), remat.plot.measured([(0, 1)], graph.memory(plan))):
+    for axes in (
+        remat.plot.timeline(graph, plan),
+        remat.plot.curve([plan]),
+        remat.plot.compare([plan]),
+        remat.plot.measured([(0, 1)], graph.memory(plan)),
+    ):
         axes.figure.canvas.draw()
     told = Tags()
     told.feed(plan._repr_html_())
@@ -156,7 +210,13 @@ def test_no_name_becomes_markup_or_a_formula(name):
 def test_a_plan_is_a_table_in_a_notebook(resnet):
     plan = resnet.plan("70%", "rotor")
     text = plan._repr_html_()
-    for number in (remat.size_text(plan.peak_bytes), str(plan.cost), f"+{100 * plan.overhead:.2f} %", f"gap {100 * plan.gap:.2f} %", str(len(plan.steps))):
+    for number in (
+        remat.size_text(plan.peak_bytes),
+        str(plan.cost),
+        f"+{100 * plan.overhead:.2f} %",
+        f"gap {100 * plan.gap:.2f} %",
+        str(len(plan.steps)),
+    ):
         assert number in text
     bare = {"format": "remat-plan", "version": 1, "kind": "graph", "graph": {"digest": resnet.digest}, "schedule": [0]}
     assert "not known" in remat.parse(json.dumps(bare))._repr_html_()
@@ -164,7 +224,13 @@ def test_a_plan_is_a_table_in_a_notebook(resnet):
 
 
 def test_without_matplotlib_the_error_says_what_to_do():
-    code = ("import sys; sys.modules['matplotlib'] = None; import remat, remat.plot; graph = remat.load('zoo:f'); "
-            "remat.plot.timeline(graph, graph.plan())")
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; import remat, remat.plot; graph = remat.load('zoo:f'); "
+        "remat.plot.timeline(graph, graph.plan())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1 and "ImportError: remat.plot draws with matplotlib" in done.stderr and "pip install matplotlib" in done.stderr
+    assert (
+        done.returncode == 1
+        and "ImportError: remat.plot draws with matplotlib" in done.stderr
+        and "pip install matplotlib" in done.stderr
+    )

@@ -1,5 +1,8 @@
-"""Random models within the least memory that is found: the same numbers as eager code, or as keep-all, to the last bit. bench/torch_random does more of them.
-A model that differs is named by its seed; if none at all runs anything again, the models or the budgets have become too easy."""
+"""Random models within the least memory that is found: the same numbers as eager code, or as keep-all, to the last
+bit. bench/torch_random does more of them. A model that differs is named by its seed; if none at all runs anything
+again, the models or the budgets have become too easy.
+"""
+
 import pytest
 
 torch = pytest.importorskip("torch")

@@ -1,4 +1,7 @@
-"""Training steps under a budget: the same numbers to the last bit, the predicted peak to the last byte; what is refused, and how."""
+"""Training steps under a budget: the same numbers to the last bit, the predicted peak to the last byte; what is
+refused, and how.
+"""
+
 import copy
 import gc
 import gzip
@@ -40,8 +43,16 @@ def square(y):
     return y.square().mean()
 
 
-@pytest.mark.parametrize("name, smaller, budget", [("densenet", {"blocks": (2, 2)}, "45%"), ("mixer", {}, "60%"), ("lstm", {"length": 4}, "70%"), ("dropout1", {}, "60%"),
-                                                   ("dropout8", {}, "50%")])
+@pytest.mark.parametrize(
+    "name, smaller, budget",
+    [
+        ("densenet", {"blocks": (2, 2)}, "45%"),
+        ("mixer", {}, "60%"),
+        ("lstm", {"length": 4}, "70%"),
+        ("dropout1", {}, "60%"),
+        ("dropout8", {}, "50%"),
+    ],
+)
 def test_gradients_buffers_and_generators_are_identical_and_the_peak_is_the_plan_s(name, smaller, budget):
     model, args, keywords = torch_models.MODELS[name](**smaller)
     result = remat.torch.check(model, *args, keywords=keywords, budget=budget, verbose=False, **SEARCH)
@@ -52,15 +63,30 @@ def test_gradients_buffers_and_generators_are_identical_and_the_peak_is_the_plan
 
 
 def test_several_steps_update_running_statistics_once_each_and_draw_the_same_random_numbers():
-    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Dropout(0.5), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Dropout(0.5),
-                          nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
-    result = remat.torch.check(model, torch.randn(8, 3, 16, 16), budget="min", loss=square, steps=3, verbose=False, **SEARCH)
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Conv2d(8, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Conv2d(8, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+    )
+    result = remat.torch.check(
+        model, torch.randn(8, 3, 16, 16), budget="min", loss=square, steps=3, verbose=False, **SEARCH
+    )
     assert result and result.reports[-1]["recomputed_ops"] > 0
 
 
 def test_random_ops_can_be_pinned():
     model = mlp(8, 128, 0.3)
-    result = remat.torch.check(model, torch.randn(512, 128), budget="min", loss=square, verbose=False, random="pin", **SEARCH)
+    result = remat.torch.check(
+        model, torch.randn(512, 128), budget="min", loss=square, verbose=False, random="pin", **SEARCH
+    )
     assert result and result.reports[-1]["replayed_ops"] == 0 and result.reports[-1]["pinned_ops"] >= 8
     replayed = remat.torch.check(model, torch.randn(512, 128), budget="min", loss=square, verbose=False, **SEARCH)
     assert replayed and replayed.reports[-1]["replayed_ops"] > 0 and replayed.predicted_bytes < result.predicted_bytes
@@ -85,10 +111,23 @@ def test_a_budget_below_the_least_is_refused_before_training_with_what_would_do(
         remat.torch.check(mlp(), torch.randn(64, 32), budget=1000, loss=square, **SEARCH)
 
 
-@pytest.mark.parametrize("options, says", [({"budget": "lots"}, "lots"), ({"budjet": 1}, "budjet"), ({"kernels": "fused"}, "inductor"), ({"random": "maybe"}, "replay"),
-                                           ({"strategy": "guess"}, "guess"), ({"reserve": "50%"}, "bytes"), ({"budget": -5}, "-5"),
-                                           ({"budget": 0.5}, "0.5 is not a number of bytes"), ({"budget": True}, "True is not"), ({"budget": 2**70}, "too many"),
-                                           ({"reserve": 1.5}, "1.5 is not"), ({"budget": "90%", "time": "x"}, "'x' is not a number of seconds")])
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ({"budget": "lots"}, "lots"),
+        ({"budjet": 1}, "budjet"),
+        ({"kernels": "fused"}, "inductor"),
+        ({"random": "maybe"}, "replay"),
+        ({"strategy": "guess"}, "guess"),
+        ({"reserve": "50%"}, "bytes"),
+        ({"budget": -5}, "-5"),
+        ({"budget": 0.5}, "0.5 is not a number of bytes"),
+        ({"budget": True}, "True is not"),
+        ({"budget": 2**70}, "too many"),
+        ({"reserve": 1.5}, "1.5 is not"),
+        ({"budget": "90%", "time": "x"}, "'x' is not a number of seconds"),
+    ],
+)
 def test_wrong_options_are_named(options, says):
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=says):
         step(mlp(2), torch.randn(4, 32), **options)
@@ -147,14 +186,20 @@ class Writing(nn.Module):
 def test_check_leaves_inputs_alone_and_says_what_it_cannot_check():
     x = torch.randn(64, 32)
     before = x.clone()
-    assert remat.torch.check(Writing(), x, budget="90%", loss=square, steps=2, verbose=False, **SEARCH) and torch.equal(x, before)
-    assert remat.torch.check(torch.compile(mlp(4), backend="remat"), x, budget="90%", loss=square, verbose=False, **SEARCH)
+    assert remat.torch.check(Writing(), x, budget="90%", loss=square, steps=2, verbose=False, **SEARCH) and torch.equal(
+        x, before
+    )
+    assert remat.torch.check(
+        torch.compile(mlp(4), backend="remat"), x, budget="90%", loss=square, verbose=False, **SEARCH
+    )
     result = remat.torch.check(Sparse(), torch.arange(8), budget="90%", loss=square, steps=2, verbose=False, **SEARCH)
     assert result.identical and not result.planned and "sparse" in str(result)
     model = Sparse()
     model(torch.arange(8)).sum().backward()
     step(model, torch.arange(8), budget="90%")[1].backward()  # beside a sparse gradient that exists
-    result = remat.torch.check(nn.LSTM(4, 4), torch.randn(3, 2, 4), budget="90%", loss=lambda y: square(y[0]), verbose=False, **SEARCH)
+    result = remat.torch.check(
+        nn.LSTM(4, 4), torch.randn(3, 2, 4), budget="90%", loss=lambda y: square(y[0]), verbose=False, **SEARCH
+    )
     assert result.identical and not result.planned and "Dynamo compiled nothing" in str(result)
     for model in (mlp(2).requires_grad_(False), lambda y: y):
         with pytest.raises(remat.UsageError):
@@ -202,7 +247,9 @@ class Wide(nn.Module):
 
     def forward(self, x):
         for layer in self.layers:
-            x = x + nn.functional.dropout(nn.functional.gelu(nn.functional.layer_norm(layer(x), (64,)).repeat(1, 4)), 0.3).view(-1, 4, 64).sum(1)
+            x = x + nn.functional.dropout(
+                nn.functional.gelu(nn.functional.layer_norm(layer(x), (64,)).repeat(1, 4)), 0.3
+            ).view(-1, 4, 64).sum(1)
         return x
 
 
@@ -211,7 +258,8 @@ def test_a_retained_graph_keeps_its_backward_when_the_plan_changes():
         torch.manual_seed(1)
         first = compiled(x)
         square(first).backward(retain_graph=True)
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):  # what is saved is another tensor then
+        # what is saved is another tensor then
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
             second = compiled(x)  # gradients exist now: planned again
         first.sum().backward()
         second.sum().backward()
@@ -242,6 +290,7 @@ def test_nested_compile():
 
         def forward(self, x):
             return self.head(self.inner(x))
+
     model = Outer()
     compiled, loss = step(model, torch.randn(128, 32), budget="95%")
     loss.backward()
@@ -288,6 +337,7 @@ def test_what_is_not_understood_gets_torch_s_partition_and_one_warning():
 
     def refuse(*args, **kwargs):
         raise remat.torch.Unsupported("something new")
+
     remat.torch.reporting._warned.clear()
     remat.torch.planning.Joint = refuse
     try:
@@ -323,7 +373,7 @@ def test_plans_are_cached_on_disk_and_bad_files_are_not_trusted(tmp_path):
         torch._dynamo.reset()
         torch.compile(model, backend="remat", options=options)(x)
         assert remat.torch.last_report()["cached"] is expected
-    file, = tmp_path.iterdir()
+    (file,) = tmp_path.iterdir()
     file.write_bytes(b"not a plan")
     torch._dynamo.reset()
     torch.compile(model, backend="remat", options=options)(x)
@@ -336,7 +386,9 @@ def test_reserve_counts_against_the_budget():
     keep_all = remat.torch.last_report()["keep_all_peak_bytes"]
     torch._dynamo.reset()
     step(mlp(), x, budget=keep_all + 4096, reserve=4096)
-    assert remat.torch.last_report()["recomputed_ops"] == 0 and remat.torch.last_report()["peak_bytes"] == keep_all + 4096
+    assert (
+        remat.torch.last_report()["recomputed_ops"] == 0 and remat.torch.last_report()["peak_bytes"] == keep_all + 4096
+    )
     torch._dynamo.reset()
     step(mlp(), x, budget=keep_all + 4095, reserve="4KiB")
     assert remat.torch.last_report()["peak_bytes"] <= keep_all + 4095
@@ -357,7 +409,11 @@ def test_a_trace_needs_no_memory_scales_with_the_batch_and_is_a_file_for_the_pro
     written = json.loads(gzip.decompress((tmp_path / "wide.json.gz").read_bytes()))
     assert written["batch"] == 64 and any("size_per_batch" in value for value in written["values"])
     program = os.environ.get("REMAT", str(ROOT / "build" / "plain" / "remat"))
-    done = subprocess.run([program, "plan", str(tmp_path / "wide.json.gz"), "--budget", "min", "--work", "20000", "--json"], capture_output=True, text=True)
+    done = subprocess.run(
+        [program, "plan", str(tmp_path / "wide.json.gz"), "--budget", "min", "--work", "20000", "--json"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert {node["op"] for node in graph.document["nodes"]} >= {"remat.boundary", "remat.rng_state"}
     assert all(p.device.type == "meta" for p in model.parameters())
@@ -367,10 +423,18 @@ def test_a_traced_graph_is_the_one_that_is_run():
     class Step(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Dropout(0.1), nn.Conv2d(8, 8, 3), nn.Flatten())
+            self.layers = nn.Sequential(
+                nn.Conv2d(3, 8, 3),
+                nn.BatchNorm2d(8),
+                nn.ReLU(inplace=True),
+                nn.Dropout(0.1),
+                nn.Conv2d(8, 8, 3),
+                nn.Flatten(),
+            )
 
         def forward(self, x):
             return square(self.layers(x))
+
     model, x = Step(), torch.randn(4, 3, 16, 16)
     traced = remat.torch.trace(model, x, batch_dim=None)
     result = remat.torch.check(model, x, budget=None, verbose=False)
@@ -378,7 +442,9 @@ def test_a_traced_graph_is_the_one_that_is_run():
 
 
 def test_a_plan_can_use_measured_costs():
-    result = remat.torch.check(mlp(6, 64, 0.1), torch.randn(512, 64), budget="60%", loss=square, verbose=False, costs="measure", **SEARCH)
+    result = remat.torch.check(
+        mlp(6, 64, 0.1), torch.randn(512, 64), budget="60%", loss=square, verbose=False, costs="measure", **SEARCH
+    )
     assert result and result.reports[-1]["cost_model"] == "given" and result.measured_bytes == result.predicted_bytes
 
 
@@ -387,7 +453,9 @@ def test_a_profile_has_a_time_for_every_op_that_makes_something():
     graph = remat.torch.trace(model, torch.randn(64, 32), loss=square, batch_dim=None)
     timed = remat.torch.profile(graph, "cpu", repeat=1)
     ops = [timed.op(i) for i in range(timed.n_ops)]
-    assert timed.cost_model == "given" and all((op["cost"] > 0) == (op["class"] != "view" and op["target"][:6] != "remat.") for op in ops)
+    assert timed.cost_model == "given" and all(
+        (op["cost"] > 0) == (op["class"] != "view" and op["target"][:6] != "remat.") for op in ops
+    )
     with pytest.raises(remat.UsageError, match="no result needs a gradient|nothing to plan"):
         remat.torch.trace(model.requires_grad_(False), torch.randn(4, 32), loss=square)
 
@@ -432,7 +500,8 @@ def test_the_peak_of_a_step_of_two_graphs_is_never_above_what_was_predicted():
     finally:
         remat.torch.lower.meter.clear()
     predicted = remat.torch.reports()[-2]["step_peak_bytes"]
-    assert 0.85 * predicted < meter.peak_bytes <= predicted  # what the first graph returned counts to the end, whoever holds it
+    # what the first graph returned counts to the end, whoever holds it
+    assert 0.85 * predicted < meter.peak_bytes <= predicted
 
 
 def test_gradients_that_exist_before_the_step_are_counted():
@@ -443,7 +512,10 @@ def test_gradients_that_exist_before_the_step_are_counted():
     square(compiled(x)).backward()
     counted = remat.torch.last_report()
     gradients = sum(p.grad.untyped_storage().nbytes() for p in model.parameters())
-    assert counted["existing_gradient_bytes"] == gradients and counted["resident_bytes"] == alone["resident_bytes"] + gradients
+    assert (
+        counted["existing_gradient_bytes"] == gradients
+        and counted["resident_bytes"] == alone["resident_bytes"] + gradients
+    )
     assert counted["peak_bytes"] <= counted["budget_bytes"]
 
 
@@ -465,7 +537,9 @@ class Mixed(nn.Module):
         self.embed, self.head = nn.Embedding(32, 16), nn.Linear(16, 32, bias=False)
         self.head.weight = self.embed.weight
         self.frozen = nn.Linear(16, 16).requires_grad_(False)
-        self.conv = nn.Sequential(*(nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(inplace=True)) for _ in range(4)))
+        self.conv = nn.Sequential(
+            *(nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(inplace=True)) for _ in range(4))
+        )
 
     def forward(self, tokens):
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -482,11 +556,13 @@ def test_tied_and_frozen_weights_channels_last_autocast_and_two_results():
 def test_ops_that_write_fall_back_and_are_run_once():
     calls = []
     with torch.library._scoped_library("remat_test", "FRAGMENT"):
+
         @torch.library.custom_op("remat_test::count", mutates_args=("log",))
         def count(x: torch.Tensor, log: torch.Tensor) -> torch.Tensor:
             log += 1
             calls.append(1)
             return x * 2
+
         count.register_fake(lambda x, log: torch.empty_like(x))
         model, log, x = mlp(3), torch.zeros(1), torch.randn(64, 32)
 
@@ -497,6 +573,7 @@ def test_ops_that_write_fall_back_and_are_run_once():
 
             def forward(self, x, log):
                 return self.model(count(x, log))
+
         compiled = torch.compile(Counting(), backend="remat", options={"budget": "80%", **SEARCH})
         square(compiled(x, log)).backward()
         assert log.item() == 1 and len(calls) == 1
@@ -510,6 +587,7 @@ def fake_graph(*devices):
     """A joint graph over fake tensors on these devices: one addition each, one result."""
     from torch._functorch._aot_autograd.descriptors import GradAOTOutput, PlainAOTInput, PlainAOTOutput, TangentAOTInput
     from torch._subclasses.fake_tensor import FakeTensorMode
+
     graph = torch.fx.Graph()
     with FakeTensorMode():
         values = [torch.empty(8, device=device) for device in devices]
@@ -534,6 +612,7 @@ def test_memory_of_the_accelerator_is_what_counts_and_two_of_them_are_refused():
         pytest.skip(f"no fake CUDA tensors in this build: {error}")
     joint = remat.torch.joint.Joint(module, 1)
     assert joint.device.type == "cuda"
-    assert [v["storage"] for v in joint.document["values"][:2]] == [512, 0]  # rounded as the allocator does; the CPU's memory is not planned
+    # rounded as the allocator does; the CPU's memory is not planned
+    assert [v["storage"] for v in joint.document["values"][:2]] == [512, 0]
     with pytest.raises(remat.torch.Unsupported, match="several accelerators"):
         remat.torch.joint.Joint(fake_graph("cuda:0", "cuda:1"), 1)

@@ -1,6 +1,9 @@
-"""Two processes (gloo): DDP around a compiled model, a compiled DDP in buckets, FSDP2 block by block, tensor parallel. Parameters after many steps are those of
-keep-all to the bit, graphs are planned, both processes run the same plans, and each plan was made by one of them; a process that dies while it plans ends the other.
-Both tests ask the same two processes, which load torch once."""
+"""Two processes (gloo): DDP around a compiled model, a compiled DDP in buckets, FSDP2 block by block, tensor
+parallel. Parameters after many steps are those of keep-all to the bit, graphs are planned, both processes run the
+same plans, and each plan was made by one of them; a process that dies while it plans ends the other. Both tests ask
+the same two processes, which load torch once.
+"""
+
 import gc
 import os
 import signal
@@ -19,7 +22,10 @@ OPTIONS = {"options": {"budget": "75%", "cache": False, "work": 50000}}
 class Net(nn.Module):
     def __init__(self, width, depth=4):
         super().__init__()
-        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Dropout(0.1), nn.Linear(width, width)) for _ in range(depth))
+        self.layers = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Dropout(0.1), nn.Linear(width, width))
+            for _ in range(depth)
+        )
 
     def forward(self, x):
         for layer in self.layers:
@@ -38,16 +44,25 @@ class Block(nn.Module):
 
 def ddp_of_compiled(backend, more):
     model = Net(384)  # its parameters fill several buckets, and each is a graph
-    return model, torch.nn.parallel.DistributedDataParallel(torch.compile(model, backend=backend, **more), bucket_cap_mb=1), 384
+    return (
+        model,
+        torch.nn.parallel.DistributedDataParallel(torch.compile(model, backend=backend, **more), bucket_cap_mb=1),
+        384,
+    )
 
 
 def compiled_ddp(backend, more):
     model = Net(384)
-    return model, torch.compile(torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=1), backend=backend, **more), 384
+    return (
+        model,
+        torch.compile(torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=1), backend=backend, **more),
+        384,
+    )
 
 
 def fsdp_blocks(backend, more):
     from torch.distributed.fsdp import fully_shard
+
     model = nn.Sequential(*(Block(64) for _ in range(3)))
     for block in model:
         block.compile(backend=backend, **more)
@@ -59,6 +74,7 @@ def fsdp_blocks(backend, more):
 def tensor_parallel(backend, more):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
     model = Net(64)
     for layer in model.layers:
         layer[2].p = 0.0  # what is dropped would have to be the same in both processes
@@ -84,6 +100,7 @@ MAKES = (ddp_of_compiled, compiled_ddp, fsdp_blocks, tensor_parallel)
 
 def work(rank, port, queue):
     import remat.torch
+
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
     torch.set_num_threads(1)
@@ -94,7 +111,9 @@ def work(rank, port, queue):
         kept, found = trained(make, KEEP_ALL, {}, rank), trained(make, "remat", OPTIONS, rank)
         reports = remat.torch.reports()[before:]
         plans = [(r["planned"], r["digest"], r["step_peak_bytes"], r["rank"]) for r in reports]
-        queue.put((make.__name__, rank, all(map(torch.equal, kept, found)), plans, max(r["recomputed_ops"] for r in reports)))
+        queue.put(
+            (make.__name__, rank, all(map(torch.equal, kept, found)), plans, max(r["recomputed_ops"] for r in reports))
+        )
     die_while_planning(rank, queue)
 
 
@@ -102,6 +121,7 @@ def work(rank, port, queue):
 def ended():
     """The exit codes of two processes that did all of `work`, and what they put into the queue."""
     import torch.multiprocessing as processes
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -134,6 +154,7 @@ def die_while_planning(rank, queue):
     """Process 1 is killed while it plans; process 0, which has the store, says what comes of that."""
     import remat
     from remat.torch import distributed
+
     distributed.SILENCE = 3.0
     torch._dynamo.reset()
     store = torch.distributed.distributed_c10d._get_default_store()
@@ -155,4 +176,6 @@ def die_while_planning(rank, queue):
 def test_a_process_that_dies_while_it_plans_ends_the_others(ended):
     codes, said = ended
     assert codes == [0, -signal.SIGKILL]
-    assert [line for line in said if isinstance(line, str)] == ["process 1 has said nothing for 3 s while it plans for all: it may have died"]
+    assert [line for line in said if isinstance(line, str)] == [
+        "process 1 has said nothing for 3 s while it plans for all: it may have died"
+    ]

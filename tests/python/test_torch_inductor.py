@@ -1,5 +1,8 @@
-"""kernels="inductor": plans over what Inductor materialises. Whether lowered plans compute the right gradients is asked of many models with the two halves run node by node in place of
-compiled code; one model goes through Inductor itself, with its masks of dropout, and the code that came out is read."""
+"""kernels="inductor": plans over what Inductor materialises. Whether lowered plans compute the right gradients is
+asked of many models with the two halves run node by node in place of compiled code; one model goes through Inductor
+itself, with its masks of dropout, and the code that came out is read.
+"""
+
 import contextlib
 import copy
 import functools
@@ -35,7 +38,7 @@ class Nodes(torch.fx.Interpreter):
     def call_function(self, target, args, kwargs):
         if target is torch.ops.prims.inductor_random.default:
             size, seed, mode = args
-            generator = torch.Generator().manual_seed(int(seed) & 0x7fffffff)
+            generator = torch.Generator().manual_seed(int(seed) & 0x7FFFFFFF)
             return (torch.rand if mode == "rand" else torch.randn)(size, generator=generator)
         return super().call_function(target, args, kwargs)
 
@@ -74,7 +77,12 @@ def trained(model, x, compiled, n=1):
 
 
 def ours(model, **options):
-    return torch.compile(model, backend="remat", dynamic=False, options={"kernels": "inductor", "cache": False, "work": 100000, **options})
+    return torch.compile(
+        model,
+        backend="remat",
+        dynamic=False,
+        options={"kernels": "inductor", "cache": False, "work": 100000, **options},
+    )
 
 
 class Net(nn.Module):
@@ -82,7 +90,16 @@ class Net(nn.Module):
 
     def __init__(self, depth=4, width=32):
         super().__init__()
-        self.layers = nn.ModuleList(nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.2), nn.Linear(4 * width, width)) for _ in range(depth))
+        self.layers = nn.ModuleList(
+            nn.Sequential(
+                nn.LayerNorm(width),
+                nn.Linear(width, 4 * width),
+                nn.GELU(),
+                nn.Dropout(0.2),
+                nn.Linear(4 * width, width),
+            )
+            for _ in range(depth)
+        )
 
     def forward(self, x):
         for layer in self.layers:
@@ -94,7 +111,9 @@ class Convolutions(nn.Module):
     def __init__(self, depth=3, width=8):
         super().__init__()
         self.stem = nn.Conv2d(3, width, 3, padding=1)
-        self.layers = nn.ModuleList(nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()) for _ in range(depth))
+        self.layers = nn.ModuleList(
+            nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()) for _ in range(depth)
+        )
 
     def forward(self, x):
         x = self.stem(x)
@@ -132,7 +151,8 @@ def test_plans_give_the_gradients_of_torchs_partition(halves, make):
         found = trained(twin, x, ours(twin, budget=budget))
         report = remat.torch.last_report()
         assert report["planned"] and report["overhead"] > 0 and report["peak_bytes"] < report["keep_all_peak_bytes"]
-        assert budget != "min" or report["recomputed_ops"] > 0  # otherwise a partition of torch's under other rules may do as it is
+        # otherwise a partition of torch's under other rules may do as it is
+        assert budget != "min" or report["recomputed_ops"] > 0
         assert budget == "min" or report["peak_bytes"] <= report["budget_bytes"]
         for a, b in zip(expected, found):
             torch.testing.assert_close(a, b)
@@ -140,6 +160,7 @@ def test_plans_give_the_gradients_of_torchs_partition(halves, make):
 
 def test_kernels_of_a_plan_are_not_merged_beyond_what_one_can_hold():
     """Results that read the same two tensors, and a chain whose inner values are no buffers of the kernel."""
+
     def graph_of(function):
         with torch._subclasses.FakeTensorMode():
             inputs = [torch.empty(8, 64), torch.empty(64)]
@@ -148,7 +169,10 @@ def test_kernels_of_a_plan_are_not_merged_beyond_what_one_can_hold():
 
     def kernels_of(function, as_planned):
         half, inputs = graph_of(function)
-        with torch._inductor.config.patch({"cpp.max_horizontal_fusion_size": 64}), inductor._choices() if as_planned else contextlib.nullcontext():
+        with (
+            torch._inductor.config.patch({"cpp.max_horizontal_fusion_size": 64}),
+            inductor._choices() if as_planned else contextlib.nullcontext(),
+        ):
             return reading._written(half, inputs, False).kernels
 
     def wide(x, y):
@@ -170,7 +194,9 @@ def test_without_a_budget_torchs_partition_node_for_node(halves, monkeypatch):
     model, x = net()
     trained(model, x, ours(model))
     for half, torchs in zip((halves[False][0], halves[True][0]), seen[0]):
-        assert [(n.op, n.name, str(n.target)) for n in half.graph.nodes] == [(n.op, n.name, str(n.target)) for n in torchs.graph.nodes]
+        assert [(n.op, n.name, str(n.target)) for n in half.graph.nodes] == [
+            (n.op, n.name, str(n.target)) for n in torchs.graph.nodes
+        ]
 
 
 def test_a_budget_that_torchs_partition_meets_adds_nothing_but_a_token(halves):
@@ -179,9 +205,13 @@ def test_a_budget_that_torchs_partition_meets_adds_nothing_but_a_token(halves):
     torch._dynamo.reset()
     trained(model, x, ours(model, budget="100%"))
     plain, tracked = [[str(n.target) for n in half.graph.nodes if n.op == "call_function"] for half in halves[False]]
-    assert [target for target in tracked if target != "aten.full.default"] == [target for target in plain if target != "aten.full.default"]
+    assert [target for target in tracked if target != "aten.full.default"] == [
+        target for target in plain if target != "aten.full.default"
+    ]
     assert len(tracked) == len(plain) + 1
-    assert [n.name for n in halves[True][0].graph.nodes if n.op == "call_function"] == [n.name for n in halves[True][1].graph.nodes if n.op == "call_function"]
+    assert [n.name for n in halves[True][0].graph.nodes if n.op == "call_function"] == [
+        n.name for n in halves[True][1].graph.nodes if n.op == "call_function"
+    ]
     assert remat.torch.last_report()["recomputed_ops"] == 0
 
 
@@ -198,7 +228,9 @@ def test_steps_are_seen_and_gradients_that_exist_are_counted(halves):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trained(model, x, ours(model, budget="70%"), n=3)
-    assert remat.torch.last_report()["existing_gradient_bytes"] == sum(p.numel() * p.element_size() for p in model.parameters())
+    assert remat.torch.last_report()["existing_gradient_bytes"] == sum(
+        p.numel() * p.element_size() for p in model.parameters()
+    )
 
 
 def test_what_cannot_be_planned_has_torchs_partition(halves, monkeypatch):
@@ -210,8 +242,11 @@ def test_what_cannot_be_planned_has_torchs_partition(halves, monkeypatch):
 
 
 def test_options():
-    for options, match in (({"kernels": "fused"}, "kernels"), ({"kernels": "eager", "inductor": {"max_autotune": True}}, "inductor"),
-                           ({"kernels": "inductor", "inductor": {"triton.cudagraphs": True}}, "cudagraphs")):
+    for options, match in (
+        ({"kernels": "fused"}, "kernels"),
+        ({"kernels": "eager", "inductor": {"max_autotune": True}}, "inductor"),
+        ({"kernels": "inductor", "inductor": {"triton.cudagraphs": True}}, "cudagraphs"),
+    ):
         with pytest.raises(remat.UsageError, match=match):
             remat.torch.options.Settings.of(options)
 
@@ -237,6 +272,7 @@ def test_mincut_without_a_budget_recomputes():
 
 # ---- what is materialised ----
 
+
 def joint_of(model, x):
     return joint_work(model, x).joint()
 
@@ -251,7 +287,14 @@ def joint_work(model, x):
         return work.own
 
     def backend(module, inputs):
-        return inductor.compile_module(module, inputs, partition, lambda run, _meta: run, lambda *_: None, remat.torch.options.Settings.of({"kernels": "inductor"}))
+        return inductor.compile_module(
+            module,
+            inputs,
+            partition,
+            lambda run, _meta: run,
+            lambda *_: None,
+            remat.torch.options.Settings.of({"kernels": "inductor"}),
+        )
 
     torch.compile(model, backend=backend, dynamic=False)(x).backward()
     return found[0]
@@ -271,7 +314,7 @@ def test_pointwise_chains_take_no_memory(halves):
 
     joint = joint_of(Chain(), torch.randn(8, 16))
     assert isinstance(joint, kernels.KernelJoint)
-    forward = [(row["op"], joint.ops[op].kind) for op, row in enumerate(joint.document["nodes"][:joint.boundary])]
+    forward = [(row["op"], joint.ops[op].kind) for op, row in enumerate(joint.document["nodes"][: joint.boundary])]
     assert [kind for _, kind in forward].count("node") == 2  # the products
     assert "aten.exp.default" not in [op for op, _ in forward]
     made = [row for row in joint.document["values"] if row["name"] == "mul"]
@@ -285,21 +328,30 @@ def test_keep_all_is_torchs_partition(halves):
     assert joint.graph().verify(range(len(joint.ops)))
     torchs = halves[False][0]
     saved = {n.name for n in torchs.graph.find_nodes(op="output")[0].args[0][1:]}
-    made = {v for row in joint.document["nodes"][:joint.boundary] for v in row["out"]}
-    read = {v for row in joint.document["nodes"][joint.boundary + 1:] for v in row["in"]}
-    names = {joint.document["values"][v]["name"].split("[")[0] for v in made & read if joint.document["values"][v]["size"]}
-    tuples = {n.args[0].name for n in torchs.graph.nodes if n.target.__class__.__name__ == "builtin_function_or_method" and n.name in saved}
+    made = {v for row in joint.document["nodes"][: joint.boundary] for v in row["out"]}
+    read = {v for row in joint.document["nodes"][joint.boundary + 1 :] for v in row["in"]}
+    names = {
+        joint.document["values"][v]["name"].split("[")[0] for v in made & read if joint.document["values"][v]["size"]
+    }
+    tuples = {
+        n.args[0].name
+        for n in torchs.graph.nodes
+        if n.target.__class__.__name__ == "builtin_function_or_method" and n.name in saved
+    }
     views = {i.name for n in torchs.graph.nodes if n.name in saved for i in n.all_input_nodes}
     assert names <= saved | tuples | views
 
 
 def test_waists_are_where_blocks_begin(halves):
-    """Net: x before each layer, and nothing inside a layer, where x waits to be added; but for the first, whose x is an argument and in memory anyway."""
+    """Net: x before each layer, and nothing inside a layer, where x waits to be added; but for the first, whose x is
+    an argument and in memory anyway.
+    """
     model, x = net()
     work = joint_work(model, x)
     graph = work.spare[0].graph
     found = structures.waists(structures._forward(graph, work.num_fwd_outputs))
-    assert [node.target for node in found] == [torch.ops.aten.addmm.default] + [torch.ops.aten.add.Tensor] * 3  # behind three of four layers: the fourth is not followed by a product
+    # behind three of four layers: the fourth is not followed by a product
+    assert [node.target for node in found] == [torch.ops.aten.addmm.default] + [torch.ops.aten.add.Tensor] * 3
 
 
 @pytest.mark.parametrize("which", range(5))
@@ -344,7 +396,11 @@ CODE = """
 
 
 def test_memory_is_read_from_generated_code():
-    arguments = {"primals_1": generated.Argument(400, 4, False), "saved": generated.Argument(400, 4, True), "tangents_1": generated.Argument(4, 4, True)}
+    arguments = {
+        "primals_1": generated.Argument(400, 4, False),
+        "saved": generated.Argument(400, 4, True),
+        "tangents_1": generated.Argument(4, 4, True),
+    }
     found = generated.read(CODE, arguments, "cpu")
     # tangent, saved, buf0 = buf1; then saved goes and buf3 (800) and buf4 (10) come
     assert found.peak_bytes == max(4 + 400 + 400, 4 + 400 + 800 + 10)
@@ -353,9 +409,16 @@ def test_memory_is_read_from_generated_code():
 
 
 def test_through_inductor(monkeypatch):
-    """The real thing: gradients, and so masks, are torch.compile's; what runs again is in the code that Inductor made."""
+    """The real thing: gradients, and so masks, are torch.compile's; what runs again is in the code that Inductor
+    made.
+    """
     torch.manual_seed(0)
-    model, x = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Dropout(0.3)) for _ in range(3)), nn.Linear(64, 256)), torch.randn(512, 64)
+    model, x = (
+        nn.Sequential(
+            *(nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Dropout(0.3)) for _ in range(3)), nn.Linear(64, 256)
+        ),
+        torch.randn(512, 64),
+    )
 
     class Loss(nn.Module):
         def __init__(self):
@@ -363,7 +426,8 @@ def test_through_inductor(monkeypatch):
             self.model = copy.deepcopy(model)
 
         def forward(self, x):
-            return nn.functional.cross_entropy(self.model(x), torch.arange(len(x)) % 256)  # its gradient is written into the saved logits
+            # its gradient is written into the saved logits
+            return nn.functional.cross_entropy(self.model(x), torch.arange(len(x)) % 256)
 
     twin = Loss()
     expected = trained(twin, x, torch.compile(twin, dynamic=False))
@@ -377,7 +441,8 @@ def test_through_inductor(monkeypatch):
         torch.testing.assert_close(a, b)
     report = remat.torch.last_report()
     assert report["planned"] and report["recomputed_ops"] > 0
-    assert report["generated_peak_bytes"] == looks[0].needs_bytes  # what was read before anything was compiled is what was compiled
+    # what was read before anything was compiled is what was compiled
+    assert report["generated_peak_bytes"] == looks[0].needs_bytes
     assert report["generated_peak_bytes"] <= 1.1 * report["budget_bytes"]
     assert not [line for line in reporting._warned if "matrix products" in line]
 
@@ -385,6 +450,7 @@ def test_through_inductor(monkeypatch):
 def test_at_100_percent_the_code_is_torchs(monkeypatch):
     """Kernel for kernel, and product for product; the token is a buffer of no bytes."""
     from torch._inductor.graph import GraphLowering
+
     sources = []
     monkeypatch.setattr(GraphLowering, "save_output_code", staticmethod(sources.append))
     torch.manual_seed(0)
@@ -394,11 +460,18 @@ def test_at_100_percent_the_code_is_torchs(monkeypatch):
         compiled(x).square().mean().backward()
     assert len(sources) == 4
     for torchs, mine in zip(sources[:2], sources[2:]):
-        found = [(re.findall(r"async_compile\.\w+\(.*?(?:\'\'\'|\"\"\")(.*?)(?:\'\'\'|\"\"\")", source, re.S), re.findall(r"extern_kernels\.\w+|mkldnn\.\w+", source)) for source in (torchs, mine)]
+        found = [
+            (
+                re.findall(r"async_compile\.\w+\(.*?(?:\'\'\'|\"\"\")(.*?)(?:\'\'\'|\"\"\")", source, re.S),
+                re.findall(r"extern_kernels\.\w+|mkldnn\.\w+", source),
+            )
+            for source in (torchs, mine)
+        ]
         assert found[0] == found[1] and found[0][0] and found[0][1]
 
 
 # ---- fitting ----
+
 
 class Planned:
     """Stands for a solution: what a plan for a room comes to."""
@@ -410,6 +483,7 @@ class Planned:
 
 def fit(limit, needs, least=100, fastest=lambda room: 1e6 / room):
     """A plan for each room down to `least`; its code needs `needs(room)`."""
+
     def plan(room):
         return [Planned(max(room, least))]
 
@@ -430,12 +504,16 @@ def test_an_excess_is_planned_for_without_falling_to_the_least():
     for excess in (0.03, 0.2, 0.5):
         found, look = fit(1000, lambda room: room * (1 + excess))
         assert 940 <= look.needs_bytes <= 1005 and len(found.looks) <= fitting.LOOKS
-    found, look = fit(1000, lambda room: 300 + 0.75 * room)  # less excess where less memory is planned for: the first step goes too far
+    # less excess where less memory is planned for: the first step goes too far
+    found, look = fit(1000, lambda room: 300 + 0.75 * room)
     assert 940 <= look.needs_bytes <= 1005
 
 
 def test_a_start_whose_code_needs_more_than_planned_comes_last():
-    """As on a GPT: the cheapest plan by the model starts from a partition that the model is wrong about by a third; the next one is as planned."""
+    """As on a GPT: the cheapest plan by the model starts from a partition that the model is wrong about by a third;
+    the next one is as planned.
+    """
+
     def plan(room):
         return [Planned(room, "wrong"), Planned(room - 1, "right")]
 
@@ -448,7 +526,10 @@ def test_a_start_whose_code_needs_more_than_planned_comes_last():
 
 
 def test_a_faster_plan_that_nearly_fits_gets_less_room():
-    """As on a ResNet-50: the cheapest plan needs 1 % more than the budget, the next one fits and is slower, and is not read."""
+    """As on a ResNet-50: the cheapest plan needs 1 % more than the budget, the next one fits and is slower, and is
+    not read.
+    """
+
     def plan(room):
         return [Planned(room, "fast"), Planned(room - 1, "slow")]
 
@@ -465,11 +546,16 @@ def test_the_fastest_code_that_fits_wins_and_else_the_smallest():
     found, look = fit(1000, lambda room: 1002, fastest=lambda room: 5)
     assert look.needs_bytes == 1002
     found, look = fit(1000, lambda room: 1500 + room)
-    assert look.needs_bytes == min(other.needs_bytes for other in found.looks) and 1 < len(found.looks) <= fitting.LOOKS + fitting.MORE
+    assert (
+        look.needs_bytes == min(other.needs_bytes for other in found.looks)
+        and 1 < len(found.looks) <= fitting.LOOKS + fitting.MORE
+    )
 
 
 def test_where_nothing_fits_the_least_memory_is_a_place_to_start_from():
-    """As on a ViT: the plans of the first looks all need much more than was planned, and less room does not help; the plan of least memory does."""
+    """As on a ViT: the plans of the first looks all need much more than was planned, and less room does not help;
+    the plan of least memory does.
+    """
     needs = lambda room: 1500 - 0.1 * room if room > 450 else 1.2 * room  # noqa: E731
     found, look = fit(1000, needs, least=300)
     assert look.needs_bytes <= 1000 and len(found.looks) <= fitting.LOOKS + fitting.MORE

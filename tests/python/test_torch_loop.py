@@ -1,4 +1,7 @@
-"""The budget in an ordinary training loop: short batches, orders of calls, graph breaks, one graph run many times; every step's real peak is held against it."""
+"""The budget in an ordinary training loop: short batches, orders of calls, graph breaks, one graph run many times;
+every step's real peak is held against it.
+"""
+
 import copy
 import gc
 import warnings
@@ -51,6 +54,7 @@ def trained(model, run, batches):
             loss = run(x).square().mean()
             loss.backward()
             return loss.item()
+
         peak, loss = measured(step)
         losses.append(loss)
         peaks.append(peak)
@@ -66,7 +70,9 @@ def compare(model, batches, budget, compile=None):
     plain, twin = copy.deepcopy(model), copy.deepcopy(model)
     run = (compile or (lambda m: torch.compile(m, backend="remat", options={"budget": budget, **SEARCH})))(twin)
     expected, found = trained(plain, plain, batches), trained(twin, run, batches)
-    assert all(abs(a - b) < 1e-6 for a, b in zip(expected[0], found[0])) and all(torch.allclose(a, b, atol=1e-6) for a, b in zip(expected[1], found[1]))
+    assert all(abs(a - b) < 1e-6 for a, b in zip(expected[0], found[0])) and all(
+        torch.allclose(a, b, atol=1e-6) for a, b in zip(expected[1], found[1])
+    )
     return found[2]
 
 
@@ -93,7 +99,12 @@ def test_a_later_step_that_does_not_fit_warns_and_goes_on():
         compare(mlp(), (torch.randn(n, 64) for n in (64, 64, 2048)), 300000)
     torch._dynamo.reset()
     with pytest.raises((remat.BudgetError, torch._dynamo.exc.BackendCompilerFailed), match="nothing fits"):
-        compare(mlp(), (torch.randn(n, 64) for n in (64, 64, 2048)), None, lambda m: torch.compile(m, backend="remat", options={"budget": 300000, "strict": True, **SEARCH}))
+        compare(
+            mlp(),
+            (torch.randn(n, 64) for n in (64, 64, 2048)),
+            None,
+            lambda m: torch.compile(m, backend="remat", options={"budget": 300000, "strict": True, **SEARCH}),
+        )
 
 
 @pytest.mark.parametrize("budget", ["80%", "min"])
@@ -108,7 +119,10 @@ def test_gradients_may_be_dropped_between_forward_and_backward(budget):
     gradients = sum(p.numel() * 4 for p in model.parameters())
     assert last["existing_gradient_bytes"] == gradients
     if budget == "80%":
-        assert last["peak_bytes"] <= last["budget_bytes"] and last["resident_bytes"] < remat.torch.reports()[-2]["resident_bytes"]
+        assert (
+            last["peak_bytes"] <= last["budget_bytes"]
+            and last["resident_bytes"] < remat.torch.reports()[-2]["resident_bytes"]
+        )
 
 
 def test_gradients_that_accumulate_are_counted_and_never_end_the_training():
@@ -315,8 +329,11 @@ def test_a_module_that_runs_more_often_than_before_is_within_the_budget_one_step
 
 
 def test_two_threads_train_two_models():
-    """Compiled one after the other (torch refuses to run a compiled function while another thread traces), then at the same time."""
+    """Compiled one after the other (torch refuses to run a compiled function while another thread traces), then at
+    the same time.
+    """
     import threading
+
     models, x, errors = [mlp(3), mlp(4)], torch.randn(128, 64), []
     compiling, ready = threading.Lock(), threading.Barrier(2)
 
@@ -352,23 +369,38 @@ def test_the_report_names_modules_and_tensors():
                 x = block(x)
             return x
 
-    torch.compile(Net(), backend="remat", options={"budget": "70%", **SEARCH})(torch.randn(512, 64)).square().mean().backward()
+    torch.compile(Net(), backend="remat", options={"budget": "70%", **SEARCH})(
+        torch.randn(512, 64)
+    ).square().mean().backward()
     text, last = remat.torch.report(), remat.torch.last_report()
     lines = text.splitlines()
     assert remat.size_text(last["peak_bytes"]) in lines[0] and f"{last['recomputed_ops']} ops run again" in lines[0]
     assert any("blocks." in line for line in lines[1:]) and any(line.startswith("at the peak") for line in lines)
-    assert sum(int(line.split(": ")[1].split()[0]) for line in lines if line.startswith("  blocks") and line.endswith("ops")) == last["recomputed_ops"]
+    assert (
+        sum(
+            int(line.split(": ")[1].split()[0])
+            for line in lines
+            if line.startswith("  blocks") and line.endswith("ops")
+        )
+        == last["recomputed_ops"]
+    )
 
 
 def test_a_step_like_the_last_one_looks_at_no_parameter_and_no_plan_again(monkeypatch):
-    """Both are long lists, and nothing runs on the device while the host goes through them. Another parameter in its place is seen."""
+    """Both are long lists, and nothing runs on the device while the host goes through them. Another parameter in its
+    place is seen.
+    """
     model, x = mlp(2, 16), torch.randn(4, 16)
     compiled = torch.compile(model, backend="remat", options={"budget": "100%", **SEARCH})
     policy, planning, looked = remat.torch.policy, remat.torch.planning, []
     for step in range(3):
         if step == 2:  # the gradients that exist were seen in the step before
             reads = policy.Training.reads
-            monkeypatch.setattr(policy.Training, "reads", lambda self, parameters: (looked.append("parameters"), reads(self, parameters)))
+            monkeypatch.setattr(
+                policy.Training,
+                "reads",
+                lambda self, parameters: (looked.append("parameters"), reads(self, parameters)),
+            )
             monkeypatch.setattr(planning.Solution, "code", property(lambda self: looked.append("plan")))
         compiled(x).sum().backward()
     assert looked == []
@@ -379,7 +411,9 @@ def test_a_step_like_the_last_one_looks_at_no_parameter_and_no_plan_again(monkey
 
 
 def test_a_profile_shows_what_runs_again_by_module():
-    model = torch.compile(nn.Sequential(Block(), Block(), Block()), backend="remat", options={"budget": "min", **SEARCH})
+    model = torch.compile(
+        nn.Sequential(Block(), Block(), Block()), backend="remat", options={"budget": "min", **SEARCH}
+    )
     x = torch.randn(512, 64)
     model(x).square().mean().backward()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:

@@ -1,5 +1,8 @@
-"""What a training step means, where running ops again could change it: overwritten tensors, hidden state, version checks, autocast, a second backward pass.
-Every case is compared with eager and with AOTAutograd's own partition, to the bit, at the least memory that there is a plan for."""
+"""What a training step means, where running ops again could change it: overwritten tensors, hidden state, version
+checks, autocast, a second backward pass. Every case is compared with eager and with AOTAutograd's own partition, to
+the bit, at the least memory that there is a plan for.
+"""
+
 import copy
 import gc
 
@@ -101,8 +104,12 @@ class Overwrites(Stack):
 
 @pytest.mark.parametrize("buffer", ["plain", "subclass", "transposed", "with gaps"])
 def test_an_overwritten_input_is_read_as_it_was(buffer):
-    made = {"plain": lambda: None, "subclass": lambda: TwoTensor(torch.randn(64, 48), torch.randn(64, 48)), "transposed": lambda: torch.randn(48, 64).t(),
-            "with gaps": lambda: torch.randn(64, 96)[:, ::2]}[buffer]()
+    made = {
+        "plain": lambda: None,
+        "subclass": lambda: TwoTensor(torch.randn(64, 48), torch.randn(64, 48)),
+        "transposed": lambda: torch.randn(48, 64).t(),
+        "with gaps": lambda: torch.randn(64, 96)[:, ::2],
+    }[buffer]()
     assert check(Overwrites(made), torch.randn(64, 48))["recomputed_ops"] > 0
 
 
@@ -141,7 +148,10 @@ class WritesBehind(Stack):
 
 @pytest.mark.parametrize("strategy", ["auto", "fastsa-order", "fastsa"])
 def test_a_buffer_written_in_backward_is_written_behind_all_that_read_it(strategy):
-    assert check(WritesBehind(), torch.randn(64, 48), strategy=strategy)["recomputed_ops"] > 0 or strategy == "fastsa-order"
+    assert (
+        check(WritesBehind(), torch.randn(64, 48), strategy=strategy)["recomputed_ops"] > 0
+        or strategy == "fastsa-order"
+    )
 
 
 library = torch.library.Library("remat_test", "DEF")
@@ -163,7 +173,7 @@ class Through(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        y, = ctx.saved_tensors
+        (y,) = ctx.saved_tensors
         return gradient * torch.cos(y), None
 
 
@@ -218,7 +228,7 @@ class Stash(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        checked, = ctx.saved_tensors
+        (checked,) = ctx.saved_tensors
         return gradient * checked * ctx.unchecked, None, None
 
 
@@ -250,7 +260,8 @@ def test_what_is_changed_between_forward_and_backward_is_noticed_where_eager_doe
 
     eager, found = outcome(lambda m: m), outcome(with_remat(budget=budget))
     assert (eager == "noticed") == (changed != "unchecked")
-    if budget is None or eager == "noticed":  # at "min" what eager reads changed may have to be run again: then it is refused
+    # at "min" what eager reads changed may have to be run again: then it is refused
+    if budget is None or eager == "noticed":
         assert found == "noticed" if eager == "noticed" else same(found, eager)
     else:
         assert found == "noticed" or same(found, eager)
@@ -307,18 +318,24 @@ def test_a_stage_that_was_measured_as_not_reproducible_runs_once():
 
 # ---- loops that do more than forward and backward ----
 
+
 def layers(depth=4, width=32):
     return nn.Sequential(*(layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.Tanh())))
 
 
 def adversaries(wrap):
-    """Two compiled models; the results of one wait while the other is trained, and are differentiated through its new weights."""
+    """Two compiled models; the results of one wait while the other is trained, and are differentiated through its
+    new weights.
+    """
     maker, judge, found = layers(), nn.Sequential(layers(), nn.Linear(32, 1)), []
     make, score = wrap(maker), wrap(judge)
     optimizers = [torch.optim.SGD(model.parameters(), 0.1) for model in (judge, maker)]
     for _ in range(3):
         made = make(torch.randn(64, 32))
-        for optimizer, loss in ((optimizers[0], lambda: (score(torch.randn(64, 32)) - score(made.detach())).mean()), (optimizers[1], lambda: score(made).mean())):
+        for optimizer, loss in (
+            (optimizers[0], lambda: (score(torch.randn(64, 32)) - score(made.detach())).mean()),
+            (optimizers[1], lambda: score(made).mean()),
+        ):
             optimizer.zero_grad()
             loss().backward()
             optimizer.step()
@@ -351,12 +368,18 @@ def slow_target(wrap):
 
 
 def checkpointed_from_outside(wrap):
-    """The compiled function runs again in its own backward pass, with what it dropped, and its forward pass is forgotten in between."""
+    """The compiled function runs again in its own backward pass, with what it dropped, and its forward pass is
+    forgotten in between.
+    """
     from torch.utils.checkpoint import checkpoint
+
     model = nn.Sequential(layers(), nn.Dropout(0.3), layers())
     run = wrap(model)
     for _ in range(2):
-        (checkpoint(run, torch.randn(64, 32), use_reentrant=False) + checkpoint(run, torch.randn(64, 32), use_reentrant=False)).square().mean().backward()
+        (
+            checkpoint(run, torch.randn(64, 32), use_reentrant=False)
+            + checkpoint(run, torch.randn(64, 32), use_reentrant=False)
+        ).square().mean().backward()
     return [p.grad for p in model.parameters()]
 
 
@@ -401,7 +424,9 @@ def optimized_in_backward(wrap):
     return [p.detach() for p in model.parameters()]
 
 
-@pytest.mark.parametrize("loop", [adversaries, slow_target, checkpointed_from_outside, saved_elsewhere, optimized_in_backward])
+@pytest.mark.parametrize(
+    "loop", [adversaries, slow_target, checkpointed_from_outside, saved_elsewhere, optimized_in_backward]
+)
 def test_loops_that_do_more_than_forward_and_backward(loop):
     def outcome(wrap):
         torch._dynamo.reset()
@@ -411,5 +436,9 @@ def test_loops_that_do_more_than_forward_and_backward(loop):
     before = len(remat.torch.reports())
     found = outcome(with_remat())
     reports = remat.torch.reports()[before:]
-    assert reports and all(report["planned"] for report in reports) and max(report["recomputed_ops"] for report in reports) > 0
+    assert (
+        reports
+        and all(report["planned"] for report in reports)
+        and max(report["recomputed_ops"] for report in reports) > 0
+    )
     assert same(found, outcome(lambda model: model))

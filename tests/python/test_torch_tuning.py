@@ -1,4 +1,5 @@
 """remat.torch.curve and tune: measured on a small model; the model is left as it was."""
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -7,13 +8,19 @@ import remat  # noqa: E402
 import remat.torch  # noqa: E402
 from torch import nn  # noqa: E402
 
-FAST = {"kernels": "eager", "cache": False, "work": 50000, "steps": 2, "progress": False}  # no compiler of kernels: what is measured is the same
+# no compiler of kernels: what is measured is the same
+FAST = {"kernels": "eager", "cache": False, "work": 50000, "steps": 2, "progress": False}
 
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = nn.Sequential(*(nn.Sequential(nn.Linear(32, 128), nn.BatchNorm1d(128), nn.GELU(), nn.Dropout(0.1), nn.Linear(128, 32)) for _ in range(3)))
+        self.layers = nn.Sequential(
+            *(
+                nn.Sequential(nn.Linear(32, 128), nn.BatchNorm1d(128), nn.GELU(), nn.Dropout(0.1), nn.Linear(128, 32))
+                for _ in range(3)
+            )
+        )
 
     def forward(self, x):
         return self.layers(x).square().mean()
@@ -30,9 +37,16 @@ def model():
 def test_a_curve_measures_and_leaves_the_model_as_it_was(model):
     before = [tensor.clone() for tensor in (*(p.grad for p in model.parameters()), *model.buffers())]
     state = torch.get_rng_state()
-    found = remat.torch.curve(model, torch.randn(256, 32, generator=torch.Generator().manual_seed(1)), ["100%", "70%", 1], peers=(), **FAST)
+    found = remat.torch.curve(
+        model, torch.randn(256, 32, generator=torch.Generator().manual_seed(1)), ["100%", "70%", 1], peers=(), **FAST
+    )
     whole, less, none = found.points
-    assert whole.ms > 0 and less.ms > 0 and less.peak_bytes < whole.peak_bytes and less.peak_bytes <= 0.7 * whole.peak_bytes + 1
+    assert (
+        whole.ms > 0
+        and less.ms > 0
+        and less.peak_bytes < whole.peak_bytes
+        and less.peak_bytes <= 0.7 * whole.peak_bytes + 1
+    )
     assert none.ms is None and "bytes" in none.reason
     for a, b in zip(before, (*(p.grad for p in model.parameters()), *model.buffers())):
         assert torch.equal(a, b)
@@ -68,7 +82,10 @@ def test_tune_takes_the_fastest_that_fits(model):
 
 
 def test_usage():
-    for call in (lambda: remat.torch.curve(Net(), torch.randn(8, 32), ["60%"], peers=["jax"]), lambda: remat.torch.curve(Net(), torch.randn(8, 32), ["sixty"]),
-                 lambda: remat.torch.curve(lambda x: x, torch.randn(8, 32), ["60%"])):
+    for call in (
+        lambda: remat.torch.curve(Net(), torch.randn(8, 32), ["60%"], peers=["jax"]),
+        lambda: remat.torch.curve(Net(), torch.randn(8, 32), ["sixty"]),
+        lambda: remat.torch.curve(lambda x: x, torch.randn(8, 32), ["60%"]),
+    ):
         with pytest.raises(remat.Error):
             call()

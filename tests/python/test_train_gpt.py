@@ -1,4 +1,7 @@
-"""examples/train_gpt.c reaches the losses that the same model reaches in torch, from the same weights, on the same text, with the same AdamW."""
+"""examples/train_gpt.c reaches the losses that the same model reaches in torch, from the same weights, on the same
+text, with the same AdamW.
+"""
+
 import os
 import pathlib
 import re
@@ -15,7 +18,9 @@ SHAPE = gpt_twin.Shape(layers=3, width=48, heads=4, length=70, batch=3)
 
 
 def train(*args):
-    done = subprocess.run([str(TRAINER), *SHAPE.arguments(), *map(str, args)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [str(TRAINER), *SHAPE.arguments(), *map(str, args)], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return [float(loss) for loss in re.findall(r"loss (\S+)", done.stdout)]
 

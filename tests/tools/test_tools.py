@@ -1,5 +1,9 @@
-"""Training tools that people use, with a budget: Hugging Face's Trainer, accelerate and Lightning. Run by `make check-tools`, in a Python environment of its own: the model is compiled in place
-(`nn.Module.compile`), so the tools see the module that they know. Parameters behind the training are those of keep-all to the bit, and the step was planned."""
+"""Training tools that people use, with a budget: Hugging Face's Trainer, accelerate and Lightning. Run by `make
+check-tools`, in a Python environment of its own: the model is compiled in place (`nn.Module.compile`), so the tools
+see the module that they know. Parameters behind the training are those of keep-all to the bit, and the step was
+planned.
+"""
+
 import copy
 import warnings
 
@@ -23,8 +27,11 @@ def fresh():
 
 def gpt2():
     import transformers
+
     torch.manual_seed(0)
-    config = transformers.GPT2Config(n_layer=2, n_embd=32, n_head=2, vocab_size=64, n_positions=16, bos_token_id=0, eos_token_id=0)
+    config = transformers.GPT2Config(
+        n_layer=2, n_embd=32, n_head=2, vocab_size=64, n_positions=16, bos_token_id=0, eos_token_id=0
+    )
     config.use_cache = False
     return transformers.GPT2LMHeadModel(config)
 
@@ -58,7 +65,16 @@ def test_the_trainer_of_transformers(tmp_path):
     transformers = pytest.importorskip("transformers")
 
     def train(model):
-        arguments = transformers.TrainingArguments(str(tmp_path), per_device_train_batch_size=4, max_steps=3, gradient_accumulation_steps=2, report_to=[], save_strategy="no", use_cpu=True, seed=3)
+        arguments = transformers.TrainingArguments(
+            str(tmp_path),
+            per_device_train_batch_size=4,
+            max_steps=3,
+            gradient_accumulation_steps=2,
+            report_to=[],
+            save_strategy="no",
+            use_cpu=True,
+            seed=3,
+        )
         transformers.Trainer(model=model, args=arguments, train_dataset=tokens()).train()
 
     check(train, gpt2())
@@ -71,7 +87,9 @@ def test_accelerate():
         torch.manual_seed(2)
         accelerator = accelerate.Accelerator(cpu=True)
         optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
-        model, optimizer, loader = accelerator.prepare(model, optimizer, torch.utils.data.DataLoader(tokens(), batch_size=4))
+        model, optimizer, loader = accelerator.prepare(
+            model, optimizer, torch.utils.data.DataLoader(tokens(), batch_size=4)
+        )
         for batch in loader:
             accelerator.backward(model(**batch).loss)
             optimizer.step()
@@ -96,7 +114,15 @@ def test_lightning(tmp_path):
 
     def train(model):
         torch.manual_seed(2)
-        trainer = lightning.Trainer(max_steps=3, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, default_root_dir=tmp_path)
+        trainer = lightning.Trainer(
+            max_steps=3,
+            accelerator="cpu",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=tmp_path,
+        )
         trainer.fit(Module(model), torch.utils.data.DataLoader(tokens(), batch_size=4))
 
     check(train, gpt2())

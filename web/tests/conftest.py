@@ -1,7 +1,8 @@
 """What the tests of pages share: a browser, and pages that `remat report` writes.
 
-Every page is opened from file://, with the network off. A message of the browser's console, an error of a script or a request for anything but the page
-itself makes its test fail."""
+Every page is opened from file://, with the network off. A message of the browser's console, an error of a script or
+a request for anything but the page itself makes its test fail."""
+
 import os
 import pathlib
 import shutil
@@ -39,6 +40,7 @@ def report(tmp_path_factory):
             assert done.returncode in (0, 10, 11), done.stderr
             known[args] = path
         return known[args]
+
     return write
 
 
@@ -48,16 +50,22 @@ def open_page(browser):
     contexts, faults = [], []
 
     def open_path(path, width=1280, height=900, scheme="light", touch=False):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True, has_touch=touch)
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, offline=True, has_touch=touch
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: faults.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: faults.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: faults.append(f"request: {request.url}") if request.url != path.as_uri() else None)
+        page.on(
+            "request",
+            lambda request: faults.append(f"request: {request.url}") if request.url != path.as_uri() else None,
+        )
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready=yes]")
         return page
+
     yield open_path
     for context in contexts:
         context.close()

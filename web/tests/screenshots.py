@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Pictures of a page, light and dark, wide and narrow. Usage: web/tests/screenshots.py PROGRAM FOLDER, with the Python of .venv-web."""
+"""Pictures of a page, light and dark, wide and narrow. Usage: web/tests/screenshots.py PROGRAM FOLDER, with the
+Python of .venv-web.
+"""
+
 import os
 import pathlib
 import shutil
@@ -19,7 +22,10 @@ def main(program, folder):
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         path = pathlib.Path(place) / "report.html"
         subprocess.run([program, "report", *map(str, ARGS), "-o", path], check=True)
-        browser = playwright.chromium.launch(executable_path=shutil.which(os.environ.get("REMAT_BROWSER", "chromium")), args=["--no-sandbox"] if os.getuid() == 0 else [])
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which(os.environ.get("REMAT_BROWSER", "chromium")),
+            args=["--no-sandbox"] if os.getuid() == 0 else [],
+        )
         for width, height in ((1280, 1150), (400, 1200)):
             for scheme in ("light", "dark"):
                 page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)

@@ -1,4 +1,7 @@
-"""Pages of `remat report` in a browser: they load, answer, zoom, filter, compare; names stay text; large graphs stay usable."""
+"""Pages of `remat report` in a browser: they load, answer, zoom, filter, compare; names stay text; large graphs stay
+usable.
+"""
+
 import json
 import re
 import subprocess
@@ -23,6 +26,7 @@ def gpt2(report, open_page):
 
 # ---- what is on the page ----
 
+
 def test_the_page_agrees_with_the_program(report, open_page):
     path = report(*GPT2)
     page = open_page(path)
@@ -32,7 +36,9 @@ def test_the_page_agrees_with_the_program(report, open_page):
     assert page.evaluate("state.plan.peak") == summary["peak_bytes"]
     assert page.evaluate("state.plan.total[state.plan.peakStep]") == summary["peak_bytes"]
     assert page.evaluate("keepAll.peak") == summary["keep_all_peak_bytes"]
-    assert page.evaluate("state.plan.again(() => 'all').map((x) => [x.ops, x.cost])") == [[summary["recomputed_ops"], summary["cost"] - summary["keep_all_cost"]]]
+    assert page.evaluate("state.plan.again(() => 'all').map((x) => [x.ops, x.cost])") == [
+        [summary["recomputed_ops"], summary["cost"] - summary["keep_all_cost"]]
+    ]
     assert "fits 5.12 GiB" in text(page, "#head") and "sums up" not in text(page, "#head")
     assert "WRONG" not in text(page, "#about") and data["graph"]["digest"] in text(page, "#about")
     assert "remat report" in text(page, "#about") and page.title() == "gpt2 · remat report"
@@ -42,7 +48,9 @@ def test_memory_by_kind_is_the_program_s(report, open_page):
     """The live list of some steps, against the statements of `remat lower`."""
     page = open_page(report(*GPT2))
     memory = page.evaluate("Array.from(keepAll.total)")
-    done = subprocess.run([PROGRAM, "lower", GPT2[0], "--dce", "--replay-random", "--json"], capture_output=True, check=True)
+    done = subprocess.run(
+        [PROGRAM, "lower", GPT2[0], "--dce", "--replay-random", "--json"], capture_output=True, check=True
+    )
     steps = [x["memory_bytes"] for x in json.loads(done.stdout) if x["statement"] == "compute"]
     assert memory == steps
     for step in (0, 100, 742, len(steps) - 1):
@@ -54,7 +62,10 @@ def test_kinds_do_not_depend_on_where_the_backward_pass_begins(report, open_page
     """mincut runs some ops of the backward pass first; what it saves is saved nevertheless."""
     page = open_page(report(*RESNET))
     for plan in (0, 1, 2):
-        first, boundary = page.evaluate("""(i) => { const {op, boundary} = plans[i]; return [op.findIndex((x) => graph.ops.phase[x] === BACKWARD), boundary]; }""", plan)
+        first, boundary = page.evaluate(
+            """(i) => { const {op, boundary} = plans[i]; return [op.findIndex((x) => graph.ops.phase[x] === BACKWARD), boundary]; }""",
+            plan,
+        )
         saved, transient = page.evaluate("(i) => [1, 4].map((kind) => plans[i].memory[kind][plans[i].boundary])", plan)
         assert first <= boundary and 0 < boundary < page.evaluate("(i) => plans[i].n", plan) and saved > 2 * transient
     assert first < boundary  # of mincut
@@ -64,7 +75,9 @@ def test_saved_is_what_the_program_calls_saved(report, open_page):
     """Where the backward pass begins: to the byte, also for plans that change the order."""
     for args in (GPT2, RESNET):
         page = open_page(report(*args))
-        for saved, said in page.evaluate("plans.map((plan) => [plan.memory[1][plan.boundary], plan.report.saved_bytes])"):
+        for saved, said in page.evaluate(
+            "plans.map((plan) => [plan.memory[1][plan.boundary], plan.report.saved_bytes])"
+        ):
             assert saved == said > 0
 
 
@@ -79,19 +92,27 @@ def live_at(data, plan, step):
 
 
 def test_six_questions(report, open_page):
-    """What a new user asks of the report of GPT-2 in a quarter of its memory; the answers are worked out here from the data."""
+    """What a new user asks of the report of GPT-2 in a quarter of its memory; the answers are worked out here from
+    the data.
+    """
     page = open_page(report(*GPT2))
     data = json.loads(page.evaluate("document.getElementById('data').textContent"))
     answers, (keep_all, plan), (_, summary) = text(page, "#answers"), data["plans"], data["reports"]
     schedule, cost = plan["file"]["schedule"], data["ops"]["cost"]
-    assert "What filled the memory before? 20.5 GiB, most of it saved activations" in answers  # 1: what filled the memory?
+    # 1: what filled the memory?
+    assert "What filled the memory before? 20.5 GiB, most of it saved activations" in answers
     op = data["ops"]["name"][schedule[plan["file"]["peak_step"]]]
     assert f"at step {plan['file']['peak_step']} of {len(schedule)}: {op}" in answers  # 2: where is the peak now?
     size, name = live_at(data, plan, plan["file"]["peak_step"])[0]
-    assert f"{name} {size / 2 ** 30:.2f} GiB" in answers and f"made by {name}" in answers  # 3: the largest tensor at the peak
+    # 3: the largest tensor at the peak
+    assert f"{name} {size / 2**30:.2f} GiB" in answers and f"made by {name}" in answers
     extra = summary["cost"] - summary["keep_all_cost"]
-    assert f"{extra / 1e6:.1f} ms a step, {100 * summary['overhead']:.1f} %" in answers  # 4: what does it cost, and how good is it?
-    assert f"at most {100 * summary['gap']:.2f} % above the best plan in its order" in answers and "Proved: the plan has a certificate" in answers
+    # 4: what does it cost, and how good is it?
+    assert f"{extra / 1e6:.1f} ms a step, {100 * summary['overhead']:.1f} %" in answers
+    assert (
+        f"at most {100 * summary['gap']:.2f} % above the best plan in its order" in answers
+        and "Proved: the plan has a certificate" in answers
+    )
     layers = {}
     for index, step in enumerate(schedule):
         if step in schedule[:index]:
@@ -99,9 +120,13 @@ def test_six_questions(report, open_page):
             layers[stage] = layers.get(stage, 0) + cost[step]
     most = max(layers, key=layers.get)
     shown = re.search(r"Which layer is run again most\? stage (\d+), ends with (\S+)", answers)
-    assert layers[int(shown.group(1)) - 1] == layers[most] and shown.group(2) == data["ops"]["name"][data["stages"][int(shown.group(1)) - 1]]  # 5
+    # 5
+    assert (
+        layers[int(shown.group(1)) - 1] == layers[most]
+        and shown.group(2) == data["ops"]["name"][data["stages"][int(shown.group(1)) - 1]]
+    )
     certificate, bound = plan["file"]["bound"]["certificate"], plan["file"]["bound"]["cost"]
-    saved = summary["cost"] - (bound - 2 ** 30 * sum(price for _, price in certificate["prices"]) / certificate["scale"])
+    saved = summary["cost"] - (bound - 2**30 * sum(price for _, price in certificate["prices"]) / certificate["scale"])
     assert f"What would 1 GiB more save? at most {saved / 1e6:.2f} ms a step" in answers  # 6
 
 
@@ -110,11 +135,16 @@ def test_more_memory_is_not_underestimated(report, open_page):
     page = open_page(report(*GPT2))
     most = page.evaluate("mostSaved(state.plan, 2 ** 30).most")
     cost, budget = page.evaluate("[state.plan.cost, state.plan.budget]")
-    done = subprocess.run([PROGRAM, "plan", *map(str, [GPT2[0], "--budget", budget + 2 ** 30, "--dce", "--replay-random", "--json"])], capture_output=True, check=True)
+    done = subprocess.run(
+        [PROGRAM, "plan", *map(str, [GPT2[0], "--budget", budget + 2**30, "--dce", "--replay-random", "--json"])],
+        capture_output=True,
+        check=True,
+    )
     assert 0 < cost - json.loads(done.stdout)["cost"] <= most
 
 
 # ---- timeline ----
+
 
 def canvas(page, which=1):
     return page.locator("#timeline canvas[role=slider]").nth(which)
@@ -259,6 +289,7 @@ def test_tables_behind_pictures(gpt2):
 
 # ---- tensors ----
 
+
 def test_sort_and_filter(gpt2):
     table = gpt2.locator("#tensors .scroll table")
     status = gpt2.locator("#tensors [role=status]")
@@ -269,7 +300,9 @@ def test_sort_and_filter(gpt2):
     gpt2.locator("#tensors select").select_option("again")
     again = gpt2.evaluate("state.plan.tensor.length - new Set(state.plan.tensor).size")
     assert again > 0 and "made again" in table.locator("tbody tr").first.inner_text()
-    assert int(status.inner_text().split(" ")[0]) == gpt2.evaluate("new Set([...state.plan.tensor.keys()].filter((i) => state.plan.spansOf[state.plan.tensor[i]][0] !== i).map((i) => state.plan.tensor[i])).size")
+    assert int(status.inner_text().split(" ")[0]) == gpt2.evaluate(
+        "new Set([...state.plan.tensor.keys()].filter((i) => state.plan.spansOf[state.plan.tensor[i]][0] !== i).map((i) => state.plan.tensor[i])).size"
+    )
     gpt2.locator("#tensors input[type=search]").fill("_softmax")
     assert all("_softmax" in row for row in table.locator("tbody tr").all_inner_texts())
     gpt2.locator("#tensors input[type=search]").fill("no such tensor")
@@ -294,6 +327,7 @@ def test_why(gpt2):
 
 # ---- compare, curve, addresses ----
 
+
 def test_compare(report, open_page):
     page = open_page(report(*RESNET))
     assert "A: auto" in text(page, "#compare") and "B: mincut" in text(page, "#compare")
@@ -310,7 +344,11 @@ def test_compare(report, open_page):
 def test_plan_files_side_by_side(report, open_page, tmp_path):
     graph = GRAPHS / "resnet18.json.gz"
     for budget in (90, 70):
-        subprocess.run([PROGRAM, "plan", graph, "--budget", f"{budget}%", "--work", "50000", "-o", tmp_path / f"{budget}.json"], check=True, capture_output=True)
+        subprocess.run(
+            [PROGRAM, "plan", graph, "--budget", f"{budget}%", "--work", "50000", "-o", tmp_path / f"{budget}.json"],
+            check=True,
+            capture_output=True,
+        )
     page = open_page(report(graph, tmp_path / "90.json", tmp_path / "70.json"))
     assert "90.json" in text(page, "#compare") and "70.json" in text(page, "#compare")
     page.locator("nav select").select_option(label=page.evaluate("plans[2].label"))
@@ -318,8 +356,25 @@ def test_plan_files_side_by_side(report, open_page, tmp_path):
 
 
 def test_curve(report, open_page):
-    page = open_page(report(GRAPHS / "resnet50.json.gz", "--budget", "50%", "--dce", "--curve", "--points", "4", "--from", "45%", "--to", "54%",
-                            "--strategy", "auto,mincut", "--work", "200000"))
+    page = open_page(
+        report(
+            GRAPHS / "resnet50.json.gz",
+            "--budget",
+            "50%",
+            "--dce",
+            "--curve",
+            "--points",
+            "4",
+            "--from",
+            "45%",
+            "--to",
+            "54%",
+            "--strategy",
+            "auto,mincut",
+            "--work",
+            "200000",
+        )
+    )
     points = page.locator("#curve .point")
     assert points.count() == page.evaluate("plans.filter((plan) => plan !== keepAll && plan.isWithin).length") >= 6
     assert page.locator("#curve tbody tr").count() == page.evaluate("plans.length") - 1
@@ -358,11 +413,24 @@ def test_chain(report, open_page):
 
 def test_sizes_in_a_unit_of_their_own(report, open_page, tmp_path):
     chain = tmp_path / "chain.json"
-    chain.write_text(json.dumps({"format": "remat-chain", "version": 1, "name": "pages", "size_unit": "pages", "cost_unit": "ticks", "input": {"a": 2},
-                                 "stages": [{"name": f"s{i}", "a": 2, "abar": 5, "tf": 3, "tb": 6} for i in range(6)]}))
+    chain.write_text(
+        json.dumps(
+            {
+                "format": "remat-chain",
+                "version": 1,
+                "name": "pages",
+                "size_unit": "pages",
+                "cost_unit": "ticks",
+                "input": {"a": 2},
+                "stages": [{"name": f"s{i}", "a": 2, "abar": 5, "tf": 3, "tb": 6} for i in range(6)],
+            }
+        )
+    )
     page = open_page(report(chain, "--budget", "80%"))
     assert re.search(r"Peak memory \d+ pages", text(page, "#head")) and "ticks" in text(page, "#head")
-    assert "B " not in text(page, "#timeline .readout >> nth=0").replace("B s", "") and "undefined" not in text(page, "body")
+    assert "B " not in text(page, "#timeline .readout >> nth=0").replace("B s", "") and "undefined" not in text(
+        page, "body"
+    )
 
 
 def test_addresses(report, open_page):
@@ -383,6 +451,7 @@ def test_addresses(report, open_page):
 
 # ---- every size and every graph ----
 
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_fits_the_screen(report, open_page, width, scheme):
@@ -395,10 +464,22 @@ def test_fits_the_screen(report, open_page, width, scheme):
     assert dark == (scheme == "dark")
 
 
-@pytest.mark.parametrize("args", [["zoo:f1"], ["zoo:f1", "--curve"], ["zoo:mlp", "--budget", "60%"], [ROOT / "docs" / "five-ops.json", "--budget", "20"], ["zoo:random-layered?n=60", "--budget", "70%"],
-                                  ["chain:figure4", "--budget", "15", "--slots", "0"], ["chain:resnet?n=30", "--budget", "30%", "--curve", "--strategy", "auto,periodic"],
-                                  [GRAPHS / "vgg16.json.gz", "--budget", "30%"], [GRAPHS / "gpt2.json.gz", "--budget", "50%", "--fuse", "--work", "200000"],
-                                  [GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000"]], ids=lambda args: str(args[0]).split("/")[-1])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["zoo:f1"],
+        ["zoo:f1", "--curve"],
+        ["zoo:mlp", "--budget", "60%"],
+        [ROOT / "docs" / "five-ops.json", "--budget", "20"],
+        ["zoo:random-layered?n=60", "--budget", "70%"],
+        ["chain:figure4", "--budget", "15", "--slots", "0"],
+        ["chain:resnet?n=30", "--budget", "30%", "--curve", "--strategy", "auto,periodic"],
+        [GRAPHS / "vgg16.json.gz", "--budget", "30%"],
+        [GRAPHS / "gpt2.json.gz", "--budget", "50%", "--fuse", "--work", "200000"],
+        [GRAPHS / "gpt2.json.gz", "--budget", "40%", "--dce", "--offload", "50000GB/s", "--work", "300000"],
+    ],
+    ids=lambda args: str(args[0]).split("/")[-1],
+)
 def test_other_graphs(report, open_page, args):
     page = open_page(report(*args))
     assert "WRONG" not in text(page, "#about")
@@ -409,11 +490,23 @@ def test_other_graphs(report, open_page, args):
     assert "NaN" not in text(page, "#why")
 
 
-@pytest.mark.parametrize("nodes", [[], [{"name": "a", "in": [], "out": [0], "cost": 0}]], ids=["no op", "nothing costs anything"])
+@pytest.mark.parametrize(
+    "nodes", [[], [{"name": "a", "in": [], "out": [0], "cost": 0}]], ids=["no op", "nothing costs anything"]
+)
 def test_almost_nothing(report, open_page, tmp_path, nodes):
     graph = tmp_path / "graph.json"
-    graph.write_text(json.dumps({"format": "remat-graph", "version": 1, "name": "least", "values": [{"name": "w", "size": 0, **({} if nodes else {"kind": "param"})}], "nodes": nodes,
-                                 "outputs": [0]}))
+    graph.write_text(
+        json.dumps(
+            {
+                "format": "remat-graph",
+                "version": 1,
+                "name": "least",
+                "values": [{"name": "w", "size": 0, **({} if nodes else {"kind": "param"})}],
+                "nodes": nodes,
+                "outputs": [0],
+            }
+        )
+    )
     page = open_page(report(graph, "--budget", "100%"))
     canvas(page, 0).focus()
     for key in ("ArrowRight", "+", "End", "Enter", "-", "0", "p"):
@@ -426,14 +519,52 @@ def test_almost_nothing(report, open_page, tmp_path, nodes):
 
 
 def test_hostile_names(report, open_page, tmp_path):
-    names = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--", "\u2028\u2029", "\"'`\\", "${alert(1)}", "&lt;b&gt;", "__proto__", "constructor", "toString",
-             "javascript:alert(1)", "\u202eevil", "x" * 3000, " ", "<svg/onload=alert(1)>"]
+    names = [
+        "</script><script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "<!--",
+        "\u2028\u2029",
+        "\"'`\\",
+        "${alert(1)}",
+        "&lt;b&gt;",
+        "__proto__",
+        "constructor",
+        "toString",
+        "javascript:alert(1)",
+        "\u202eevil",
+        "x" * 3000,
+        " ",
+        "<svg/onload=alert(1)>",
+    ]
     n = len(names)
-    values = [{"name": "w", "size": 4, "kind": "param"}] + [{"name": name, "size": 1000 + i, "dtype": name, "shape": [1]} for i, name in enumerate(names)]
-    nodes = [{"name": name, "op": name, "in": [i, 0] if i else [0], "out": [i + 1], "cost": 1, "phase": "forward" if i < n // 2 else "backward"} for i, name in enumerate(names)]
+    values = [{"name": "w", "size": 4, "kind": "param"}] + [
+        {"name": name, "size": 1000 + i, "dtype": name, "shape": [1]} for i, name in enumerate(names)
+    ]
+    nodes = [
+        {
+            "name": name,
+            "op": name,
+            "in": [i, 0] if i else [0],
+            "out": [i + 1],
+            "cost": 1,
+            "phase": "forward" if i < n // 2 else "backward",
+        }
+        for i, name in enumerate(names)
+    ]
     nodes[-1]["in"] = [n - 1, 1, 2, 3]
     graph = tmp_path / "hostile.json"
-    graph.write_text(json.dumps({"format": "remat-graph", "version": 1, "name": names[0] + names[1], "values": values, "nodes": nodes, "outputs": [n]}))
+    graph.write_text(
+        json.dumps(
+            {
+                "format": "remat-graph",
+                "version": 1,
+                "name": names[0] + names[1],
+                "values": values,
+                "nodes": nodes,
+                "outputs": [n],
+            }
+        )
+    )
     page = open_page(report(graph, "--budget", "75%"))
     elements = page.evaluate("[...new Set([...document.querySelectorAll('*')].map((x) => x.localName))]")
     assert not {"img", "iframe", "object", "embed", "link"} & set(elements) and page.locator("script").count() == 2
@@ -449,7 +580,14 @@ def test_hostile_names(report, open_page, tmp_path):
 
 def test_policy_stops_foreign_script(report, open_page, tmp_path, browser):
     """Were there a hole, the policy of the page would stop what came through it."""
-    raw = report("zoo:f1").read_text().replace("<main id=\"main\">", "<main id=\"main\"><img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>")
+    raw = (
+        report("zoo:f1")
+        .read_text()
+        .replace(
+            '<main id="main">',
+            "<main id=\"main\"><img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>",
+        )
+    )
     path = tmp_path / "broken.html"
     path.write_text(raw)
     page = browser.new_page()
@@ -478,7 +616,22 @@ def test_fifty_thousand_ops(report, open_page, capsys):
 
 # ---- for everybody ----
 
-EVERYTHING = [GRAPHS / "resnet18.json.gz", "--budget", "80%", "--dce", "--strategy", "auto,mincut", "--curve", "--points", "2", "--from", "80%", "--place", "--work", "50000"]
+EVERYTHING = [
+    GRAPHS / "resnet18.json.gz",
+    "--budget",
+    "80%",
+    "--dce",
+    "--strategy",
+    "auto,mincut",
+    "--curve",
+    "--points",
+    "2",
+    "--from",
+    "80%",
+    "--place",
+    "--work",
+    "50000",
+]
 TOY = ["chain:toy", "--budget", "9000", "--slots", "0", "--strategy", "rotor,periodic", "--curve", "--points", "3"]
 
 
@@ -501,7 +654,11 @@ def test_answers_are_on_the_first_screen(report, open_page):
 def test_a_plan_that_misses_says_why_at_once(report, open_page):
     page = open_page(report(GRAPHS / "vgg16.json.gz", "--budget", "30%"))
     head, answers = text(page, "#head"), text(page, "#answers")
-    assert "proved: nothing fits 5.57 GiB" in head and "no plan fits 5.57 GiB" in head and "convolution_backward_11 needs 9.85 GiB" in head
+    assert (
+        "proved: nothing fits 5.57 GiB" in head
+        and "no plan fits 5.57 GiB" in head
+        and "convolution_backward_11 needs 9.85 GiB" in head
+    )
     assert "and it does not fit" in answers and "costs less than" not in answers
 
 
@@ -527,9 +684,13 @@ def test_a_table_behind_every_picture(report, open_page):
             behind.locator("tbody tr").first.wait_for()
             assert behind.locator("tbody tr").count() > 0 and behind.locator("caption").inner_text()
             assert pictures.nth(i).get_attribute("aria-label") and pictures.nth(i).get_attribute("aria-valuetext")
-        for id_ in page.evaluate("[...document.querySelectorAll('section')].filter((x) => x.childElementCount).map((x) => x.getAttribute('aria-labelledby'))"):
+        for id_ in page.evaluate(
+            "[...document.querySelectorAll('section')].filter((x) => x.childElementCount).map((x) => x.getAttribute('aria-labelledby'))"
+        ):
             assert page.locator(f"#{id_}").count() == 1
-    assert page.locator("#curve svg[role=group] ~ *").count() == 0 and page.locator("#curve table tbody tr").count() == 8
+    assert (
+        page.locator("#curve svg[role=group] ~ *").count() == 0 and page.locator("#curve table tbody tr").count() == 8
+    )
     for image in page.locator("canvas[role=img]").all():  # the bars of the answers: a list of the same numbers follows
         assert image.locator("xpath=following-sibling::ul[1]/li").count() > 1
 

@@ -1,11 +1,14 @@
-"""The backend of torch.compile: a partition function for AOTAutograd that plans the joint graph within a budget, and compilers that run the two halves with
-eager kernels (same kernels in the same order on the same numbers: gradients are bit-identical to keep-all), or with Inductor's (inductor.py).
+"""The backend of torch.compile: a partition function for AOTAutograd that plans the joint graph within a budget, and
+compilers that run the two halves with eager kernels (same kernels in the same order on the same numbers: gradients are
+bit-identical to keep-all), or with Inductor's (inductor.py).
 
-What the planner cannot be trusted with (joint.Unsupported) gets torch's own partition and one warning with the reason; with `strict` an error.
+What the planner cannot be trusted with (joint.Unsupported) gets torch's own partition and one warning with the reason;
+with `strict` an error.
 
-A plan is never changed under AOTAutograd, which keeps metadata of what is saved. A graph whose plan is replaced is compiled once more from what Dynamo handed
-over, in the tracing context of the first time; forward runs that still wait for their backward pass keep the function that they ran with.
-"""
+A plan is never changed under AOTAutograd, which keeps metadata of what is saved. A graph whose plan is replaced is
+compiled once more from what Dynamo handed over, in the tracing context of the first time; forward runs that still
+wait for their backward pass keep the function that they ran with."""
+
 from __future__ import annotations
 
 import copy
@@ -36,13 +39,16 @@ _entered = threading.local()  # .run: the forward run that this thread is about 
 
 class _Plan(NamedTuple):
     """A plan of a graph: for sizes up to these, and for the n-th forward run of the graph in a step."""
+
     sizes: Tuple[int, ...]
     occurrence: int
     solution: Solution
 
 
 def _donate_nothing() -> None:
-    """Eager kernels write into no saved tensor, so a graph may be differentiated again (retain_graph); torch would refuse it for those that a backward pass may reuse."""
+    """Eager kernels write into no saved tensor, so a graph may be differentiated again (retain_graph); torch would
+    refuse it for those that a backward pass may reuse.
+    """
     context = TracingContext.try_get()
     donated = getattr(context.fw_metadata if context else None, "bw_donated_idxs", None)
     if donated:
@@ -53,7 +59,13 @@ def _symbols(values: Sequence[Any]) -> Dict[Any, Tuple[int, Optional[int]]]:
     """Where the size of each symbol is found among arguments: argument and dimension, or the argument itself."""
     found: Dict[Any, Tuple[int, Optional[int]]] = {}
     for i, value in enumerate(values):
-        places = [(value, None)] if isinstance(value, SCALARS) else [(size, d) for d, size in enumerate(value.shape)] if isinstance(value, torch.Tensor) else []
+        places = (
+            [(value, None)]
+            if isinstance(value, SCALARS)
+            else [(size, d) for d, size in enumerate(value.shape)]
+            if isinstance(value, torch.Tensor)
+            else []
+        )
         for size, dimension in places:
             if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
                 found.setdefault(size.node.expr, (i, dimension))
@@ -71,14 +83,17 @@ class PlannedGraph:
         self._places = _symbols(self.fakes)
         arguments = [*self.lifted, *example_inputs]
         self.parameters_read = any(isinstance(p, torch.nn.Parameter) for p in arguments)
-        self.training = policy.training_of([p for p in arguments if isinstance(p, torch.nn.Parameter) and p.requires_grad], settings)
+        self.training = policy.training_of(
+            [p for p in arguments if isinstance(p, torch.nn.Parameter) and p.requires_grad], settings
+        )
         self.device = _device_of(arguments)
         self.is_part = _is_part()
         self.work: Optional[Work] = None  # None: no joint graph, or one that torch partitions
         self.plans: List[_Plan] = []
         self.parameters: Optional[steps.Parameters] = None  # among the arguments of the last run
         self._functions: Dict[Any, Callable[..., Any]] = {}
-        self._last: Tuple[Optional[Solution], Callable[..., Any]] = (None, module)  # what ran last: a solution's code is long, and it is mostly the same one
+        # what ran last: a solution's code is long, and it is mostly the same one
+        self._last: Tuple[Optional[Solution], Callable[..., Any]] = (None, module)
         self._wanted: Optional[Solution] = None
         self.budget_bytes: Optional[int] = None
         first = self._compile(example_inputs)
@@ -91,19 +106,36 @@ class PlannedGraph:
 
     def _compile(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         if self.settings.kernels == "inductor":
-            return inductor.compile_module(self.module, inputs, self._partition, self._tracked, self._seen, self.settings)
+            return inductor.compile_module(
+                self.module, inputs, self._partition, self._tracked, self._seen, self.settings
+            )
         from torch._dynamo.backends.common import aot_autograd
-        return aot_autograd(fw_compiler=self._function, bw_compiler=self._function, inference_compiler=self._function, partition_fn=self._partition)(self.module, inputs)
 
-    def _partition(self, module: fx.GraphModule, joint_inputs: Any, *, num_fwd_outputs: int, static_lifetime_input_indices: Optional[Sequence[int]] = None,
-                   **_more: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
+        return aot_autograd(
+            fw_compiler=self._function,
+            bw_compiler=self._function,
+            inference_compiler=self._function,
+            partition_fn=self._partition,
+        )(self.module, inputs)
+
+    def _partition(
+        self,
+        module: fx.GraphModule,
+        joint_inputs: Any,
+        *,
+        num_fwd_outputs: int,
+        static_lifetime_input_indices: Optional[Sequence[int]] = None,
+        **_more: Any,
+    ) -> Tuple[fx.GraphModule, fx.GraphModule]:
         if self._wanted is not None:
             assert self.work is not None
             if [str(node.target) for node in module.graph.nodes] != self.work.signature:
                 raise Unsupported("another shape when it is traced again")
             return self.work.split(self._wanted)
         fused = self.settings.kernels == "inductor"
-        work = (KernelWork if fused else Work).of(module, joint_inputs, num_fwd_outputs, static_lifetime_input_indices, self.settings)
+        work = (KernelWork if fused else Work).of(
+            module, joint_inputs, num_fwd_outputs, static_lifetime_input_indices, self.settings
+        )
         try:
             return work.split(self._first(work))
         except Unsupported as error:
@@ -113,17 +145,22 @@ class PlannedGraph:
     def _first(self, work: Work) -> Solution:
         joint = work.joint()
         self.device = joint.device
-        self._places = {symbol: place for symbol, place in self._places.items() if symbol in joint.symbols}  # others are no sizes: a counter, say
+        # others are no sizes: a counter, say
+        self._places = {symbol: place for symbol, place in self._places.items() if symbol in joint.symbols}
         sizes = self.sizes(self.fakes)
         with steps.lock:
             solution = policy.first_solution(self, work)
             if isinstance(work, KernelWork):
                 solution = policy.fitted(self, work, solution)
         if joint.dynamic:
-            reporting.warn("remat: dynamic shapes: planned for the sizes at hand; smaller ones run the same plan, larger ones are planned again")
+            reporting.warn(
+                "remat: dynamic shapes: planned for the sizes at hand; smaller ones run the same plan, larger ones are planned again"
+            )
         self.work, self.budget_bytes = work, solution.budget_bytes
         self.plans = [_Plan(sizes, 0, solution)]
-        reporting.add(solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution)
+        reporting.add(
+            solution.report(existing_gradient_bytes=self.training.outside_bytes + self.training.before_bytes), solution
+        )
         return solution
 
     def _not_planned(self, reason: str) -> None:
@@ -139,7 +176,9 @@ class PlannedGraph:
         return self._tracked(lower.compile_boxed(module), module.meta)
 
     def _tracked(self, run: Callable[[List[Any]], Any], meta: Dict[str, Any]) -> Any:
-        """The function of a planned half: that of a forward pass says which run it was, that of a backward pass that the run is over."""
+        """The function of a planned half: that of a forward pass says which run it was, that of a backward pass that
+        the run is over.
+        """
         place = meta.get("remat_token")
         if place is None:
             return run
@@ -168,10 +207,19 @@ class PlannedGraph:
         needs = solution.info["resident_bytes"] + code.peak_bytes
         report = reporting.of(solution)
         report["generated_peak_bytes"] = max(report["generated_peak_bytes"] or 0, needs)
-        if solution.budget_bytes is not None and self.settings.budget != "min" and needs > TOLERANCE * solution.budget_bytes and not self.is_part:
-            reporting.warn(f"remat: Inductor's code needs {size_text(needs)} for a budget of {size_text(solution.budget_bytes)}")
+        if (
+            solution.budget_bytes is not None
+            and self.settings.budget != "min"
+            and needs > TOLERANCE * solution.budget_bytes
+            and not self.is_part
+        ):
+            reporting.warn(
+                f"remat: Inductor's code needs {size_text(needs)} for a budget of {size_text(solution.budget_bytes)}"
+            )
         if code.products < meta["remat_products"]:
-            reporting.warn(f"remat: Inductor runs {code.products} matrix products and convolutions where the plan has {meta['remat_products']}")
+            reporting.warn(
+                f"remat: Inductor runs {code.products} matrix products and convolutions where the plan has {meta['remat_products']}"
+            )
 
     # ---- plans ----
 
@@ -189,7 +237,9 @@ class PlannedGraph:
 
     def install(self, sizes: Tuple[int, ...], occurrence: int, solution: Solution) -> None:
         """The plan from now on for sizes up to these."""
-        self.plans = [plan for plan in self.plans if plan.occurrence != occurrence or not policy.fits(plan.sizes, sizes)]
+        self.plans = [
+            plan for plan in self.plans if plan.occurrence != occurrence or not policy.fits(plan.sizes, sizes)
+        ]
         self.plans.append(_Plan(sizes, occurrence, solution))
         self.budget_bytes = self.budget_bytes or solution.budget_bytes
 
@@ -219,7 +269,9 @@ class PlannedGraph:
     def _enter(self, args: Sequence[Any]) -> Tuple[Solution, Run]:
         tracker = steps.of(self.device)
         if tracker.pass_over():
-            reporting.warn("remat: results of an earlier forward pass are held without a backward pass: what they keep in memory is not counted")
+            reporting.warn(
+                "remat: results of an earlier forward pass are held without a backward pass: what they keep in memory is not counted"
+            )
         over, in_reverse = tracker.over()
         if over:
             policy.learn(over, in_reverse)
@@ -255,8 +307,9 @@ class PlannedGraph:
 
 
 def _is_part() -> bool:
-    """Whether the graph that Dynamo compiles now is known to be a part of a step only: it ends at a graph break, is a bucket of DDP, or belongs to a module that is
-    called by another one (regional compilation)."""
+    """Whether the graph that Dynamo compiles now is known to be a part of a step only: it ends at a graph break, is
+    a bucket of DDP, or belongs to a module that is called by another one (regional compilation).
+    """
     tx = getattr(torch._dynamo.symbolic_convert.InstructionTranslator, "current_tx", lambda: None)()
     reason = getattr(getattr(tx, "output", None), "compile_subgraph_reason", None)
     if getattr(reason, "graph_break", False):
@@ -273,14 +326,21 @@ def _is_part() -> bool:
 
 
 def _device_of(values: Sequence[Any]) -> torch.device:
-    found = {value.device for value in values if isinstance(value, torch.Tensor) and value.device.type not in ("cpu", "meta")}
+    found = {
+        value.device for value in values if isinstance(value, torch.Tensor) and value.device.type not in ("cpu", "meta")
+    }
     return sorted(found, key=str)[0] if found else torch.device("cpu")
 
 
-def backend(module: fx.GraphModule, example_inputs: List[Any], *, options: Optional[Dict[str, Any]] = None, **more: Any) -> Any:
+def backend(
+    module: fx.GraphModule, example_inputs: List[Any], *, options: Optional[Dict[str, Any]] = None, **more: Any
+) -> Any:
     """torch.compile(model, backend="remat", options={"budget": "8GiB"}); docs/pytorch.md has the options."""
     try:
-        settings, arguments = Settings.of({**(options or {}), **more}), [*module.parameters(), *module.buffers(), *example_inputs]
+        settings, arguments = (
+            Settings.of({**(options or {}), **more}),
+            [*module.parameters(), *module.buffers(), *example_inputs],
+        )
         if settings.budget == "auto":
             settings.budget = measuring.free_budget(_device_of(arguments), arguments)
         return PlannedGraph(module, example_inputs, settings)

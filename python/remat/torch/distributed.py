@@ -1,12 +1,15 @@
-"""One plan for many processes. Processes that train together ask the same questions (a graph, its sizes, its budget), and a search that is stopped by time may
-answer them differently. So whoever asks first answers for all: it claims the question in the store of torch.distributed, plans, and leaves the plan there;
-the others wait for it and verify it against the graph that they have themselves.
+"""One plan for many processes. Processes that train together ask the same questions (a graph, its sizes, its budget),
+and a search that is stopped by time may answer them differently. So whoever asks first answers for all: it claims the
+question in the store of torch.distributed, plans, and leaves the plan there; the others wait for it and verify it
+against the graph that they have themselves.
 
-No collective is used. A process that asks what no other asks (another stage of a pipeline, a longer batch) waits for nobody, and what is in flight between
-processes stays in order. Who has claimed a question says every second that it is still there; where that stops, the others raise instead of waiting for ever.
+No collective is used. A process that asks what no other asks (another stage of a pipeline, a longer batch) waits for
+nobody, and what is in flight between processes stays in order. Who has claimed a question says every second that it is
+still there; where that stops, the others raise instead of waiting for ever.
 
-Invariant: an answer is written once, by the process that claimed the question. Cost: one round trip to the store to claim, ten a second to wait.
-"""
+Invariant: an answer is written once, by the process that claimed the question. Cost: one round trip to the store to
+claim, ten a second to wait."""
+
 from __future__ import annotations
 
 import base64
@@ -27,6 +30,7 @@ NOTHING = b"-"  # the answer of a process that found none; who asked finds out w
 
 class Answer(NamedTuple):
     """`data` is None where the process that was asked found nothing."""
+
     data: Optional[bytes]
     rank: Optional[int]  # of the process that answered; None where there is one process alone
 

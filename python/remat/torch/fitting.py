@@ -1,15 +1,21 @@
 """The plan that keeps its budget once Inductor has made code of it.
 
-Problem. Plans are made with a model of fused kernels. Inductor's code needs more or less than the model says, by some percent or, near the least memory, by much more; and the excess depends on the plan.
-Lowering the budget of the plan by the excess overshoots: the cheaper the memory, the smaller the excess.
+Problem. Plans are made with a model of fused kernels. Inductor's code needs more or less than the model says, by some
+percent or, near the least memory, by much more; and the excess depends on the plan. Lowering the budget of the plan by
+the excess overshoots: the cheaper the memory, the smaller the excess.
 
-Method. What code needs and moves is read before it is compiled (reading.py). `room` is the budget that is planned for, `limit` the one that was given. The first looks are at room = limit, at one candidate after the other, the
-cheapest first, until one fits or nearly does. Where none fits, or one that nearly does is faster, the next room is smaller by that excess; where code leaves room unused, it lies on the line through the last
-one that fits and the last one that does not. Plans from a start whose code needed much more than was planned come last. At most LOOKS looks. If none fits by then, the plan of least memory is looked at, and MORE - 1
-rooms between it and the limit: a budget is kept wherever a plan is known that keeps it. Of all that fit the fastest one by its code is taken, and if none fits the one that needs least.
+Method. What code needs and moves is read before it is compiled (reading.py). `room` is the budget that is planned for,
+`limit` the one that was given. The first looks are at room = limit, at one candidate after the other, the cheapest
+first, until one fits or nearly does. Where none fits, or one that nearly does is faster, the next room is smaller by
+that excess; where code leaves room unused, it lies on the line through the last one that fits and the last one that
+does not. Plans from a start whose code needed much more than was planned come last. At most LOOKS looks. If none fits
+by then, the plan of least memory is looked at, and MORE - 1 rooms between it and the limit: a budget is kept wherever a
+plan is known that keeps it. Of all that fit the fastest one by its code is taken, and if none fits the one that needs
+least.
 
-Invariant: what is returned was planned and verified, and its code was read; where nothing can be read, it is the first plan, unchanged. Cost: LOOKS + MORE readings and plans at most.
-"""
+Invariant: what is returned was planned and verified, and its code was read; where nothing can be read, it is the
+first plan, unchanged. Cost: LOOKS + MORE readings and plans at most."""
+
 from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Optional
@@ -21,11 +27,14 @@ FIRST = 3  # of those, candidates for the whole budget
 OFF = 1.1  # code that needs so much more than was planned tells that plans from this start are no good
 TOLERANCE = 1.005  # how much more than the budget code may need
 UNUSED = 0.96  # of the budget: code that needs less is looked at again with more room
-CLOSE, SLOWER = 1.03, 1.01  # code that needs so much more than the budget nearly fits; where it was so much faster than what fits, it is looked at again with less room
+# code that needs so much more than the budget nearly fits; where it was so much faster than what fits, it is looked at
+# again with less room
+CLOSE, SLOWER = 1.03, 1.01
 
 
 class Look(NamedTuple):
     """A plan and what its code would need and take."""
+
     solution: Solution
     room: int
     needs_bytes: int
@@ -33,7 +42,9 @@ class Look(NamedTuple):
 
 
 class Fit:
-    """`plan(room)` gives plans within so many bytes, the cheapest first, or none; `read(solution)` what code would need and take, or None."""
+    """`plan(room)` gives plans within so many bytes, the cheapest first, or none; `read(solution)` what code would
+    need and take, or None.
+    """
 
     def __init__(self, limit: int, plan: Callable[[int], List[Solution]], read: Callable[[Solution], Optional[Look]]):
         self.limit, self._plan, self._read = limit, plan, read
@@ -42,7 +53,9 @@ class Fit:
 
     def _look(self, solution: Solution, room: int) -> bool:
         """Whether there was anything new to be read."""
-        if len(self.looks) >= self._most or any(look.solution.schedule == solution.schedule and self._is_of(look, solution) for look in self.looks):
+        if len(self.looks) >= self._most or any(
+            look.solution.schedule == solution.schedule and self._is_of(look, solution) for look in self.looks
+        ):
             return False
         found = self._read(solution)
         if found is not None:
@@ -59,12 +72,19 @@ class Fit:
 
     def _is_off(self, solution: Solution) -> bool:
         """Whether code of a plan from the same start needed much more than was planned."""
-        return any(self._is_of(look, solution) and look.needs_bytes > OFF * look.solution.verdict.peak_bytes for look in self.looks)
+        return any(
+            self._is_of(look, solution) and look.needs_bytes > OFF * look.solution.verdict.peak_bytes
+            for look in self.looks
+        )
 
     def best(self) -> Optional[Look]:
         """The fastest that fits, else the one that needs least."""
         fitting = [look for look in self.looks if self._fits(look)]
-        return min(fitting, key=lambda look: look.ns) if fitting else min(self.looks, key=lambda look: look.needs_bytes, default=None)
+        return (
+            min(fitting, key=lambda look: look.ns)
+            if fitting
+            else min(self.looks, key=lambda look: look.needs_bytes, default=None)
+        )
 
     def run(self, first: Solution) -> Optional[Look]:
         for solution in (self._plan(self.limit) or [first])[:FIRST]:
@@ -89,7 +109,12 @@ class Fit:
     def _next_room(self) -> Optional[int]:
         """The budget to plan for next; None: what there is will do."""
         under = max(filter(self._fits, self.looks), key=lambda look: look.needs_bytes, default=None)
-        over = [look for look in self.looks if not self._fits(look) and (under is None or self._is_of(look, under.solution) or not self._is_off(look.solution))]
+        over = [
+            look
+            for look in self.looks
+            if not self._fits(look)
+            and (under is None or self._is_of(look, under.solution) or not self._is_off(look.solution))
+        ]
         if under is not None:
             ns = min(look.ns for look in self.looks if self._fits(look))
             faster = [look for look in over if look.needs_bytes <= CLOSE * self.limit and SLOWER * look.ns < ns]
@@ -100,4 +125,6 @@ class Fit:
         if under is None or above.room <= under.room:
             return above.room - max(1, round(1.05 * (above.needs_bytes - self.limit)))
         slope = (above.room - under.room) / max(1, above.needs_bytes - under.needs_bytes)
-        return min(above.room - 1, under.room + round(min(1.0, max(0.1, slope)) * 0.95 * (self.limit - under.needs_bytes)))
+        return min(
+            above.room - 1, under.room + round(min(1.0, max(0.1, slope)) * 0.95 * (self.limit - under.needs_bytes))
+        )

@@ -1,14 +1,17 @@
-"""What Inductor made of a half of a plan, read from the code that it generated: which buffers are in memory when, and how many library kernels run.
+"""What Inductor made of a half of a plan, read from the code that it generated: which buffers are in memory when, and
+how many library kernels run.
 
-Problem. A plan says what is in memory at each step; Inductor fuses, reorders and reuses buffers, and may undo it. Whether it did is in the code: every buffer is
-allocated, renamed and deleted by a line of Python.
+Problem. A plan says what is in memory at each step; Inductor fuses, reorders and reuses buffers, and may undo it.
+Whether it did is in the code: every buffer is allocated, renamed and deleted by a line of Python.
 
-Method. The lines of `call` are read in order. A line that allocates says shape, strides and dtype; one that reuses gives a buffer another name; `del` drops a name, and a
-buffer is freed with its last name. What a library kernel returns is as large as the assertion behind it says, with the dtype of its first argument. Arguments are freed if they are the
+Method. The lines of `call` are read in order. A line that allocates says shape, strides and dtype; one that reuses
+gives a buffer another name; `del` drops a name, and a buffer is freed with its last name. What a library kernel returns
+is as large as the assertion behind it says, with the dtype of its first argument. Arguments are freed if they are the
 caller's last reference: what was saved is, parameters and inputs are not.
 
-Lines that are not understood allocate nothing, so the peak is a lower limit; sizes that are not numbers (dynamic shapes) give none at all. Cost: linear in the code.
-"""
+Lines that are not understood allocate nothing, so the peak is a lower limit; sizes that are not numbers (dynamic
+shapes) give none at all. Cost: linear in the code."""
+
 from __future__ import annotations
 
 import re
@@ -25,11 +28,16 @@ PICKS = re.compile(r"(\w+) = (\w+)\[\d+\]$")
 CALLS = re.compile(r"(\w+) = ((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
 SIZES = re.compile(r"assert_size_stride\((\w+), (\([^()]*\)), (\([^()]*\))")
 DROPS = re.compile(r"del (\w+)$")
-PRODUCTS = re.compile(r"extern_kernels\.(?:mm|addmm|bmm|baddbmm|convolution|_mm_plus_mm)\b|triton_tem_\w*\.run|torch\.ops\.aten\.(?:_scaled_dot_product|(?:convolution|mm|addmm|bmm)\b)|mkldnn\.\w*(?:linear|convolution)")
+PRODUCTS = re.compile(
+    r"extern_kernels\.(?:mm|addmm|bmm|baddbmm|convolution|_mm_plus_mm)\b|triton_tem_\w*\.run|torch\.ops\.aten\.(?:_scaled_dot_product|(?:convolution|mm|addmm|bmm)\b)|mkldnn\.\w*(?:linear|convolution)"
+)
 
 
 class Argument(NamedTuple):
-    """What a half of a step is called with: bytes of the tensor, of one element, and whether it is freed once it is not read any more."""
+    """What a half of a step is called with: bytes of the tensor, of one element, and whether it is freed once it is
+    not read any more.
+    """
+
     n_bytes: int
     item_bytes: int
     owned: bool
@@ -90,7 +98,7 @@ def _body(source: str) -> List[str]:
         return []
     indent = len(lines[starts[-1]]) - len(lines[starts[-1]].lstrip())
     found = []
-    for line in lines[starts[-1] + 1:]:
+    for line in lines[starts[-1] + 1 :]:
         if line.strip() and len(line) - len(line.lstrip()) <= indent:
             break
         found.append(line.split("  #")[0].strip())
@@ -115,7 +123,9 @@ def read(source: str, arguments: Dict[str, Argument], device_type: str) -> Gener
         elif match := PICKS.match(line):
             returned[match[1]] = memory.item.get(match[2], 0)
         elif match := CALLS.match(line):
-            read_first = next((memory.item[name] for name in re.findall(r"\b\w+\b", line[match.end():]) if memory.item.get(name)), 0)
+            read_first = next(
+                (memory.item[name] for name in re.findall(r"\b\w+\b", line[match.end() :]) if memory.item.get(name)), 0
+            )
             returned[match[1]] = memory.item[match[1]] = read_first
         elif (match := SIZES.match(line)) and match[1] in returned:
             n_bytes = _n_bytes(match[2], match[3], returned[match[1]], align)
@@ -128,7 +138,9 @@ def read(source: str, arguments: Dict[str, Argument], device_type: str) -> Gener
 
 
 def arguments_of(half: fx.GraphModule, residents: Collection[str]) -> Dict[str, Argument]:
-    """The tensors that a half is called with, by the names that the code has for them; `residents` are not freed by it."""
+    """The tensors that a half is called with, by the names that the code has for them; `residents` are not freed by
+    it.
+    """
     found: Dict[str, Argument] = {}
     counted: Set[int] = set()  # storages: several views of one may be saved
     for node in half.graph.find_nodes(op="placeholder"):

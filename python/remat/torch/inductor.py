@@ -1,21 +1,27 @@
 """Plans with Inductor's kernels: `options={"kernels": "inductor"}`.
 
-Problem. A plan must go through torch.compile's own pipeline (decompositions, passes over the joint graph, fusion, code) and come out as it was made: what runs again runs
-again, and in the order of the plan.
+Problem. A plan must go through torch.compile's own pipeline (decompositions, passes over the joint graph, fusion, code)
+and come out as it was made: what runs again runs again, and in the order of the plan.
 
-Method. Inductor's entry point `compile_fx` does everything, with two things of ours in it. Its `custom_partitioner_fn` is called with the joint graph behind
-Inductor's passes over it; a compilation of our own would have to repeat those, and their order changes from version to version. And `inner_compile`, which is called
-with each half, is wrapped: what it returns tells when a forward run is over and when its backward pass begins (steps.py).
+Method. Inductor's entry point `compile_fx` does everything, with two things of ours in it. Its `custom_partitioner_fn`
+is called with the joint graph behind Inductor's passes over it; a compilation of our own would have to repeat those,
+and their order changes from version to version. And `inner_compile`, which is called with each half, is wrapped: what
+it returns tells when a forward run is over and when its backward pass begins (steps.py).
 
-The partition that everything starts from is torch's own min cut, and those that it makes for what people checkpoint by hand (structures.py). The planner sees them as kernels (kernels.py). A plan that runs nothing again is
-torch's own two modules, node for node; any other one is lowered from the joint graph (lower.py), and each of its nodes knows its step. Inductor would merge kernels that read the same tensors,
-however far apart the plan put them, and hold dead buffers for later ones of their size. In a plan it does neither: plans of a GPT needed up to a third more memory than planned so, and 0 to 3 % more without, for 0 to 2 % of
-time by their code. What code a plan would come to is read before it is compiled (reading.py), and the plan is chosen by that (fitting.py).
+The partition that everything starts from is torch's own min cut, and those that it makes for what people checkpoint by
+hand (structures.py). The planner sees them as kernels (kernels.py). A plan that runs nothing again is torch's own two
+modules, node for node; any other one is lowered from the joint graph (lower.py), and each of its nodes knows its step.
+Inductor would merge kernels that read the same tensors, however far apart the plan put them, and hold dead buffers for
+later ones of their size. In a plan it does neither: plans of a GPT needed up to a third more memory than planned so,
+and 0 to 3 % more without, for 0 to 2 % of time by their code. What code a plan would come to is read before it is
+compiled (reading.py), and the plan is chosen by that (fitting.py).
 
-Caches. AOTAutograd's cache would skip the partition, and with it the plan, so it is off. Inductor's cache of code goes by the two modules, and stays.
+Caches. AOTAutograd's cache would skip the partition, and with it the plan, so it is off. Inductor's cache of code goes
+by the two modules, and stays.
 
-Invariant: what is not understood (Unsupported) is compiled with torch's own partition, so that a model that torch.compile takes is never refused.
-"""
+Invariant: what is not understood (Unsupported) is compiled with torch's own partition, so that a model that
+torch.compile takes is never refused."""
+
 from __future__ import annotations
 
 import contextlib
@@ -39,19 +45,29 @@ from .planning import Solution, Work, roofline
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
 CPU_NS_PER_BYTE = 0.1  # where the bandwidth was not measured
 BLOCKS = ((2, True), (1, True), (2, False), (1, False))  # structures.py: every n-th waist is kept, and products, too
-NEAR = 40  # steps of a plan within which kernels that read the same tensors may become one: 12 took up to 1.4 % more time by the code, and no less memory
-BUFFERS = 20  # that a merged kernel reads and writes, at most. Torch's own have up to 17; one of 97, normalisations of many layers, took 4.8 ms where its bytes take 0.8
+# steps of a plan within which kernels that read the same tensors may become one: 12 took up to 1.4 % more time by the
+# code, and no less memory
+NEAR = 40
+# that a merged kernel reads and writes, at most. Torch's own have up to 17; one of 97, normalisations of many layers,
+# took 4.8 ms where its bytes take 0.8
+BUFFERS = 20
 NEARLY = 1.03  # a partition that needs so much more than the budget by the model may still fit by its code
-STEP = "remat_step"  # in a node's meta: the step of the plan that it belongs to, and the op that it is a run of ("": it is computed where it is read)
+# in a node's meta: the step of the plan that it belongs to, and the op that it is a run of ("": it is computed where it
+# is read)
+STEP = "remat_step"
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
 
 
-def own_partition(module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]]) -> Modules:
+def own_partition(
+    module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]]
+) -> Modules:
     """Torch's own: what Inductor does without a custom partitioner."""
     from torch._functorch.partitioners import min_cut_rematerialization_partition
-    return min_cut_rematerialization_partition(module, joint_inputs, compiler="inductor", num_fwd_outputs=num_fwd_outputs,
-                                               static_lifetime_input_indices=static)
+
+    return min_cut_rematerialization_partition(
+        module, joint_inputs, compiler="inductor", num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static
+    )
 
 
 def _crossing(halves: Modules) -> Tuple[str, ...]:
@@ -69,6 +85,7 @@ def _twin(module: fx.GraphModule) -> fx.GraphModule:
 @dataclass
 class KernelWork(Work):
     """A joint graph to plan as kernels: `module` is both halves of torch's own partition in one, `own` the halves."""
+
     own: Any = None
     stitched: bool = False
     spare: Any = None  # the joint graph once more, until `others` were asked for
@@ -77,14 +94,24 @@ class KernelWork(Work):
     ns_per_byte: float = 0.0  # that kernels take to read or write, measured; 0: by the roofline
 
     @classmethod
-    def of(cls, module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> "KernelWork":
+    def of(
+        cls,
+        module: fx.GraphModule,
+        joint_inputs: Any,
+        num_fwd_outputs: int,
+        static: Optional[Sequence[int]],
+        settings: Settings,
+    ) -> "KernelWork":
         signature = [str(node.target) for node in module.graph.nodes]
-        spare = None if settings.budget is None else (_twin(module), joint_inputs)  # torch's partitioner rewrites what it is given
+        # torch's partitioner rewrites what it is given
+        spare = None if settings.budget is None else (_twin(module), joint_inputs)
         own = own_partition(module, joint_inputs, num_fwd_outputs, static)
         return cls(module, num_fwd_outputs, static, settings, own=own, spare=spare, signature=signature)
 
     def others(self) -> List["KernelWork"]:
-        """The same joint graph as torch partitions it under other rules: other places to start from. Those that cannot be planned, or would draw seeds or run what is not torch's again, are none."""
+        """The same joint graph as torch partitions it under other rules: other places to start from. Those that
+        cannot be planned, or would draw seeds or run what is not torch's again, are none.
+        """
         if self.spare is not None:
             module, joint_inputs = self.spare
             self.spare = None
@@ -96,7 +123,9 @@ class KernelWork(Work):
             self.starts = list(found.values())[1:]
         return self.starts
 
-    def _start(self, module: fx.GraphModule, joint_inputs: Any, blocks: Optional[Tuple[int, bool]]) -> Optional["KernelWork"]:
+    def _start(
+        self, module: fx.GraphModule, joint_inputs: Any, blocks: Optional[Tuple[int, bool]]
+    ) -> Optional["KernelWork"]:
         """`blocks`: which waists are kept, and whether products are; None: whatever is fusible runs again."""
         try:
             if blocks is not None and not structures.tag(module, self.num_fwd_outputs, *blocks):
@@ -105,17 +134,30 @@ class KernelWork(Work):
                 own = own_partition(module, joint_inputs, self.num_fwd_outputs, self.static)
             first = {node.name for node in own[0].graph.nodes if node.op == "call_function"}
             again = [node for node in own[1].graph.nodes if node.op == "call_function" and not is_scalar(node)]
-            if any(is_random(node) or schema_name(node) in SEEDS or node.name in first and not structures.is_torchs(node) for node in again):
+            if any(
+                is_random(node) or schema_name(node) in SEEDS or node.name in first and not structures.is_torchs(node)
+                for node in again
+            ):
                 return None
-            made = KernelWork(module, self.num_fwd_outputs, self.static, self.settings, own=own, measured=self.measured, ns_per_byte=self.ns_per_byte)
+            made = KernelWork(
+                module,
+                self.num_fwd_outputs,
+                self.static,
+                self.settings,
+                own=own,
+                measured=self.measured,
+                ns_per_byte=self.ns_per_byte,
+            )
             made.joint()
             return made
         except Unsupported:
             return None
 
     def candidates(self, budget: Budget, nearly: bool = False, **memory: Any) -> List[Solution]:
-        """Plans within the budget, the cheapest first: one from torch's own partition, one from each other partition that fits as it is, and one from the smallest of those that do not.
-        `nearly`: and other partitions as they are that may fit once their code is read."""
+        """Plans within the budget, the cheapest first: one from torch's own partition, one from each other partition
+        that fits as it is, and one from the smallest of those that do not. `nearly`: and other partitions as they
+        are that may fit once their code is read.
+        """
         if isinstance(budget, str) and budget != "min":
             budget = bytes_of(budget, self._keep_all(memory)["keep_all_peak_bytes"])
         found: List[Solution] = []
@@ -130,7 +172,11 @@ class KernelWork(Work):
         same = {name: kept[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}
         for other in self._worth(budget, memory):
             try:
-                near = nearly and isinstance(budget, int) and budget < other._keep_all(memory)["keep_all_peak_bytes"] <= NEARLY * budget
+                near = (
+                    nearly
+                    and isinstance(budget, int)
+                    and budget < other._keep_all(memory)["keep_all_peak_bytes"] <= NEARLY * budget
+                )
                 solution = Work.solve(other, None if near else budget, **memory)
                 found.append(replace(solution, info={**solution.info, **same}))
             except (BudgetError, Unsupported):
@@ -150,15 +196,21 @@ class KernelWork(Work):
         return self.candidates(budget, **memory)[0]
 
     def read(self, solution: Solution) -> Optional[Look]:
-        """What the code of a plan would need and take: kernels of libraries as measured, fused ones by the bytes that their code reads and writes."""
+        """What the code of a plan would need and take: kernels of libraries as measured, fused ones by the bytes
+        that their code reads and writes.
+        """
         halves = self.split(solution)
-        found = reading.read(halves, halves[0].meta["remat_residents"], self.num_fwd_outputs, lambda: _as_planned(halves[0].meta))
+        found = reading.read(
+            halves, halves[0].meta["remat_residents"], self.num_fwd_outputs, lambda: _as_planned(halves[0].meta)
+        )
         if found is None:
             return None
         rows = solution.joint.document["nodes"]
         library = sum(rows[op]["cost"] for op in solution.schedule if solution.joint.ops[op].kind == "node")
         fused = found.kernels * LAUNCH_NS + found.traffic_bytes * (self.ns_per_byte or CPU_NS_PER_BYTE)
-        return Look(solution, 0, found.peak_bytes + solution.info["resident_bytes"] + _workspace(solution), library + fused)
+        return Look(
+            solution, 0, found.peak_bytes + solution.info["resident_bytes"] + _workspace(solution), library + fused
+        )
 
     def _keep_all(self, memory: Dict[str, Any]) -> Dict[str, Any]:
         if self.measured is None:
@@ -190,6 +242,7 @@ class KernelWork(Work):
     def channels_last(self) -> bool:
         """Inductor's choice for the whole graph: another layout has other algorithms and workspaces."""
         from torch._inductor.graph import GraphLowering
+
         try:
             return bool(GraphLowering.decide_layout_opt(self.own[0], is_inference=False))
         except Exception:  # internals of another version
@@ -203,8 +256,17 @@ class KernelWork(Work):
             self.solved.clear()
 
     def _joint(self, more: Dict[str, Any], costs: Any, workspaces: Any) -> Joint:
-        return KernelJoint(self.module, self.num_fwd_outputs, self.static, roofline=roofline(self.settings, planning.device_of_module(self.module)),
-                           costs=costs, ns_per_byte=self.ns_per_byte, workspaces=workspaces, recompute=self.settings.recompute, **more)
+        return KernelJoint(
+            self.module,
+            self.num_fwd_outputs,
+            self.static,
+            roofline=roofline(self.settings, planning.device_of_module(self.module)),
+            costs=costs,
+            ns_per_byte=self.ns_per_byte,
+            workspaces=workspaces,
+            recompute=self.settings.recompute,
+            **more,
+        )
 
     def _cost_model(self, device: torch.device) -> str:
         return "given"
@@ -243,7 +305,7 @@ def _token(device: torch.device) -> Tuple[Callable[..., torch.Tensor], Tuple[Any
 
 def _add_token(forward: fx.GraphModule, backward: fx.GraphModule, num_fwd_outputs: int, device: torch.device) -> None:
     """Saves a token in front of what is saved."""
-    output, = forward.graph.find_nodes(op="output")
+    (output,) = forward.graph.find_nodes(op="output")
     results = list(output.args[0])
     target, args, kwargs = _token(device)
     with forward.graph.inserting_before(output):
@@ -267,6 +329,7 @@ def _add_token(forward: fx.GraphModule, backward: fx.GraphModule, num_fwd_output
 
 # ---- compiling ----
 
+
 def source_of(code: Any) -> str:
     """The Python code that Inductor generated for a half, if it has any."""
     return getattr(code, "source_code", None) or ""
@@ -281,7 +344,9 @@ def _partitioner(partition: Callable[..., Modules]) -> Any:
         def __call__(self, gm: fx.GraphModule, joint_inputs: Any, **more: Any) -> Modules:
             more.pop("compiler", None)
             if not joint_inputs:  # the body of a subgraph: its caller is not planned
-                return own_partition(gm, joint_inputs, more["num_fwd_outputs"], more.get("static_lifetime_input_indices"))
+                return own_partition(
+                    gm, joint_inputs, more["num_fwd_outputs"], more.get("static_lifetime_input_indices")
+                )
             return partition(gm, joint_inputs, **more)
 
         def uuid(self) -> Any:
@@ -295,39 +360,71 @@ def _partitioner(partition: Callable[..., Modules]) -> Any:
 
 @contextlib.contextmanager
 def _settings(both_halves: bool = False) -> Iterator[None]:
-    """`both_halves`: the backward pass is compiled with the forward pass, not when it first runs: plans are corrected by what both need."""
+    """`both_halves`: the backward pass is compiled with the forward pass, not when it first runs: plans are
+    corrected by what both need.
+    """
     lazy = "force_non_lazy_backward_lowering"
-    with torch._functorch.config.patch({"enable_autograd_cache": False, **({lazy: True} if both_halves and hasattr(torch._functorch.config, lazy) else {})}):
+    with torch._functorch.config.patch(
+        {
+            "enable_autograd_cache": False,
+            **({lazy: True} if both_halves and hasattr(torch._functorch.config, lazy) else {}),
+        }
+    ):
         yield
 
 
-def compile_module(module: fx.GraphModule, inputs: Sequence[Any], partition: Callable[..., Modules], tracked: Callable[[Any, Dict[str, Any]], Any],
-                   seen: Callable[[Dict[str, Any], generated.Generated], None], settings: Settings) -> Callable[..., Any]:
-    """What torch.compile's own backend would make of a module, but for the partition. `tracked(run, meta)` wraps the code of a half, `seen(meta, read)` is told
-    what is in that code."""
+def compile_module(
+    module: fx.GraphModule,
+    inputs: Sequence[Any],
+    partition: Callable[..., Modules],
+    tracked: Callable[[Any, Dict[str, Any]], Any],
+    seen: Callable[[Dict[str, Any], generated.Generated], None],
+    settings: Settings,
+) -> Callable[..., Any]:
+    """What torch.compile's own backend would make of a module, but for the partition. `tracked(run, meta)` wraps the
+    code of a half, `seen(meta, read)` is told what is in that code.
+    """
     from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 
     def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
-        meta = {key: half.meta.pop(key) for key in list(half.meta) if key.startswith("remat_")}  # Inductor's cache would make it part of its key
+        # Inductor's cache would make it part of its key
+        meta = {key: half.meta.pop(key) for key in list(half.meta) if key.startswith("remat_")}
         arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
         with _settings(), _as_planned(meta) if "remat_token" in meta else contextlib.nullcontext():
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:
-            device = next((t.device.type for node in half.graph.nodes for _, t in tensors_of(node.meta.get("val")) if t.device.type != "cpu"), "cpu")
+            device = next(
+                (
+                    t.device.type
+                    for node in half.graph.nodes
+                    for _, t in tensors_of(node.meta.get("val"))
+                    if t.device.type != "cpu"
+                ),
+                "cpu",
+            )
             if source_of(code):
                 seen(meta, generated.read(source_of(code), arguments, device))
             code.current_callable = tracked(code.current_callable, meta)
         return code
 
     with _settings(both_halves=settings.budget is not None):
-        return compile_fx(_twin(module), inputs, inner_compile=inner, config_patches={**settings.inductor, "custom_partitioner_fn": _partitioner(partition)})
+        return compile_fx(
+            _twin(module),
+            inputs,
+            inner_compile=inner,
+            config_patches={**settings.inductor, "custom_partitioner_fn": _partitioner(partition)},
+        )
 
 
 @contextlib.contextmanager
 def _as_planned(meta: Dict[str, Any]) -> Iterator[None]:
-    """Settings for a half of a plan; torch's own halves are left as they are. Inductor holds a buffer that is dead for another one of its size to come, however late: it is freed, and the allocator finds
-    the next one. It chooses a layout for the convolutions of each half by itself: those that run again must not get another one than the first time."""
+    """Settings for a half of a plan; torch's own halves are left as they are. Inductor holds a buffer that is dead
+    for another one of its size to come, however late: it is freed, and the allocator finds the next one. It chooses
+    a layout for the convolutions of each half by itself: those that run again must not get another one than the
+    first time.
+    """
     from torch._inductor import config
+
     layout = {"force_layout_optimization": True} if meta["remat_layout"] else {"layout_optimization": False}
     with contextlib.ExitStack() as stack:
         if not meta["remat_is_torchs"]:
@@ -338,10 +435,13 @@ def _as_planned(meta: Dict[str, Any]) -> Iterator[None]:
 
 
 def _in_place_of_the_plan() -> Any:
-    """Inductor writes a value to memory where its first reader needs it there, which may be long after the step that makes it; what that is computed from is held until then. A step's own
-    value is written at its step; kernels are fused across it as before."""
+    """Inductor writes a value to memory where its first reader needs it there, which may be long after the step that
+    makes it; what that is computed from is held until then. A step's own value is written at its step; kernels are
+    fused across it as before.
+    """
     from torch._inductor.graph import GraphLowering
     from torch._inductor.ir import TensorBox
+
     lowered = GraphLowering.run_node
 
     def run_node(graph: Any, node: fx.Node) -> Any:
@@ -354,8 +454,14 @@ def _in_place_of_the_plan() -> Any:
 
 
 def _steps(node: Any) -> List[Tuple[int, str]]:
-    """The steps of the plan that a node of Inductor's scheduler stands for, and what they run. Of what one kernel comes from the last is its own step: the others are computed again inside it."""
-    origins = [[origin.meta[STEP] for origin in part.node.get_origins() if STEP in origin.meta] for part in node.get_nodes() if part.node is not None]
+    """The steps of the plan that a node of Inductor's scheduler stands for, and what they run. Of what one kernel
+    comes from the last is its own step: the others are computed again inside it.
+    """
+    origins = [
+        [origin.meta[STEP] for origin in part.node.get_origins() if STEP in origin.meta]
+        for part in node.get_nodes()
+        if part.node is not None
+    ]
     return [max(steps) for steps in origins if steps]
 
 
@@ -372,7 +478,9 @@ def _apart(first: List[Tuple[int, str]], second: List[Tuple[int, str]]) -> bool:
 
 
 def _is_crowded(scheduler: Any, first: Any, second: Any) -> bool:
-    """Whether two nodes would be a kernel that holds more than registers do. What is made and read in it alone is none of its buffers."""
+    """Whether two nodes would be a kernel that holds more than registers do. What is made and read in it alone is
+    none of its buffers.
+    """
     if first.is_foreach() or second.is_foreach():
         return False
     used = first.used_buffer_names() | second.used_buffer_names()
@@ -380,14 +488,22 @@ def _is_crowded(scheduler: Any, first: Any, second: Any) -> bool:
         return False
     parts = [*first.get_nodes(), *second.get_nodes()]
     names = type(used)(part.get_name() for part in parts)
-    inside = {name for part in parts for name in part.get_buffer_names() if scheduler.can_buffer_be_removed_through_fusion(name, names)}
+    inside = {
+        name
+        for part in parts
+        for name in part.get_buffer_names()
+        if scheduler.can_buffer_be_removed_through_fusion(name, names)
+    }
     return len(used - inside) > BUFFERS
 
 
 def _choices() -> Any:
-    """Inductor's heuristics, but kernels that a plan has far apart are not merged because one reads what the other reads or makes: it would pull forward what the other
-    waits for. Nor are two runs of one thing, ever, nor so many that what they read and write is more than a kernel can hold."""
+    """Inductor's heuristics, but kernels that a plan has far apart are not merged because one reads what the other
+    reads or makes: it would pull forward what the other waits for. Nor are two runs of one thing, ever, nor so many
+    that what they read and write is more than a kernel can hold.
+    """
     from torch._inductor.virtualized import V
+
     base = type(V.choices._get_handler()) if hasattr(V.choices, "_get_handler") else type(V.choices)
 
     class Choices(base):  # type: ignore[misc, valid-type]

@@ -1,23 +1,26 @@
-"""A joint graph of AOTAutograd (torch.fx) as a remat graph: which tensors share a storage, what is random, what runs once, where the forward
-pass ends. Everything that torch knows and the planner must; what is not understood raises `Unsupported` and never guesses.
+"""A joint graph of AOTAutograd (torch.fx) as a remat graph: which tensors share a storage, what is random, what runs
+once, where the forward pass ends. Everything that torch knows and the planner must; what is not understood raises
+`Unsupported` and never guesses.
 
-Invariant: entry i of `Joint.ops` says what op i of the remat graph stands for, and `Joint.values` what each tensor's value is, so that a plan
-can be turned back into torch.fx nodes (lower.py).
+Invariant: entry i of `Joint.ops` says what op i of the remat graph stands for, and `Joint.values` what each tensor's
+value is, so that a plan can be turned back into torch.fx nodes (lower.py).
 
-Six kinds of op have no node of their own. `remat.boundary` (pinned) reads what the forward pass returns and makes the tangents; it also makes a
-view of each returned tensor that is live to the end, because the caller holds it whatever the plan does. `remat.rng_state` (pinned) copies the
-generator's state before a random op; the op reads that copy, so that it can run again with it. `remat.copy` (pinned) copies an input that torch
-will overwrite after the forward pass (running statistics), for ops that read its old contents behind the boundary. `remat.before` (pinned) makes what is in
-memory besides until the boundary (gradients that the caller drops before the backward pass), and inputs that an earlier graph of the step made for this one
-alone. `remat.pass_on` (pinned) reads what this graph makes for the next one alone, which counts it from there on. All other nodes are ops; `getitem`
-nodes are outputs of theirs.
+Six kinds of op have no node of their own. `remat.boundary` (pinned) reads what the forward pass returns and makes the
+tangents; it also makes a view of each returned tensor that is live to the end, because the caller holds it whatever the
+plan does. `remat.rng_state` (pinned) copies the generator's state before a random op; the op reads that copy, so that
+it can run again with it. `remat.copy` (pinned) copies an input that torch will overwrite after the forward pass
+(running statistics), for ops that read its old contents behind the boundary. `remat.before` (pinned) makes what is in
+memory besides until the boundary (gradients that the caller drops before the backward pass), and inputs that an earlier
+graph of the step made for this one alone. `remat.pass_on` (pinned) reads what this graph makes for the next one alone,
+which counts it from there on. All other nodes are ops; `getitem` nodes are outputs of theirs.
 
-What must keep its order (copies of the generator's state, random ops that are not run again, ops outside aten and prims, collectives) is chained by
-tokens of 0 bytes: each makes one, and the next one reads it.
+What must keep its order (copies of the generator's state, random ops that are not run again, ops outside aten and
+prims, collectives) is chained by tokens of 0 bytes: each makes one, and the next one reads it.
 
-An input that the backward pass overwrites (an autograd.Function that writes a buffer) is written behind everything else: torch has made each write one
-`copy_` whose source is an ordinary value, so the source is a result of the backward pass, and `Joint.epilogue` the copies. `Joint.forward_epilogue` is the same for the forward pass.
-"""
+An input that the backward pass overwrites (an autograd.Function that writes a buffer) is written behind everything
+else: torch has made each write one `copy_` whose source is an ordinary value, so the source is a result of the
+backward pass, and `Joint.epilogue` the copies. `Joint.forward_epilogue` is the same for the forward pass."""
+
 from __future__ import annotations
 
 import json
@@ -42,11 +45,14 @@ class Unsupported(Error):
 SCALARS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
-_sizes: ContextVar[Mapping[Any, int]] = ContextVar("remat_sizes", default={})  # of symbols, where others than those that torch saw first are planned for
+# of symbols, where others than those that torch saw first are planned for
+_sizes: ContextVar[Mapping[Any, int]] = ContextVar("remat_sizes", default={})
 
 
 def hint(x: Any) -> int:
-    """A size as a number: with dynamic shapes that of the sizes at hand. Never int(x), which would make torch assume it."""
+    """A size as a number: with dynamic shapes that of the sizes at hand. Never int(x), which would make torch assume
+    it.
+    """
     if not isinstance(x, SCALARS):
         return int(x)
     if _sizes.get():
@@ -77,7 +83,10 @@ def is_tensorless(node: Any) -> bool:
 
 
 class Entry(NamedTuple):
-    """What an op of the remat graph stands for: kind "node", "rng_state" or "copy" (of `node`), "before", "pass_on" or "boundary"."""
+    """What an op of the remat graph stands for: kind "node", "rng_state" or "copy" (of `node`), "before", "pass_on"
+    or "boundary".
+    """
+
     kind: str
     node: Optional[fx.Node]
 
@@ -97,13 +106,18 @@ def tensors_of(value: Any) -> List[Tuple[int, torch.Tensor]]:
     return []
 
 
-OF_SEEDS = ("prims::inductor_random", "prims::inductor_randint", "prims::inductor_lookup_seed")  # Inductor's: functions of a seed
+# Inductor's: functions of a seed
+OF_SEEDS = ("prims::inductor_random", "prims::inductor_randint", "prims::inductor_lookup_seed")
 SEEDS = ("prims::inductor_seeds", "prims::inductor_seed")  # draw from the generator: once
 
 
 def is_random(node: fx.Node) -> bool:
-    return (isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
-            and node.target._schema.name not in OF_SEEDS and not _drops_nothing(node))
+    return (
+        isinstance(node.target, torch._ops.OpOverload)
+        and torch.Tag.nondeterministic_seeded in node.target.tags
+        and node.target._schema.name not in OF_SEEDS
+        and not _drops_nothing(node)
+    )
 
 
 def _drops_nothing(node: fx.Node) -> bool:
@@ -117,9 +131,11 @@ def _drops_nothing(node: fx.Node) -> bool:
 
 # ---- torch's descriptions of arguments and results ----
 
+
 def _descriptor(name: str) -> type:
     """A class of torch's descriptors; one that nothing is an instance of where this torch has none of that name."""
     import importlib
+
     try:
         module = importlib.import_module("torch._functorch._aot_autograd.descriptors")
     except ImportError:
@@ -128,8 +144,14 @@ def _descriptor(name: str) -> type:
 
 
 def innermost(description: Any) -> Any:
-    """What a description is about: a tensor subclass is flattened into several arguments or results, each described as a part of the whole."""
-    parts = tuple(_descriptor(f"Subclass{part}AOT{side}") for part in ("GetAttr", "Size", "Stride") for side in ("Input", "Output"))
+    """What a description is about: a tensor subclass is flattened into several arguments or results, each described
+    as a part of the whole.
+    """
+    parts = tuple(
+        _descriptor(f"Subclass{part}AOT{side}")
+        for part in ("GetAttr", "Size", "Stride")
+        for side in ("Input", "Output")
+    )
     while isinstance(description, parts):
         description = description.base
     return description
@@ -145,13 +167,29 @@ def mutated_input(description: Any) -> Any:
     return None
 
 
-KNOWN = {"argument": ("ParamAOTInput", "BufferAOTInput", "PlainAOTInput", "ViewBaseAOTInput", "SyntheticBaseAOTInput", "TangentAOTInput"),
-         "forward result": ("PlainAOTOutput", "InputMutationAOTOutput", "IntermediateBaseAOTOutput", "MetadataMutationAOTOutput"),
-         "backward result": ("GradAOTOutput",)}
+KNOWN = {
+    "argument": (
+        "ParamAOTInput",
+        "BufferAOTInput",
+        "PlainAOTInput",
+        "ViewBaseAOTInput",
+        "SyntheticBaseAOTInput",
+        "TangentAOTInput",
+    ),
+    "forward result": (
+        "PlainAOTOutput",
+        "InputMutationAOTOutput",
+        "IntermediateBaseAOTOutput",
+        "MetadataMutationAOTOutput",
+    ),
+    "backward result": ("GradAOTOutput",),
+}
 
 
 def check_description(role: str, description: Any) -> None:
-    """Refuses what has no description, or one that is not known in that role: what it stands for could not be guessed."""
+    """Refuses what has no description, or one that is not known in that role: what it stands for could not be
+    guessed.
+    """
     if description is None:
         raise Unsupported(f"a {role} that this version of torch does not describe")
     if not isinstance(innermost(description), tuple(map(_descriptor, KNOWN[role]))):
@@ -164,16 +202,26 @@ def is_tangent(node: fx.Node) -> bool:
 
 # ---- what may run again ----
 
-WRITES = ("aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::native_batch_norm")  # into running statistics; their schemas do not say so
+# into running statistics; their schemas do not say so
+WRITES = ("aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::native_batch_norm")
 
 
-recomputable: Set[str] = set()  # names of ops outside aten and prims that may run again, in every graph: see `allow_recompute`
+# names of ops outside aten and prims that may run again, in every graph: see `allow_recompute`
+recomputable: Set[str] = set()
 
 
 def allow_recompute(op: Any) -> Any:
-    """Says of an op outside aten and prims that it is a pure function of its arguments, so that it may run again: its name ("mylib::op", all overloads;
-    "mylib::*", all ops), or the op itself (what torch.library.custom_op returns, so that it can stand above it as a decorator; torch.ops.mylib.op). Returns `op`."""
-    name = op if isinstance(op, str) else getattr(op, "_qualname", None) or getattr(op, "_qualified_op_name", None) or (op._schema.name if hasattr(op, "_schema") else None)
+    """Says of an op outside aten and prims that it is a pure function of its arguments, so that it may run again:
+    its name ("mylib::op", all overloads; "mylib::*", all ops), or the op itself (what torch.library.custom_op
+    returns, so that it can stand above it as a decorator; torch.ops.mylib.op). Returns `op`.
+    """
+    name = (
+        op
+        if isinstance(op, str)
+        else getattr(op, "_qualname", None)
+        or getattr(op, "_qualified_op_name", None)
+        or (op._schema.name if hasattr(op, "_schema") else None)
+    )
     if not isinstance(name, str) or "::" not in name:
         raise UsageError(f"{op!r} is no op: one like 'mylib::op' is wanted")
     recomputable.add(name)
@@ -181,8 +229,9 @@ def allow_recompute(op: Any) -> Any:
 
 
 def is_foreign(node: fx.Node, allowed: Collection[str] = ()) -> bool:
-    """An op outside aten and prims. It may hide state, random numbers or messages to other processes, so it runs once and in its order unless its owner
-    said that it is pure."""
+    """An op outside aten and prims. It may hide state, random numbers or messages to other processes, so it runs
+    once and in its order unless its owner said that it is pure.
+    """
     target = node.target
     if not isinstance(target, torch._ops.OpOverload) or target.namespace in ("aten", "prims"):
         return False
@@ -195,7 +244,12 @@ def is_pinned(node: fx.Node, allowed: Collection[str] = ()) -> bool:
     target = node.target
     if not isinstance(target, torch._ops.OpOverload):
         return False
-    return target._schema.name in WRITES + SEEDS or target._schema.is_mutable or is_foreign(node, allowed) or not tensors_of(node.meta.get("val"))
+    return (
+        target._schema.name in WRITES + SEEDS
+        or target._schema.is_mutable
+        or is_foreign(node, allowed)
+        or not tensors_of(node.meta.get("val"))
+    )
 
 
 def generator_bytes(device: torch.device) -> int:
@@ -212,13 +266,21 @@ def storage_key(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
 
-# These copy the whole storage that their first argument lies in, and return a view of the copy; fake tensors have a storage for the view only.
-COPY_STORAGES = tuple(getattr(torch.ops.aten, name).default for name in ("copy", "slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter"))
+# These copy the whole storage that their first argument lies in, and return a view of the copy; fake tensors have a
+# storage for the view only.
+COPY_STORAGES = tuple(
+    getattr(torch.ops.aten, name).default
+    for name in ("copy", "slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter")
+)
 
 # Results for which the CPU's kernel takes more elements than the fake tensor has: by op and position.
-MORE_ELEMENTS = {(torch.ops.aten._embedding_bag.default, 1): 1, (torch.ops.aten._embedding_bag_forward_only.default, 1): 1}
+MORE_ELEMENTS = {
+    (torch.ops.aten._embedding_bag.default, 1): 1,
+    (torch.ops.aten._embedding_bag_forward_only.default, 1): 1,
+}
 
-RESTRIDES = (torch.ops.aten.as_strided.default,)  # reads beside a tensor what its storage has there; a copy has no such neighbours
+# reads beside a tensor what its storage has there; a copy has no such neighbours
+RESTRIDES = (torch.ops.aten.as_strided.default,)
 
 
 def span(tensor: torch.Tensor) -> int:
@@ -228,7 +290,9 @@ def span(tensor: torch.Tensor) -> int:
 
 
 def overlaps(tensor: torch.Tensor) -> bool:
-    """Whether two elements may lie in one place (expanded tensors, sliding windows): sufficient, as torch checks it before it writes."""
+    """Whether two elements may lie in one place (expanded tensors, sliding windows): sufficient, as torch checks it
+    before it writes.
+    """
     reach = 0
     for stride, size in sorted((hint(stride), hint(size)) for size, stride in zip(tensor.shape, tensor.stride())):
         if size > 1:
@@ -256,22 +320,54 @@ def flops_of(node: fx.Node) -> int:
 class Joint:
     """The remat graph of a joint graph: `document` is the file, `graph()` the library's object."""
 
-    writes_forward = False  # whether the forward pass may overwrite arguments in the graph, as torch lets Inductor do; else torch does it behind the forward pass
+    # whether the forward pass may overwrite arguments in the graph, as torch lets Inductor do; else torch does it
+    # behind the forward pass
+    writes_forward = False
 
-    def __init__(self, module: fx.GraphModule, num_fwd_outputs: int, static_inputs: Optional[Sequence[int]] = None, *, replay: bool = True,
-                 recompute: Collection[str] = (), states_of: Optional[Set[fx.Node]] = None, copies_of: Optional[Set[fx.Node]] = None, pin_readers: bool = False, free_copies: bool = False, outside_bytes: int = 0,
-                 before_bytes: int = 0, later_bytes: int = 0, later_gradients: int = 0, dropped: Collection[int] = (), passed_on: Collection[int] = (), given: Collection[int] = (), sizes: Optional[Mapping[Any, int]] = None,
-                 name: str = "joint", costs: Optional[Dict[str, int]] = None, workspaces: Optional[Dict[str, int]] = None):
-        """What may run again: `replay`, random ops; `states_of`, only these of them (others get no state and are pinned); `recompute`, names of ops outside
-        aten and prims. `copies_of`: the only inputs that are copied because they will be overwritten; `pin_readers`: what reads another one that will be, runs once.
-        `free_copies`: copies and states take no memory, so that what this graph needs, every choice of them needs.
+    def __init__(
+        self,
+        module: fx.GraphModule,
+        num_fwd_outputs: int,
+        static_inputs: Optional[Sequence[int]] = None,
+        *,
+        replay: bool = True,
+        recompute: Collection[str] = (),
+        states_of: Optional[Set[fx.Node]] = None,
+        copies_of: Optional[Set[fx.Node]] = None,
+        pin_readers: bool = False,
+        free_copies: bool = False,
+        outside_bytes: int = 0,
+        before_bytes: int = 0,
+        later_bytes: int = 0,
+        later_gradients: int = 0,
+        dropped: Collection[int] = (),
+        passed_on: Collection[int] = (),
+        given: Collection[int] = (),
+        sizes: Optional[Mapping[Any, int]] = None,
+        name: str = "joint",
+        costs: Optional[Dict[str, int]] = None,
+        workspaces: Optional[Dict[str, int]] = None,
+    ):
+        """What may run again: `replay`, random ops; `states_of`, only these of them (others get no state and are
+        pinned); `recompute`, names of ops outside aten and prims. `copies_of`: the only inputs that are copied because
+        they will be overwritten; `pin_readers`: what reads another one that will be, runs once. `free_copies`: copies
+        and states take no memory, so that what this graph needs, every choice of them needs.
 
-        What is in memory besides: `outside_bytes`, all the time; `before_bytes`, until the boundary; `later_bytes`, for graphs that run between this one's
-        forward and backward pass, on top of what this one holds then; `later_gradients`, what stays of those. `dropped`: forward results, by position,
-        that nobody holds in the backward pass; `passed_on`: those that the next graph of the step counts; `given`: inputs, by position, that are that of the graph before. `sizes`: of symbols, in place of those that torch saw first. `costs`, `workspaces`: by node name, in ns
-        and bytes."""
+        What is in memory besides: `outside_bytes`, all the time; `before_bytes`, until the boundary; `later_bytes`,
+        for graphs that run between this one's forward and backward pass, on top of what this one holds then;
+        `later_gradients`, what stays of those. `dropped`: forward results, by position, that nobody holds in the
+        backward pass; `passed_on`: those that the next graph of the step counts; `given`: inputs, by position, that
+        are that of the graph before. `sizes`: of symbols, in place of those that torch saw first. `costs`,
+        `workspaces`: by node name, in ns and bytes."""
         self.module, self.num_fwd_outputs = module, num_fwd_outputs
-        self.replay, self.states_of, self.copies_of, self.recompute, self.pin_readers, self.free_copies = replay, states_of, copies_of, recompute, pin_readers, free_copies
+        self.replay, self.states_of, self.copies_of, self.recompute, self.pin_readers, self.free_copies = (
+            replay,
+            states_of,
+            copies_of,
+            recompute,
+            pin_readers,
+            free_copies,
+        )
         self.ops: List[Entry] = []
         self.values: Dict[Tuple[fx.Node, int], int] = {}
         self.originals: Dict[fx.Node, int] = {}  # of inputs that were copied
@@ -289,11 +385,20 @@ class Joint:
             self._residents(set(static_inputs or ()), outside_bytes)
             self._order()
             self._emit()
-            self.gradient_bytes = [self.bytes_of(n.meta["val"]) if isinstance(n, fx.Node) and not is_tensorless(n) else 0 for n in self.bwd_outputs]
+            self.gradient_bytes = [
+                self.bytes_of(n.meta["val"]) if isinstance(n, fx.Node) and not is_tensorless(n) else 0
+                for n in self.bwd_outputs
+            ]
         finally:
             _sizes.reset(mark)
-        self.document = {"format": "remat-graph", "version": 1, "name": name, "values": self._documents, "nodes": self._nodes,
-                         "outputs": self._outputs}
+        self.document = {
+            "format": "remat-graph",
+            "version": 1,
+            "name": name,
+            "values": self._documents,
+            "nodes": self._nodes,
+            "outputs": self._outputs,
+        }
 
     @property
     def dynamic(self) -> bool:
@@ -302,8 +407,17 @@ class Joint:
     def can_be_given(self, position: int) -> bool:
         """Whether an input is a tensor that shares memory with no other one, and is not written."""
         node = self.primals[position]
-        return not is_tensorless(node) and node not in self.overwritten and all(node is not entry.args[0] for entry in self.epilogue) and sum(
-            storage_key(other.meta["val"]) == storage_key(node.meta["val"]) for other in self.primals if not is_tensorless(other)) == 1
+        return (
+            not is_tensorless(node)
+            and node not in self.overwritten
+            and all(node is not entry.args[0] for entry in self.epilogue)
+            and sum(
+                storage_key(other.meta["val"]) == storage_key(node.meta["val"])
+                for other in self.primals
+                if not is_tensorless(other)
+            )
+            == 1
+        )
 
     def graph(self) -> core.Graph:
         return core.parse(json.dumps(self.document), self.document["name"])
@@ -337,7 +451,11 @@ class Joint:
             elif node.op == "call_function":
                 if node.target is operator.getitem:
                     source = node.args[0]
-                    if source.op != "call_function" or source.target is operator.getitem or not isinstance(value, torch.Tensor):
+                    if (
+                        source.op != "call_function"
+                        or source.target is operator.getitem
+                        or not isinstance(value, torch.Tensor)
+                    ):
                         raise Unsupported("nested results")
                     continue
                 if not isinstance(node.target, torch._ops.OpOverload):
@@ -353,14 +471,22 @@ class Joint:
                         self.symbols |= size.node.expr.free_symbols
                 if tensor.layout is not torch.strided:
                     raise Unsupported(f"tensors with layout {tensor.layout}")
-        output, = self.module.graph.find_nodes(op="output")
+        (output,) = self.module.graph.find_nodes(op="output")
         returned = list(torch.utils._pytree.arg_tree_leaves(*output.args))
         descriptions = torch.utils._pytree.arg_tree_leaves(output.meta.get("desc", [None] * len(returned)))
         if len(descriptions) != len(returned) or self.num_fwd_outputs > len(returned):
-            raise Unsupported(f"{len(returned)} results, {len(descriptions)} descriptions of them and {self.num_fwd_outputs} forward results")
-        self.fwd_outputs, self.bwd_outputs = returned[:self.num_fwd_outputs], returned[self.num_fwd_outputs:]
-        self.fwd_descriptions, self.bwd_descriptions = descriptions[:self.num_fwd_outputs], descriptions[self.num_fwd_outputs:]
-        for role, results, described in (("forward result", self.fwd_outputs, self.fwd_descriptions), ("backward result", self.bwd_outputs, self.bwd_descriptions)):
+            raise Unsupported(
+                f"{len(returned)} results, {len(descriptions)} descriptions of them and {self.num_fwd_outputs} forward results"
+            )
+        self.fwd_outputs, self.bwd_outputs = returned[: self.num_fwd_outputs], returned[self.num_fwd_outputs :]
+        self.fwd_descriptions, self.bwd_descriptions = (
+            descriptions[: self.num_fwd_outputs],
+            descriptions[self.num_fwd_outputs :],
+        )
+        for role, results, described in (
+            ("forward result", self.fwd_outputs, self.fwd_descriptions),
+            ("backward result", self.bwd_outputs, self.bwd_descriptions),
+        ):
             for result, description in zip(results, described):
                 if isinstance(result, fx.Node):
                     check_description(role, description)
@@ -372,7 +498,9 @@ class Joint:
         self.overwritten += [node.args[0] for node in self.forward_epilogue]
         needed: Set[fx.Node] = set()
         returned += [node.args[1] for node in [*self.forward_epilogue, *self.epilogue]]
-        stack = [n for n in returned if isinstance(n, fx.Node)] + [n for n in nodes if is_pinned(n, self.recompute) or is_random(n)]
+        stack = [n for n in returned if isinstance(n, fx.Node)] + [
+            n for n in nodes if is_pinned(n, self.recompute) or is_random(n)
+        ]
         while stack:
             node = stack.pop()
             if node not in needed:
@@ -381,14 +509,23 @@ class Joint:
         self.nodes = [node for node in nodes if node in needed]
 
     def _writes(self, nodes: List[fx.Node]) -> None:
-        """Takes writes into arguments out of `nodes`. Functionalisation leaves one kind: `copy_` of a value into an argument, in the backward pass."""
+        """Takes writes into arguments out of `nodes`. Functionalisation leaves one kind: `copy_` of a value into an
+        argument, in the backward pass.
+        """
         self.epilogue: List[fx.Node] = []
         for node in nodes:
             if node.target._schema.name in WRITES:
-                if any(isinstance(n, fx.Node) and n.users.keys() - {node} for n in node.args[3:5]):  # the running statistics
+                # the running statistics
+                if any(isinstance(n, fx.Node) and n.users.keys() - {node} for n in node.args[3:5]):
                     raise Unsupported(f"{node.target}, which overwrites what other ops read")
             elif node.target._schema.is_mutable:
-                if node.target is not torch.ops.aten.copy_.default or node.args[0].op != "placeholder" or node.users or len(node.args) > 2 and node.args[2]:
+                if (
+                    node.target is not torch.ops.aten.copy_.default
+                    or node.args[0].op != "placeholder"
+                    or node.users
+                    or len(node.args) > 2
+                    and node.args[2]
+                ):
                     raise Unsupported(f"{node.target}, which overwrites a tensor")
                 self.epilogue.append(node)
         nodes[:] = [node for node in nodes if node not in set(self.epilogue)]
@@ -398,9 +535,16 @@ class Joint:
         if self.forward_epilogue and not self.writes_forward:
             raise Unsupported("a tensor that is overwritten in the forward pass of the graph")
         written = {storage_key(node.args[0].meta["val"]) for node in self.epilogue}
-        if len(written) != len(self.epilogue) or sum(storage_key(n.meta["val"]) in written for n in self.primals if not is_tensorless(n)) != len(written):
+        if len(written) != len(self.epilogue) or sum(
+            storage_key(n.meta["val"]) in written for n in self.primals if not is_tensorless(n)
+        ) != len(written):
             raise Unsupported("a tensor overwritten in the backward pass that shares memory with another")
-        if any(storage_key(tensor) in written for n in self.fwd_outputs + self.bwd_outputs if isinstance(n, fx.Node) for _, tensor in tensors_of(n.meta.get("val"))):
+        if any(
+            storage_key(tensor) in written
+            for n in self.fwd_outputs + self.bwd_outputs
+            if isinstance(n, fx.Node)
+            for _, tensor in tensors_of(n.meta.get("val"))
+        ):
             raise Unsupported("a result that shares memory with a tensor overwritten in the backward pass")
 
     def _behind_tangents(self) -> Set[fx.Node]:
@@ -432,8 +576,12 @@ class Joint:
 
     def _value(self, name: str, tensor: torch.Tensor, kind: Optional[str] = None) -> int:
         index, here = len(self._documents), tensor.device.type in (self.device.type, "meta")
-        entry: Dict[str, Any] = {"name": name, "size": hint(tensor.numel()) * tensor.element_size() if here else 0,
-                                 "dtype": str(tensor.dtype).replace("torch.", ""), "shape": [hint(size) for size in tensor.shape]}
+        entry: Dict[str, Any] = {
+            "name": name,
+            "size": hint(tensor.numel()) * tensor.element_size() if here else 0,
+            "dtype": str(tensor.dtype).replace("torch.", ""),
+            "shape": [hint(size) for size in tensor.shape],
+        }
         if kind:
             entry["kind"] = kind
         root = self._roots.get(storage_key(tensor))
@@ -450,11 +598,15 @@ class Joint:
             if is_tensorless(node) or i in self.given:
                 continue
             tensor = node.meta["val"]
-            kind = "input" if i not in static else "param" if tensor.requires_grad or self._has_gradient(i) else "buffer"
+            kind = (
+                "input" if i not in static else "param" if tensor.requires_grad or self._has_gradient(i) else "buffer"
+            )
             self.values[node, 0] = self._value(node.name, tensor, kind)
         for node in self.constants:
             tensor = node.meta.get("val")
-            self.values[node, 0] = self._value(node.name, tensor if isinstance(tensor, torch.Tensor) else getattr(self.module, node.target), "const")
+            self.values[node, 0] = self._value(
+                node.name, tensor if isinstance(tensor, torch.Tensor) else getattr(self.module, node.target), "const"
+            )
         if outside_bytes:
             self._documents.append({"name": "remat.outside", "size": outside_bytes, "kind": "const"})
         self._n_resident = len(self._documents)
@@ -472,11 +624,19 @@ class Joint:
     # ---- order ----
 
     def _order(self) -> None:
-        """Forward ops, then the boundary, then the rest. Nodes that the forward results do not need stay in the forward pass if torch ran them
-        there, but for views: those wait for their first use, or they would hold their storage for nothing."""
+        """Forward ops, then the boundary, then the rest. Nodes that the forward results do not need stay in the
+        forward pass if torch ran them there, but for views: those wait for their first use, or they would hold their
+        storage for nothing.
+        """
         after = self._behind_tangents()
-        stack = [n for n in [*self.fwd_outputs, *(node.args[1] for node in self.forward_epilogue)] if isinstance(n, fx.Node)]
-        stack += [n for n in self.nodes if n not in after and n.meta.get("partitioner_tag") != "is_backward" and not self.is_view(n)]
+        stack = [
+            n for n in [*self.fwd_outputs, *(node.args[1] for node in self.forward_epilogue)] if isinstance(n, fx.Node)
+        ]
+        stack += [
+            n
+            for n in self.nodes
+            if n not in after and n.meta.get("partitioner_tag") != "is_backward" and not self.is_view(n)
+        ]
         forward = set()
         while stack:
             node = stack.pop()
@@ -495,8 +655,12 @@ class Joint:
             stack = [last]
             while stack:
                 node = stack[-1]
-                waiting = [m for n in node.all_input_nodes for m in ([n.args[0]] if n.target is operator.getitem else [n])
-                           if m in members and m not in done]
+                waiting = [
+                    m
+                    for n in node.all_input_nodes
+                    for m in ([n.args[0]] if n.target is operator.getitem else [n])
+                    if m in members and m not in done
+                ]
                 if waiting:
                     stack.extend(waiting)
                 else:
@@ -529,7 +693,9 @@ class Joint:
                 self._uncopied.add(self.root(self.values[node, 0]))
         for node in self.forward_nodes:
             self._op(node, "forward")
-        passed_on = [self.value(n) for i, n in enumerate(self.fwd_outputs) if i in self.passed_on and isinstance(n, fx.Node)]
+        passed_on = [
+            self.value(n) for i, n in enumerate(self.fwd_outputs) if i in self.passed_on and isinstance(n, fx.Node)
+        ]
         if passed_on:
             self._besides("pass_on", passed_on, [])
         self._boundary()
@@ -538,8 +704,14 @@ class Joint:
         self._outputs += [self.value(n) for n in self.results_behind()]
 
     def results_behind(self) -> List[fx.Node]:
-        """What is there when the last op of the backward pass has run: its results, and what is then copied into arguments."""
-        return [n for n in [*self.bwd_outputs, *(node.args[1] for node in self.epilogue)] if isinstance(n, fx.Node) and not is_tensorless(n)]
+        """What is there when the last op of the backward pass has run: its results, and what is then copied into
+        arguments.
+        """
+        return [
+            n
+            for n in [*self.bwd_outputs, *(node.args[1] for node in self.epilogue)]
+            if isinstance(n, fx.Node) and not is_tensorless(n)
+        ]
 
     def root(self, value: int) -> int:
         return self._documents[value].get("alias", value)
@@ -554,7 +726,9 @@ class Joint:
         return [value for n in node.all_input_nodes if not is_tensorless(n) for value in self.sources(n)]
 
     def sources(self, node: fx.Node) -> List[int]:
-        """The values that must be there for a node to be read: its own, or those that it is computed from on the spot (kernels.py)."""
+        """The values that must be there for a node to be read: its own, or those that it is computed from on the
+        spot (kernels.py).
+        """
         return [self.value(node)]
 
     def inlined(self, node: fx.Node) -> Optional[List[fx.Node]]:
@@ -570,32 +744,73 @@ class Joint:
         self._nodes.append(document)
 
     def _besides(self, kind: str, inputs: List[int], outputs: List[int]) -> None:
-        self._append(Entry(kind, None), {"name": f"remat.{kind}", "op": f"remat.{kind}", "in": inputs, "out": outputs, "phase": "forward", "pinned": True, "cost": 0, "flops": 0})
+        self._append(
+            Entry(kind, None),
+            {
+                "name": f"remat.{kind}",
+                "op": f"remat.{kind}",
+                "in": inputs,
+                "out": outputs,
+                "phase": "forward",
+                "pinned": True,
+                "cost": 0,
+                "flops": 0,
+            },
+        )
 
     def _op(self, node: fx.Node, phase: str) -> None:
         inputs, outputs = self.inputs_of(node), []
         made = tensors_of(node.meta.get("val"))
         random, pinned = is_random(node), is_pinned(node, self.recompute)
-        document: Dict[str, Any] = {"name": node.name, "op": str(node.target), "in": inputs, "out": outputs, "phase": phase}
+        document: Dict[str, Any] = {
+            "name": node.name,
+            "op": str(node.target),
+            "in": inputs,
+            "out": outputs,
+            "phase": phase,
+        }
         replayed = random and not pinned and self.replay and (self.states_of is None or node in self.states_of)
         if replayed:
             state = len(self._documents)
-            size = generator_bytes(device_of(node) or self.device) if self.device.type == "cpu" and not self.free_copies else 0
+            size = (
+                generator_bytes(device_of(node) or self.device)
+                if self.device.type == "cpu" and not self.free_copies
+                else 0
+            )
             self._documents.append({"name": f"{node.name}.state", "size": size, "dtype": "uint8", "shape": [size]})
-            self._append(Entry("rng_state", node), {"name": f"{node.name}.state", "op": "remat.rng_state", "in": [] if self._token is None else [self._token],
-                                                    "out": [state], "phase": phase, "pinned": True, "cost": 0, "flops": 0})
+            self._append(
+                Entry("rng_state", node),
+                {
+                    "name": f"{node.name}.state",
+                    "op": "remat.rng_state",
+                    "in": [] if self._token is None else [self._token],
+                    "out": [state],
+                    "phase": phase,
+                    "pinned": True,
+                    "cost": 0,
+                    "flops": 0,
+                },
+            )
             inputs.append(state)
         in_order = random or pinned
         if in_order and not replayed and self._token is not None:
             inputs.append(self._token)
-        known = {self._roots.get(storage_key(t)) for n in node.all_input_nodes for _, t in tensors_of(n.meta.get("val"))}
+        known = {
+            self._roots.get(storage_key(t)) for n in node.all_input_nodes for _, t in tensors_of(n.meta.get("val"))
+        }
         for position, tensor in made:
             before = self._roots.get(storage_key(tensor))
             index = self._value(node.name if len(made) == 1 else f"{node.name}[{position}]", tensor)
             if node.target in COPY_STORAGES and "storage" in self._documents[index] and inputs:
                 copied = self._documents[self.root(inputs[0])]
-                self._documents[index]["storage"] = max(self._documents[index]["storage"], copied.get("storage", copied["size"]))
-            if (node.target, position) in MORE_ELEMENTS and tensor.device.type == "cpu" and "storage" in self._documents[index]:
+                self._documents[index]["storage"] = max(
+                    self._documents[index]["storage"], copied.get("storage", copied["size"])
+                )
+            if (
+                (node.target, position) in MORE_ELEMENTS
+                and tensor.device.type == "cpu"
+                and "storage" in self._documents[index]
+            ):
                 self._documents[index]["storage"] += MORE_ELEMENTS[node.target, position] * tensor.element_size()
             if before is not None and before not in known:
                 raise Unsupported(f"{node.target}, whose result shares memory with a tensor that it does not read")
@@ -608,8 +823,17 @@ class Joint:
             outputs.append(self._token)
         view = self.is_view(node)
         tags = node.target.tags if isinstance(node.target, torch._ops.OpOverload) else ()
-        document["class"] = ("view" if view else "random" if random else "compute" if self._computes(node) else
-                             "fusible" if torch.Tag.pointwise in tags else "other")
+        document["class"] = (
+            "view"
+            if view
+            else "random"
+            if random
+            else "compute"
+            if self._computes(node)
+            else "fusible"
+            if torch.Tag.pointwise in tags
+            else "other"
+        )
         document["flops"] = 0 if view else flops_of(node)
         if random:
             document["replay"] = replayed
@@ -630,19 +854,40 @@ class Joint:
             raise Unsupported("an overwritten input whose elements share memory, or are read by strides")
         copy = len(self._documents)
         n_bytes = 0 if self.free_copies else span(tensor) * tensor.element_size()
-        self._documents.append({**self._documents[original], "name": f"{node.name}.copy", "kind": "temporary", "storage": self._rounded(n_bytes, tensor)})
-        self._append(Entry("copy", node), {"name": f"{node.name}.copy", "op": "remat.copy", "in": [original], "out": [copy], "phase": "forward",
-                                           "pinned": True, "cost": 0, "flops": 0})
+        self._documents.append(
+            {
+                **self._documents[original],
+                "name": f"{node.name}.copy",
+                "kind": "temporary",
+                "storage": self._rounded(n_bytes, tensor),
+            }
+        )
+        self._append(
+            Entry("copy", node),
+            {
+                "name": f"{node.name}.copy",
+                "op": "remat.copy",
+                "in": [original],
+                "out": [copy],
+                "phase": "forward",
+                "pinned": True,
+                "cost": 0,
+                "flops": 0,
+            },
+        )
         self.values[node, 0] = copy
         self.originals[node] = original
         self._roots[storage_key(tensor)] = copy
 
     def _computes(self, node: fx.Node) -> bool:
         from torch.utils.flop_counter import flop_registry
+
         return getattr(node.target, "overloadpacket", None) in flop_registry
 
     def _boundary(self) -> None:
-        """Reads what the forward pass returns, makes the tangents. New contents of mutated inputs are copied by torch and dropped; the rest is held."""
+        """Reads what the forward pass returns, makes the tangents. New contents of mutated inputs are copied by
+        torch and dropped; the rest is held.
+        """
         inputs, outputs = list(self._before), []
         for position, (node, description) in enumerate(zip(self.fwd_outputs, self.fwd_descriptions)):
             if not isinstance(node, fx.Node) or is_tensorless(node) or position in self.passed_on:
@@ -651,7 +896,9 @@ class Joint:
             root = self.root(inputs[-1])
             if root >= self._n_resident and mutated_input(description) is None and position not in self.dropped:
                 held = len(self._documents)
-                self._documents.append({"name": f"{node.name}.held", "size": self._documents[inputs[-1]]["size"], "alias": root})
+                self._documents.append(
+                    {"name": f"{node.name}.held", "size": self._documents[inputs[-1]]["size"], "alias": root}
+                )
                 outputs.append(held)
         inputs += [self.value(node.args[1]) for node in self.forward_epilogue]
         for node in self.tangents:
@@ -660,9 +907,23 @@ class Joint:
         if self.later_gradients:
             outputs.append(len(self._documents))
             self._documents.append({"name": "remat.later_gradients", "size": self.later_gradients})
-        self.tangent_bytes = sum(self._documents[value].get("storage", 0) for value in outputs if "storage" in self._documents[value])
+        self.tangent_bytes = sum(
+            self._documents[value].get("storage", 0) for value in outputs if "storage" in self._documents[value]
+        )
         workspace = max(0, self.later_bytes - self.tangent_bytes - self.later_gradients)
         self.boundary = len(self.ops)
-        self._append(Entry("boundary", None), {"name": "remat.boundary", "op": "remat.boundary", "in": inputs, "out": outputs, "phase": "forward",
-                                               "pinned": True, "cost": 0, "flops": 0, "workspace": workspace})
+        self._append(
+            Entry("boundary", None),
+            {
+                "name": "remat.boundary",
+                "op": "remat.boundary",
+                "in": inputs,
+                "out": outputs,
+                "phase": "forward",
+                "pinned": True,
+                "cost": 0,
+                "flops": 0,
+                "workspace": workspace,
+            },
+        )
         self._outputs += outputs

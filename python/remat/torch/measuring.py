@@ -1,7 +1,9 @@
-"""What ops really take on a device: nanoseconds and workspaces, measured with their real shapes; what libraries hold besides; and what memory there is.
+"""What ops really take on a device: nanoseconds and workspaces, measured with their real shapes; what libraries hold
+besides; and what memory there is.
 
-What was measured is kept on the disk, by op, shapes, device and version of torch, so that a model is measured once, and planned the same way every time.
-"""
+What was measured is kept on the disk, by op, shapes, device and version of torch, so that a model is measured once,
+and planned the same way every time."""
+
 from __future__ import annotations
 
 import gc
@@ -27,22 +29,52 @@ _measured: Dict[str, Tuple[int, int]] = {}  # nanoseconds and bytes, by op and s
 
 def _key(node: fx.Node, device: torch.device) -> str:
     def describe(value: fx.Node) -> Any:
-        return hint(value.meta["val"]) if is_scalar(value) else tuple((tuple(map(hint, t.shape)), tuple(map(hint, t.stride())), str(t.dtype)) for _, t in tensors_of(value.meta.get("val")))
-    return repr((str(device), str(node.target), *pytree.tree_leaves(pytree.tree_map_only(fx.Node, lambda n: repr(describe(n)), (node.args, dict(node.kwargs))))))
+        return (
+            hint(value.meta["val"])
+            if is_scalar(value)
+            else tuple(
+                (tuple(map(hint, t.shape)), tuple(map(hint, t.stride())), str(t.dtype))
+                for _, t in tensors_of(value.meta.get("val"))
+            )
+        )
+
+    return repr(
+        (
+            str(device),
+            str(node.target),
+            *pytree.tree_leaves(
+                pytree.tree_map_only(fx.Node, lambda n: repr(describe(n)), (node.args, dict(node.kwargs)))
+            ),
+        )
+    )
 
 
 def _real(value: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A tensor like a fake one, with numbers that no op minds."""
-    shape, stride, offset = [hint(n) for n in value.shape], [hint(n) for n in value.stride()], hint(value.storage_offset())
+    shape, stride, offset = (
+        [hint(n) for n in value.shape],
+        [hint(n) for n in value.stride()],
+        hint(value.storage_offset()),
+    )
     elements = 0 if 0 in shape else 1 + offset + sum((n - 1) * step for n, step in zip(shape, stride))
-    flat = torch.rand(elements, device=device).to(value.dtype) if value.dtype.is_floating_point else torch.zeros(elements, dtype=value.dtype, device=device)
+    flat = (
+        torch.rand(elements, device=device).to(value.dtype)
+        if value.dtype.is_floating_point
+        else torch.zeros(elements, dtype=value.dtype, device=device)
+    )
     return flat.as_strided(shape, stride, offset)
 
 
 def _arguments(node: fx.Node, device: torch.device) -> Tuple[Any, Dict[str, Any]]:
-    """Real ones: on the device, but for host scalars among a device's tensors, which stay where they are. Integers that an op with several results made (indices of
-    a pooling, the generator's state of an attention) are made by that op: kernels trust them, and fake tensors may be wrong about where they lie."""
-    mixed = any(t.device.type not in ("cpu", "meta") for n in (node, *node.all_input_nodes) for _, t in tensors_of(n.meta.get("val")))
+    """Real ones: on the device, but for host scalars among a device's tensors, which stay where they are. Integers
+    that an op with several results made (indices of a pooling, the generator's state of an attention) are made by
+    that op: kernels trust them, and fake tensors may be wrong about where they lie.
+    """
+    mixed = any(
+        t.device.type not in ("cpu", "meta")
+        for n in (node, *node.all_input_nodes)
+        for _, t in tensors_of(n.meta.get("val"))
+    )
 
     def real(n: fx.Node) -> Any:
         value = n.meta.get("val")
@@ -59,11 +91,17 @@ def _arguments(node: fx.Node, device: torch.device) -> Tuple[Any, Dict[str, Any]
 
 
 def _restrided(value: Any) -> Any:
-    return value.contiguous(memory_format=torch.channels_last) if isinstance(value, torch.Tensor) and value.dim() == 4 else value
+    return (
+        value.contiguous(memory_format=torch.channels_last)
+        if isinstance(value, torch.Tensor) and value.dim() == 4
+        else value
+    )
 
 
 def _measure(node: fx.Node, device: torch.device, repeat: int, channels_last: bool = False) -> Tuple[int, int]:
-    """Median nanoseconds of an op, and the bytes that it allocates beyond its results while it runs (CUDA; 0 elsewhere)."""
+    """Median nanoseconds of an op, and the bytes that it allocates beyond its results while it runs (CUDA; 0
+    elsewhere).
+    """
     with torch.no_grad():
         args, kwargs = _arguments(node, device)
         if channels_last and "convolution" in str(node.target):
@@ -109,11 +147,17 @@ def _measure_cuda(run: Callable[[], Any], device: torch.device, repeat: int) -> 
 
 
 def _nodes(joint: Joint) -> List[fx.Node]:
-    return [entry.node for entry in joint.ops if entry.kind == "node" and entry.node is not None and not joint.is_view(entry.node)]
+    return [
+        entry.node
+        for entry in joint.ops
+        if entry.kind == "node" and entry.node is not None and not joint.is_view(entry.node)
+    ]
 
 
 def measure(joint: Joint, device: torch.device, repeat: int = 5) -> Dict[fx.Node, Tuple[int, int]]:
-    """Nanoseconds and workspace of every node that makes something, measured on a device, once for an op and its shapes in a process."""
+    """Nanoseconds and workspace of every node that makes something, measured on a device, once for an op and its
+    shapes in a process.
+    """
     found = {}
     for node in _nodes(joint):
         key = _key(node, device)
@@ -125,11 +169,20 @@ def measure(joint: Joint, device: torch.device, repeat: int = 5) -> Dict[fx.Node
 
 # ---- what was measured before, on the disk ----
 
+
 def _file(folder: Optional[pathlib.Path], device: torch.device) -> Optional[pathlib.Path]:
     if folder is None:
         return None
     cuda = (torch.cuda.get_device_name(device), torch.backends.cudnn.version()) if device.type == "cuda" else ()
-    kind = repr(("kernels alone", torch.__version__, *cuda, torch.backends.cudnn.benchmark, torch.are_deterministic_algorithms_enabled()))
+    kind = repr(
+        (
+            "kernels alone",
+            torch.__version__,
+            *cuda,
+            torch.backends.cudnn.benchmark,
+            torch.are_deterministic_algorithms_enabled(),
+        )
+    )
     return folder / f"ops-{device.type}-{hashlib.sha256(kind.encode()).hexdigest()[:16]}.json"
 
 
@@ -154,9 +207,13 @@ def _save(path: Optional[pathlib.Path], known: Dict[str, Tuple[int, int]]) -> No
         pass  # a cache that cannot be written is no cache
 
 
-def measured(joint: Joint, folder: Optional[pathlib.Path], repeat: int = 3, channels_last: bool = False) -> Tuple[Dict[fx.Node, Tuple[int, int]], int]:
-    """The same for one step, with a file of what was measured before; and how many ops could not be tried by themselves (their numbers matter, memory is short).
-    `channels_last`: convolutions are run in that layout, whatever the graph says."""
+def measured(
+    joint: Joint, folder: Optional[pathlib.Path], repeat: int = 3, channels_last: bool = False
+) -> Tuple[Dict[fx.Node, Tuple[int, int]], int]:
+    """The same for one step, with a file of what was measured before; and how many ops could not be tried by
+    themselves (their numbers matter, memory is short). `channels_last`: convolutions are run in that layout,
+    whatever the graph says.
+    """
     path = _file(folder, joint.device)
     known, found, failed, fresh = _load(path), {}, 0, False
     with torch._subclasses.fake_tensor.unset_fake_temporarily(), reporting.progress("measuring ops"):
@@ -205,11 +262,17 @@ _library_bytes: Dict[str, int] = {}
 
 
 def library_bytes(device: torch.device) -> int:
-    """What libraries hold for good once they ran (workspaces of cuBLAS, one for each thread that calls it: forward and backward pass)."""
+    """What libraries hold for good once they ran (workspaces of cuBLAS, one for each thread that calls it: forward
+    and backward pass).
+    """
     if device.type != "cuda":
         return 0
     if str(device) not in _library_bytes:
-        with torch._subclasses.fake_tensor.unset_fake_temporarily(), torch.enable_grad(), torch.autograd.set_multithreading_enabled(True):
+        with (
+            torch._subclasses.fake_tensor.unset_fake_temporarily(),
+            torch.enable_grad(),
+            torch.autograd.set_multithreading_enabled(True),
+        ):
             torch.cuda.synchronize(device)
             torch._C._cuda_clearCublasWorkspaces()
             before = torch.cuda.memory_allocated(device)
@@ -233,20 +296,28 @@ _latest: Dict[str, int] = {}  # by device, for graphs without parameters
 
 
 def free_budget(device: torch.device, arguments: Sequence[Any]) -> int:
-    """The budget "auto", fixed where parameters are first met: what this process has of the device's memory and what is free, less what is in memory besides the
-    arguments of the graph, less what an optimizer will take for parameters that it has not seen (they have no .grad yet), less a spare part."""
+    """The budget "auto", fixed where parameters are first met: what this process has of the device's memory and what
+    is free, less what is in memory besides the arguments of the graph, less what an optimizer will take for
+    parameters that it has not seen (they have no .grad yet), less a spare part.
+    """
     if device.type != "cuda":
         raise UsageError('budget="auto": only on CUDA is it known what is free')
     parameters = [a for a in arguments if isinstance(a, torch.nn.Parameter) and a.requires_grad]
     known = next((_free[p] for p in parameters if p in _free), None if parameters else _latest.get(str(device)))
     if known is None:
         free, _ = torch.cuda.mem_get_info(device)
-        held = {storage_key(a): a.untyped_storage().nbytes() for a in arguments if isinstance(a, torch.Tensor) and a.device.type == "cuda"}
+        held = {
+            storage_key(a): a.untyped_storage().nbytes()
+            for a in arguments
+            if isinstance(a, torch.Tensor) and a.device.type == "cuda"
+        }
         besides = max(0, torch.cuda.memory_allocated(device) - sum(held.values()))
         to_come = OPTIMIZER_TENSORS * sum(p.numel() * p.element_size() for p in parameters if p.grad is None)
         known = int((1 - SPARE) * (free + torch.cuda.memory_reserved(device) - besides)) - to_come
         if known <= 0:
-            raise UsageError(f'budget="auto": nothing is left of {size_text(free)} that are free once an optimizer has {size_text(to_come)}')
+            raise UsageError(
+                f'budget="auto": nothing is left of {size_text(free)} that are free once an optimizer has {size_text(to_come)}'
+            )
         _latest[str(device)] = known
     for parameter in parameters:
         _free[parameter] = known

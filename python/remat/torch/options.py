@@ -1,4 +1,7 @@
-"""The options of the backend, checked when they are given; and where a budget comes from: the options, `with remat.torch.budget(...)`, or REMAT_BUDGET."""
+"""The options of the backend, checked when they are given; and where a budget comes from: the options, `with
+remat.torch.budget(...)`, or REMAT_BUDGET.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -61,6 +64,7 @@ def default_budget() -> Budget:
 @dataclass
 class Settings:
     """docs/pytorch.md says what each option means."""
+
     budget: Budget = None
     kernels: str = "eager"
     inductor: Dict[str, Any] = field(default_factory=dict)
@@ -88,9 +92,16 @@ class Settings:
         return found
 
     def _check(self) -> None:
-        for name, allowed in (("kernels", ("eager", "inductor")), ("costs", (None, "roofline", "measure")), ("random", ("replay", "pin")), ("strict", (True, False))):
+        for name, allowed in (
+            ("kernels", ("eager", "inductor")),
+            ("costs", (None, "roofline", "measure")),
+            ("random", ("replay", "pin")),
+            ("strict", (True, False)),
+        ):
             if getattr(self, name) not in allowed:
-                raise UsageError(f"{name}={getattr(self, name)!r}: {' or '.join(repr(value) for value in allowed if value is not None)}")
+                raise UsageError(
+                    f"{name}={getattr(self, name)!r}: {' or '.join(repr(value) for value in allowed if value is not None)}"
+                )
         if self.inductor and self.kernels != "inductor":
             raise UsageError('inductor=...: settings of Inductor go with kernels="inductor"')
         if self.inductor.get("triton.cudagraphs"):

@@ -1,4 +1,5 @@
 """One joint graph and one budget: the plan, its file on the disk, and what comes of it once it is lowered."""
+
 from __future__ import annotations
 
 import functools
@@ -33,11 +34,17 @@ def roofline(settings: Settings, device: torch.device) -> str:
 
 def device_of_module(module: fx.GraphModule) -> torch.device:
     """An accelerator that a graph has tensors on, or the CPU."""
-    found = {tensor.device for node in module.graph.nodes for _, tensor in tensors_of(node.meta.get("val")) if tensor.device.type not in ("cpu", "meta")}
+    found = {
+        tensor.device
+        for node in module.graph.nodes
+        for _, tensor in tensors_of(node.meta.get("val"))
+        if tensor.device.type not in ("cpu", "meta")
+    }
     return min(found, key=str, default=torch.device("cpu"))
 
 
 # ---- plans on the disk ----
+
 
 def cache_folder(settings: Settings) -> Optional[pathlib.Path]:
     if not settings.cache:
@@ -45,7 +52,11 @@ def cache_folder(settings: Settings) -> Optional[pathlib.Path]:
     if isinstance(settings.cache, str):
         return pathlib.Path(settings.cache)
     base = os.environ.get("REMAT_CACHE_DIR")
-    return pathlib.Path(base) if base else pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "remat"
+    return (
+        pathlib.Path(base)
+        if base
+        else pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "remat"
+    )
 
 
 def _cached(path: Optional[pathlib.Path], graph: core.Graph) -> Optional[core.Plan]:
@@ -61,13 +72,16 @@ def _cached(path: Optional[pathlib.Path], graph: core.Graph) -> Optional[core.Pl
 
 class Made(NamedTuple):
     """A plan, whether it came from the disk, and the process that made it (None: there is one alone)."""
+
     plan: core.Plan
     cached: bool
     rank: Optional[int]
 
 
 def make_plan(graph: core.Graph, settings: Settings, budget: Budget, keep_all_peak_bytes: int) -> Made:
-    """A plan within the budget, the same in all processes that train together. Nothing fits: an error that says what would."""
+    """A plan within the budget, the same in all processes that train together. Nothing fits: an error that says what
+    would.
+    """
     costs = [graph.op(op)["cost"] for op in range(graph.n_ops)] if graph.cost_model == "given" else graph.cost_model
     question = repr((graph.digest, costs, budget, settings.strategy, sorted(settings.search.items()), core.version()))
     here: List[Tuple[core.Plan, bool]] = []
@@ -85,7 +99,9 @@ def make_plan(graph: core.Graph, settings: Settings, budget: Budget, keep_all_pe
     return Made(*(here[0] if here else _plan_here(graph, settings, budget, keep_all_peak_bytes, question)), rank)
 
 
-def _plan_here(graph: core.Graph, settings: Settings, budget: Budget, keep_all_peak_bytes: int, question: str) -> Tuple[core.Plan, bool]:
+def _plan_here(
+    graph: core.Graph, settings: Settings, budget: Budget, keep_all_peak_bytes: int, question: str
+) -> Tuple[core.Plan, bool]:
     """A plan from the disk or from a search, and which."""
     folder, path = cache_folder(settings), None
     if folder is not None and budget is not None:
@@ -94,17 +110,27 @@ def _plan_here(graph: core.Graph, settings: Settings, budget: Budget, keep_all_p
     if plan is not None:
         return plan, True
     with reporting.progress(f"planning {graph.n_ops} ops") as shown:
-        plan = graph.plan(budget, None if budget is None and settings.strategy != "mincut" else settings.strategy, strict=False, progress=shown, **settings.search)
+        plan = graph.plan(
+            budget,
+            None if budget is None and settings.strategy != "mincut" else settings.strategy,
+            strict=False,
+            progress=shown,
+            **settings.search,
+        )
         if plan.stopped == "signal":
             raise KeyboardInterrupt
         if plan.status:
             least = graph.plan("min", settings.strategy, strict=False, progress=shown, **settings.search)
-            if isinstance(budget, int) and least.peak_bytes <= budget and graph.verify(least):  # a search that went for the least got there, the other did not
+            # a search that went for the least got there, the other did not
+            if isinstance(budget, int) and least.peak_bytes <= budget and graph.verify(least):
                 return least, False
             kind = Infeasible if plan.status == 10 else NotFound
             peak = min(plan.peak_bytes, least.peak_bytes)
-            raise kind(f"{graph._why(plan)}; the least that was found to do is {peak} bytes ({size_text(peak)}, "
-                       f"{100 * peak / keep_all_peak_bytes:.1f} % of keep-all)", plan)
+            raise kind(
+                f"{graph._why(plan)}; the least that was found to do is {peak} bytes ({size_text(peak)}, "
+                f"{100 * peak / keep_all_peak_bytes:.1f} % of keep-all)",
+                plan,
+            )
     if path is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -116,9 +142,11 @@ def _plan_here(graph: core.Graph, settings: Settings, budget: Budget, keep_all_p
 
 # ---- a joint graph to plan ----
 
+
 @dataclass
 class Solution:
     """A plan for one joint graph, lowered and verified."""
+
     joint: Joint
     schedule: List[int]
     plan: core.Plan
@@ -136,7 +164,9 @@ class Solution:
     @functools.cached_property
     def code(self) -> Tuple[Any, ...]:
         """What runs, in order: solutions that differ in nothing else share a compiled function."""
-        return tuple(entry for entry in (self.joint.ops[op] for op in self.schedule) if entry.kind not in ("before", "pass_on"))
+        return tuple(
+            entry for entry in (self.joint.ops[op] for op in self.schedule) if entry.kind not in ("before", "pass_on")
+        )
 
     @property
     def again(self) -> int:
@@ -153,17 +183,42 @@ class Solution:
         """What it holds between its forward and its backward pass, besides what was there before it."""
         at = self.schedule.index(self.joint.boundary)
         made = self.joint.tangent_bytes + self.joint.later_gradients
-        return self.graph.memory(self.schedule)[at] - self.info["resident_bytes"] - self.joint.document["nodes"][self.joint.boundary]["workspace"] - made
+        return (
+            self.graph.memory(self.schedule)[at]
+            - self.info["resident_bytes"]
+            - self.joint.document["nodes"][self.joint.boundary]["workspace"]
+            - made
+        )
 
     def report(self, **more: Any) -> Dict[str, Any]:
         plan, info, verdict = self.plan, self.info, self.verdict
-        return {**reporting.EMPTY, "graph": plan.graph, "planned": True, "device": str(self.joint.device), "budget_bytes": self.budget_bytes,
-                "peak_bytes": verdict.peak_bytes, "keep_all_peak_bytes": info["keep_all_peak_bytes"], "need_bytes": info["need_bytes"],
-                "resident_bytes": info["resident_bytes"], "saved_bytes": plan.saved_bytes,
-                "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0, "bound_gap": plan.gap,
-                "steps": len(self.schedule), "ops": info["ops"], "recomputed_ops": self.again,
-                "replayed_ops": len(self.joint.states_of or ()), "pinned_ops": info["pinned"], "strategy": plan.strategy, "cost_model": self.graph.cost_model,
-                "cached": self.cached, "digest": plan.digest, "rank": self.rank, "step_peak_bytes": verdict.peak_bytes, "step_keep_all_bytes": info["keep_all_peak_bytes"], **more}
+        return {
+            **reporting.EMPTY,
+            "graph": plan.graph,
+            "planned": True,
+            "device": str(self.joint.device),
+            "budget_bytes": self.budget_bytes,
+            "peak_bytes": verdict.peak_bytes,
+            "keep_all_peak_bytes": info["keep_all_peak_bytes"],
+            "need_bytes": info["need_bytes"],
+            "resident_bytes": info["resident_bytes"],
+            "saved_bytes": plan.saved_bytes,
+            "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0,
+            "bound_gap": plan.gap,
+            "steps": len(self.schedule),
+            "ops": info["ops"],
+            "recomputed_ops": self.again,
+            "replayed_ops": len(self.joint.states_of or ()),
+            "pinned_ops": info["pinned"],
+            "strategy": plan.strategy,
+            "cost_model": self.graph.cost_model,
+            "cached": self.cached,
+            "digest": plan.digest,
+            "rank": self.rank,
+            "step_peak_bytes": verdict.peak_bytes,
+            "step_keep_all_bytes": info["keep_all_peak_bytes"],
+            **more,
+        }
 
 
 def located(text: str, joint: Joint) -> str:
@@ -177,29 +232,43 @@ def located(text: str, joint: Joint) -> str:
     return re.sub(r"(?<=needed at )(\w+)", with_module, text)
 
 
-COPYING = frozenset(("states_of", "copies_of", "pin_readers", "free_copies"))  # what Joint is told of states of generators and copies of inputs
+# what Joint is told of states of generators and copies of inputs
+COPYING = frozenset(("states_of", "copies_of", "pin_readers", "free_copies"))
 
 
 @dataclass
 class Work:
     """A joint graph to plan, as AOTAutograd hands it over."""
+
     module: fx.GraphModule
     num_fwd_outputs: int
     static: Optional[Sequence[int]]
     settings: Settings
 
     signature: List[str] = field(default_factory=list)  # the joint graph as it came: a second trace must have the same
-    measured: Optional[Tuple[Optional[Dict[str, int]], Dict[str, int]]] = None  # nanoseconds and workspaces of nodes, by name
+    # nanoseconds and workspaces of nodes, by name
+    measured: Optional[Tuple[Optional[Dict[str, int]], Dict[str, int]]] = None
     solved: Dict[str, Any] = field(default_factory=dict)  # what was found, by question
     device: torch.device = torch.device("cpu")
     ONE_SCALE: ClassVar[bool] = True  # times are measured for all ops or for none
 
     @classmethod
-    def of(cls, module: fx.GraphModule, _joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]], settings: Settings) -> "Work":
-        return cls(module, num_fwd_outputs, static, settings, signature=[str(node.target) for node in module.graph.nodes])
+    def of(
+        cls,
+        module: fx.GraphModule,
+        _joint_inputs: Any,
+        num_fwd_outputs: int,
+        static: Optional[Sequence[int]],
+        settings: Settings,
+    ) -> "Work":
+        return cls(
+            module, num_fwd_outputs, static, settings, signature=[str(node.target) for node in module.graph.nodes]
+        )
 
     def joint(self, **more: Any) -> Joint:
-        """The remat graph; it is asked for many times, and made once for all questions that have the same one as their answer."""
+        """The remat graph; it is asked for many times, and made once for all questions that have the same one as
+        their answer.
+        """
         more = self._telling(more)
         key = repr(("joint", any(self.measured or ()), sorted(more.items())))
         if key not in self.solved:
@@ -207,18 +276,30 @@ class Work:
         return self.solved[key]
 
     def _joint(self, more: Dict[str, Any], costs: Any, workspaces: Any) -> Joint:
-        return Joint(self.module, self.num_fwd_outputs, self.static, replay=self.settings.random == "replay", costs=costs, workspaces=workspaces,
-                     recompute=self.settings.recompute, **more)
+        return Joint(
+            self.module,
+            self.num_fwd_outputs,
+            self.static,
+            replay=self.settings.random == "replay",
+            costs=costs,
+            workspaces=workspaces,
+            recompute=self.settings.recompute,
+            **more,
+        )
 
     def _telling(self, more: Dict[str, Any]) -> Dict[str, Any]:
-        """What of it makes a difference: which states and copies there are makes none where there are none to choose from."""
+        """What of it makes a difference: which states and copies there are makes none where there are none to choose
+        from.
+        """
         if COPYING.isdisjoint(more) or any(entry.kind in ("rng_state", "copy") for entry in self.joint().ops):
             return more
         return {name: value for name, value in more.items() if name not in COPYING}
 
     def measure(self) -> None:
-        """Workspaces of ops on their device, and their times in place of the roofline: on CUDA, and where it is asked for. Ops that cannot be tried by
-        themselves have no workspace, and then times are the roofline's for all (`ONE_SCALE`)."""
+        """Workspaces of ops on their device, and their times in place of the roofline: on CUDA, and where it is
+        asked for. Ops that cannot be tried by themselves have no workspace, and then times are the roofline's for
+        all (`ONE_SCALE`).
+        """
         joint = self.joint()
         self.measured = None, {}
         if joint.device.type != "cuda" and self.settings.costs != "measure":
@@ -226,12 +307,21 @@ class Work:
         found, failed = self._measured(joint)
         if failed:
             whose = "times" if self.ONE_SCALE else "their times"
-            reporting.warn(f"remat: {failed} ops could not be tried by themselves: {whose} are the roofline's, and their workspaces are not counted")
-        times = None if failed and self.ONE_SCALE or self.settings.costs == "roofline" else {name: time for name, (time, _) in found.items()}
+            reporting.warn(
+                f"remat: {failed} ops could not be tried by themselves: {whose} are the roofline's, and their workspaces are not counted"
+            )
+        times = (
+            None
+            if failed and self.ONE_SCALE or self.settings.costs == "roofline"
+            else {name: time for name, (time, _) in found.items()}
+        )
         self.measured = times, {name: n for name, (_, n) in found.items()}
 
     def _measured(self, joint: Joint) -> Tuple[Dict[str, Tuple[int, int]], int]:
-        """By name of the node, and how many could not be tried: the same in all processes that train together, or their plans would differ."""
+        """By name of the node, and how many could not be tried: the same in all processes that train together, or
+        their plans would differ.
+        """
+
         def find() -> bytes:
             found, failed = measuring.measured(joint, cache_folder(self.settings), channels_last=self.channels_last())
             return json.dumps([{node.name: both for node, both in found.items()}, failed]).encode()
@@ -246,7 +336,9 @@ class Work:
         return False
 
     def keep_all_info(self, **memory: Any) -> Dict[str, Any]:
-        """Numbers of the graph with everything kept: no state is copied, and of inputs that will be overwritten only those that the backward pass reads."""
+        """Numbers of the graph with everything kept: no state is copied, and of inputs that will be overwritten only
+        those that the backward pass reads.
+        """
         key = repr(("info", sorted(memory.items())))
         if key not in self.solved:
             graph = self.joint(states_of=set(), copies_of=self._needed_copies(), **memory).graph()
@@ -262,15 +354,19 @@ class Work:
         return "given" if self.measured and self.measured[0] else roofline(self.settings, device)
 
     def solve(self, budget: Budget, **memory: Any) -> Solution:
-        """A plan within the budget; `memory` is what Joint must know besides: other graphs of the step, sizes, what the caller holds."""
+        """A plan within the budget; `memory` is what Joint must know besides: other graphs of the step, sizes, what
+        the caller holds.
+        """
         key = repr((budget, sorted(memory.items())))
         if key not in self.solved:
             self.solved[key] = self._solve(budget, memory)
         return self.solved[key]
 
     def _solve(self, budget: Budget, memory: Dict[str, Any]) -> Solution:
-        """States of generators and copies of inputs take memory, and a plan needs those that it reads. So a graph that has them all is planned first; where
-        nothing fits there, and for the least memory, one that has none but what everything kept needs, too."""
+        """States of generators and copies of inputs take memory, and a plan needs those that it reads. So a graph
+        that has them all is planned first; where nothing fits there, and for the least memory, one that has none but
+        what everything kept needs, too.
+        """
         if self.measured is None:
             self.measure()
         base = self.keep_all_info(**memory)
@@ -280,7 +376,8 @@ class Work:
         full = self.joint(**memory)
         bare = self.joint(states_of=set(), copies_of=self._needed_copies(), pin_readers=True, **memory)
         found: List[Solution] = []
-        failures: List[BudgetError] = []  # popped when raised: an exception that a frame of its traceback holds keeps the step's tensors alive
+        # popped when raised: an exception that a frame of its traceback holds keeps the step's tensors alive
+        failures: List[BudgetError] = []
         for joint in [full] if len(full.ops) == len(bare.ops) else [bare] if budget is None else [full, bare]:
             try:
                 found.append(self._planned(joint, budget, memory, keep_all_peak_bytes))
@@ -290,8 +387,12 @@ class Work:
                 return found[0]
         if not found:
             assert isinstance(budget, int)
-            if isinstance(failures[0], Infeasible) and self.joint(free_copies=True, **memory).graph().info()["need_bytes"] <= budget:
-                raise NotFound(str(failures[0]), failures[0].plan)  # it was proved of a graph that has more in memory than a plan must have
+            if (
+                isinstance(failures[0], Infeasible)
+                and self.joint(free_copies=True, **memory).graph().info()["need_bytes"] <= budget
+            ):
+                # it was proved of a graph that has more in memory than a plan must have
+                raise NotFound(str(failures[0]), failures[0].plan)
             raise failures.pop()
         return min(found, key=lambda solution: (solution.verdict.peak_bytes, solution.verdict.cost))
 
@@ -305,14 +406,32 @@ class Work:
             raise Unsupported("a plan that offloads")
         schedule = [step.index for step in plan.steps]
         budget_bytes: Any = plan.budget_bytes if budget == "min" else budget
-        # States and inputs are copied only where something needs the copy; what is then in memory, and that it is right, the verifier says.
+        # States and inputs are copied only where something needs the copy; what is then in memory, and that it is
+        # right, the verifier says.
         states_of, copies_of = lower.replayed_nodes(joint, schedule), lower.read_behind(joint, schedule)
-        found = self._lowered(schedule, joint, states_of, copies_of, memory, dict(plan=plan, cached=cached, rank=rank, budget_bytes=budget_bytes), graph.cost_model)
+        found = self._lowered(
+            schedule,
+            joint,
+            states_of,
+            copies_of,
+            memory,
+            dict(plan=plan, cached=cached, rank=rank, budget_bytes=budget_bytes),
+            graph.cost_model,
+        )
         if budget_bytes is not None and found.verdict.peak_bytes > max(budget_bytes, plan.peak_bytes):
             raise Unsupported("a plan that needs more memory once it is lowered")
         return found
 
-    def _lowered(self, schedule: List[int], joint: Joint, states_of: Any, copies_of: Any, memory: Dict[str, Any], rest: Dict[str, Any], cost_model: str) -> Solution:
+    def _lowered(
+        self,
+        schedule: List[int],
+        joint: Joint,
+        states_of: Any,
+        copies_of: Any,
+        memory: Dict[str, Any],
+        rest: Dict[str, Any],
+        cost_model: str,
+    ) -> Solution:
         final = self.joint(states_of=states_of, copies_of=copies_of, **memory)
         schedule = lower.translate(schedule, joint, final)
         graph = final.graph().prepare(cost_model)
@@ -330,9 +449,19 @@ class Work:
     def torchs_own(self, joint_inputs: Any) -> Tuple[fx.GraphModule, fx.GraphModule]:
         """For a graph that is not planned."""
         from torch._functorch.partitioners import default_partition
-        return default_partition(self.module, joint_inputs, num_fwd_outputs=self.num_fwd_outputs, static_lifetime_input_indices=self.static)
+
+        return default_partition(
+            self.module, joint_inputs, num_fwd_outputs=self.num_fwd_outputs, static_lifetime_input_indices=self.static
+        )
 
     def judge(self, solution: Solution, **memory: Any) -> Solution:
         """The same schedule with other things in memory besides."""
-        return self._lowered(solution.schedule, solution.joint, solution.joint.states_of, solution.joint.copies_of, memory,
-                             dict(plan=solution.plan, cached=solution.cached, rank=solution.rank, budget_bytes=solution.budget_bytes), solution.graph.cost_model)
+        return self._lowered(
+            solution.schedule,
+            solution.joint,
+            solution.joint.states_of,
+            solution.joint.copies_of,
+            memory,
+            dict(plan=solution.plan, cached=solution.cached, rank=solution.rank, budget_bytes=solution.budget_bytes),
+            solution.graph.cost_model,
+        )

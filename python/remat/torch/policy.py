@@ -1,16 +1,20 @@
 """What the budget means for a training step, and how the graphs of a step share it.
 
-The budget is for everything that is in memory during a step. A percentage is of what the step needs with everything kept, and becomes a number of bytes at the
-first step that was seen whole; from then on those bytes count, whatever the sizes of later batches. A budget that was met once never ends the training: where
-a later step does not fit, a warning says what is missing, and the plan of least memory runs (`strict`: an error).
+The budget is for everything that is in memory during a step. A percentage is of what the step needs with everything
+kept, and becomes a number of bytes at the first step that was seen whole; from then on those bytes count, whatever the
+sizes of later batches. A budget that was met once never ends the training: where a later step does not fit, a warning
+says what is missing, and the plan of least memory runs (`strict`: an error).
 
-Memory. Graphs run as F1 F2 .. Fn Bn .. B2 B1, and one graph may take part several times. While graph i + 1 runs, graph i stands at its boundary: it holds what it
-saved and what it returned, but for results that the next graph alone reads: those are that graph's from then on. So the extra bytes of graph i + 1 at its peak are workspace of the boundary of graph i, and the gradients of later graphs' parameters
-stay from there on. The peak of the first graph, with everything resident of the others counted, is the peak of the step.
+Memory. Graphs run as F1 F2 .. Fn Bn .. B2 B1, and one graph may take part several times. While graph i + 1 runs, graph
+i stands at its boundary: it holds what it saved and what it returned, but for results that the next graph alone reads:
+those are that graph's from then on. So the extra bytes of graph i + 1 at its peak are workspace of the boundary of
+graph i, and the gradients of later graphs' parameters stay from there on. The peak of the first graph, with everything
+resident of the others counted, is the peak of the step.
 
-Method. From the last graph to the first, each graph but the first may hold a share of what it would hold with everything kept (share 0: the least that was found);
-the first gets the budget. The largest share that fits is found by bisection, and of all that were tried the cheapest step is taken.
-"""
+Method. From the last graph to the first, each graph but the first may hold a share of what it would hold with
+everything kept (share 0: the least that was found); the first gets the budget. The largest share that fits is found
+by bisection, and of all that were tried the cheapest step is taken."""
+
 from __future__ import annotations
 
 import weakref
@@ -42,8 +46,10 @@ class Training:
         self.met = False  # there was a plan within the budget
         self.outside_bytes = 0  # .grad buffers that exist during the whole step (accumulation)
         self.before_bytes = 0  # those that the caller drops before the backward pass
-        self.known: Dict[Tuple[int, ...], List[Tuple[Tuple[int, ...], ...]]] = {}  # sequences of graphs that were planned, with the sizes planned for
-        self.dropped: Dict[Tuple[int, ...], List[Set[int]]] = {}  # results that were dropped before the backward pass in the step that was planned from
+        # sequences of graphs that were planned, with the sizes planned for
+        self.known: Dict[Tuple[int, ...], List[Tuple[Tuple[int, ...], ...]]] = {}
+        # results that were dropped before the backward pass in the step that was planned from
+        self.dropped: Dict[Tuple[int, ...], List[Set[int]]] = {}
         self.looks: Dict[Tuple[int, ...], int] = {}  # how often a sequence was looked at again for more
 
     @property
@@ -62,12 +68,19 @@ class Training:
 
     def outside(self, device: torch.device) -> int:
         """What is in memory besides, all the time."""
-        return self.settings.reserve + self.outside_bytes + (library_bytes(device) if self.settings.budget is not None else 0)
+        return (
+            self.settings.reserve
+            + self.outside_bytes
+            + (library_bytes(device) if self.settings.budget is not None else 0)
+        )
 
     def covers(self, runs: Sequence[Run]) -> bool:
         """Such a step, or a larger one of the same graphs, was planned."""
         sizes = tuple(run.sizes for run in runs)
-        return any(all(fits(run, planned) for run, planned in zip(sizes, known)) for known in self.known.get(tuple(run.graph.serial for run in runs), ()))
+        return any(
+            all(fits(run, planned) for run, planned in zip(sizes, known))
+            for known in self.known.get(tuple(run.graph.serial for run in runs), ())
+        )
 
     def learnt(self, runs: Sequence[Run]) -> None:
         key = tuple(run.graph.serial for run in runs)
@@ -75,7 +88,9 @@ class Training:
         self.dropped[key] = [set(run.dropped) for run in runs]
 
     def drops_more(self, runs: Sequence[Run]) -> bool:
-        """Whether results were dropped that were held in the step that was planned from: where graphs are compiled, the compiler may hold some."""
+        """Whether results were dropped that were held in the step that was planned from: where graphs are compiled,
+        the compiler may hold some.
+        """
         key = tuple(run.graph.serial for run in runs)
         if len(runs) < 2 or self.looks.get(key, 0) >= LOOKS:
             return False
@@ -91,7 +106,9 @@ _trainings: Any = WeakIdKeyDictionary()  # of parameters
 
 
 def training_of(parameters: Sequence[Any], settings: Settings) -> Training:
-    """Graphs that read the same parameters, under the same options, belong to one training, whatever the sizes they were compiled for."""
+    """Graphs that read the same parameters, under the same options, belong to one training, whatever the sizes they
+    were compiled for.
+    """
     for parameter in parameters:
         found = _trainings.get(parameter)
         if found is not None and found.settings == settings:
@@ -103,6 +120,7 @@ def training_of(parameters: Sequence[Any], settings: Settings) -> Training:
 
 
 # ---- when plans are made ----
+
 
 def _solve_alone(graph: Any, work: Any, limit: Budget, sizes: Any) -> Solution:
     """One graph by itself, within the limit, or, once the budget was met, with the least memory and a warning."""
@@ -120,7 +138,9 @@ def _solve_alone(graph: Any, work: Any, limit: Budget, sizes: Any) -> Solution:
 
 
 def first_solution(graph: Any, work: Any) -> Solution:
-    """For a graph that was just traced: alone within the budget, or, behind another one in the same step, with the least memory until the step is known."""
+    """For a graph that was just traced: alone within the budget, or, behind another one in the same step, with the
+    least memory until the step is known.
+    """
     training = graph.training
     alone = not any(run.graph.training.settings == training.settings for run in steps.of(graph.device).pending())
     found = _solve_alone(graph, work, training.budget if alone or training.settings.budget is None else "min", None)
@@ -131,7 +151,14 @@ def first_solution(graph: Any, work: Any) -> Solution:
 def fitted(graph: Any, work: Any, first: Solution) -> Solution:
     """For Inductor's kernels: a plan whose code, read before it is compiled, keeps the budget (fitting.py)."""
     training, limit = graph.training, first.budget_bytes
-    if limit is None or training.settings.budget == "min" or graph.is_part or steps.of(graph.device).pending() or not first.again and work.is_own(first):
+    if (
+        limit is None
+        or training.settings.budget == "min"
+        or graph.is_part
+        or steps.of(graph.device).pending()
+        or not first.again
+        and work.is_own(first)
+    ):
         return first  # of a part of a step it is not known what it may need
     memory = dict(sizes=None, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
 
@@ -147,9 +174,12 @@ def fitted(graph: Any, work: Any, first: Solution) -> Solution:
 
 
 def unforeseen(run: Run, occurrence: int) -> Solution:
-    """A plan for sizes that are larger than any before, or for one more run of a graph in a step than there ever was."""
+    """A plan for sizes that are larger than any before, or for one more run of a graph in a step than there ever
+    was.
+    """
     graph, training = run.graph, run.graph.training
-    limit = "min" if occurrence > 0 or len(training.last) > 1 else training.budget  # others of the step are not known to leave more
+    # others of the step are not known to leave more
+    limit = "min" if occurrence > 0 or len(training.last) > 1 else training.budget
     found = _solve_alone(graph, graph.work, limit, graph.symbols(run.sizes))
     graph.install(run.sizes, occurrence, found)
     reporting.add(found.report(existing_gradient_bytes=training.outside_bytes + training.before_bytes), found)
@@ -157,18 +187,28 @@ def unforeseen(run: Run, occurrence: int) -> Solution:
 
 
 def begin(run: Run) -> None:
-    """The first forward run of a step. Gradients that exist before it are in memory too; plans that did not count them are made again."""
+    """The first forward run of a step. Gradients that exist before it are in memory too; plans that did not count
+    them are made again.
+    """
     training = run.graph.training
     if run.before > max(training.outside_bytes, training.before_bytes):
-        reporting.warn(f"remat: {size_text(run.before)} of gradients exist before the step: planned again with them counted")
+        reporting.warn(
+            f"remat: {size_text(run.before)} of gradients exist before the step: planned again with them counted"
+        )
         training.outside_bytes, training.before_bytes = run.before, 0
         training.known.clear()
-        again = training.last if training.last and training.last[0].graph is run.graph and training.last[0].sizes == run.sizes else [run]
+        again = (
+            training.last
+            if training.last and training.last[0].graph is run.graph and training.last[0].sizes == run.sizes
+            else [run]
+        )
         _plan(again, training)
 
 
 def learn(runs: Sequence[Run], in_reverse: bool) -> None:
-    """A step is over: these are its forward runs that got a backward pass. Those with the same options share a budget."""
+    """A step is over: these are its forward runs that got a backward pass. Those with the same options share a
+    budget.
+    """
     rest = list(runs)
     while rest:
         settings = rest[0].graph.training.settings
@@ -197,7 +237,9 @@ def _learn(runs: Sequence[Run], in_reverse: bool) -> None:
         return
     if not in_reverse:
         training.learnt(runs)
-        reporting.warn("remat: backward passes are not in the reverse order of forward passes: the budget holds for each graph alone, not for the step")
+        reporting.warn(
+            "remat: backward passes are not in the reverse order of forward passes: the budget holds for each graph alone, not for the step"
+        )
         return
     if len(runs) > 1:
         reporting.warn(f"remat: the step has {len(runs)} graphs: planned together for one budget (compiled once more)")
@@ -218,13 +260,23 @@ def _plan(runs: Sequence[Run], training: Training) -> None:
     for index, (run, solution) in enumerate(zip(runs, found)):
         occurrence = counts[run.graph.serial] = counts.get(run.graph.serial, -1) + 1
         run.graph.install(run.sizes, occurrence, solution)
-        reporting.add(solution.report(
-            graphs=len(runs), graph_index=index, step_peak_bytes=found[0].verdict.peak_bytes, step_keep_all_bytes=problem.keep_all_bytes, budget_bytes=problem.budget_bytes,
-            outside_bytes=problem.outside if index == 0 else 0, later_bytes=solution.joint.later_bytes,
-            existing_gradient_bytes=training.outside_bytes + training.before_bytes), solution)
+        reporting.add(
+            solution.report(
+                graphs=len(runs),
+                graph_index=index,
+                step_peak_bytes=found[0].verdict.peak_bytes,
+                step_keep_all_bytes=problem.keep_all_bytes,
+                budget_bytes=problem.budget_bytes,
+                outside_bytes=problem.outside if index == 0 else 0,
+                later_bytes=solution.joint.later_bytes,
+                existing_gradient_bytes=training.outside_bytes + training.before_bytes,
+            ),
+            solution,
+        )
 
 
 # ---- how a step shares its budget ----
+
 
 class _Step:
     """The forward runs of a step, to be planned together."""
@@ -236,7 +288,9 @@ class _Step:
         for run in runs:
             resident.update({key: n for key, n in run.inputs.items() if key not in made})
             made |= run.outputs.keys()
-        self.outside = training.outside(runs[0].graph.device) + sum(n for key, n in resident.items() if key not in runs[0].inputs)
+        self.outside = training.outside(runs[0].graph.device) + sum(
+            n for key, n in resident.items() if key not in runs[0].inputs
+        )
         self.dropped: List[List[int]] = [[] for _ in runs]
         self.passed_on: List[List[int]] = [[] for _ in runs]
         self.given: List[List[int]] = [[] for _ in runs]
@@ -254,16 +308,26 @@ class _Step:
         return self.runs[index].graph.work
 
     def _look_between(self, index: int) -> None:
-        """Results that the caller dropped before the backward pass, because only later graphs of the step read them: held until the boundary; those that
-        nothing but the next graph reads, as one argument, are passed on to it."""
+        """Results that the caller dropped before the backward pass, because only later graphs of the step read them:
+        held until the boundary; those that nothing but the next graph reads, as one argument, are passed on to it.
+        """
         run, following = self.runs[index], self.runs[index + 1]
-        later = {key for other in self.runs[index + 2:] for key in other.inputs}
+        later = {key for other in self.runs[index + 2 :] for key in other.inputs}
         joint = self._work(index + 1).joint()
         for position in run.dropped:
             key = run.results[position].cdata
             places = following.places.get(key, [])
-            alone = len(places) == 1 and key not in later and sum(other is not None and other.cdata == key for other in run.results) == 1
-            if alone and following.n_arguments == len(joint.primals) and key not in run.inputs and joint.can_be_given(places[0]):
+            alone = (
+                len(places) == 1
+                and key not in later
+                and sum(other is not None and other.cdata == key for other in run.results) == 1
+            )
+            if (
+                alone
+                and following.n_arguments == len(joint.primals)
+                and key not in run.inputs
+                and joint.can_be_given(places[0])
+            ):
                 self.passed_on[index].append(position)
                 self.given[index + 1].append(places[0])
             elif places or key in later:
@@ -275,23 +339,33 @@ class _Step:
         later_bytes = later_gradients = 0
         for index in range(len(self.runs) - 1, -1, -1):
             run = self.runs[index]
-            memory = dict(sizes=run.graph.symbols(run.sizes), dropped=tuple(self.dropped[index]), passed_on=tuple(self.passed_on[index]),
-                          given=tuple(self.given[index]), outside_bytes=self.outside if index == 0 else 0,
-                          before_bytes=self.training.before_bytes if index == 0 else 0, later_bytes=later_bytes, later_gradients=later_gradients)
+            memory = dict(
+                sizes=run.graph.symbols(run.sizes),
+                dropped=tuple(self.dropped[index]),
+                passed_on=tuple(self.passed_on[index]),
+                given=tuple(self.given[index]),
+                outside_bytes=self.outside if index == 0 else 0,
+                before_bytes=self.training.before_bytes if index == 0 else 0,
+                later_bytes=later_bytes,
+                later_gradients=later_gradients,
+            )
             solution = choose(index, memory)
             found.insert(0, solution)
             later_bytes = solution.extra_bytes
-            later_gradients += sum(n for i, n in enumerate(solution.joint.gradient_bytes) if i in set(self._work(index).static or ()))
+            later_gradients += sum(
+                n for i, n in enumerate(solution.joint.gradient_bytes) if i in set(self._work(index).static or ())
+            )
         return found
 
     def _shared(self, share: float, budget: Budget) -> List[Solution]:
         """Every graph but the first holds at most a share of what it would with everything kept."""
+
         def choose(index: int, memory: Dict[str, Any]) -> Solution:
             work = self._work(index)
             if index == 0:
                 return work.solve(budget, **memory)
-            # A later graph needs no more than a boundary as tight as its own peak: beyond that nothing but what it holds counts, and the same plan serves
-            # every run that is followed by so much.
+            # A later graph needs no more than a boundary as tight as its own peak: beyond that nothing but what it
+            # holds counts, and the same plan serves every run that is followed by so much.
             own = work.solve(None, **{**memory, "later_bytes": 0})
             last = memory["later_bytes"] == 0
             near = {**memory, "later_bytes": min(memory["later_bytes"], own.extra_bytes)}
@@ -303,7 +377,13 @@ class _Step:
                 after = max(near["later_bytes"], most.joint.tangent_bytes + near["later_gradients"])
                 limit = after + least.held_bytes + share * (most.held_bytes - least.held_bytes)
             limit = int(limit) + least.info["resident_bytes"]
-            solution = least if limit <= least.verdict.peak_bytes else most if limit >= most.verdict.peak_bytes else work.solve(limit, **near)
+            solution = (
+                least
+                if limit <= least.verdict.peak_bytes
+                else most
+                if limit >= most.verdict.peak_bytes
+                else work.solve(limit, **near)
+            )
             return solution if near == memory else work.judge(solution, **memory)
 
         return self._chain(choose)
@@ -337,4 +417,7 @@ class _Step:
             for _ in range(ROUNDS):
                 middle = (low + high) / 2
                 low, high = (middle, high) if fits_with(middle) else (low, middle)
-        return min((found for found in tried.values() if found), key=lambda found: sum(solution.verdict.cost for solution in found))
+        return min(
+            (found for found in tried.values() if found),
+            key=lambda found: sum(solution.verdict.cost for solution in found),
+        )

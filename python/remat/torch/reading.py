@@ -1,14 +1,18 @@
 """What Inductor would make of the two halves of a plan, read before any kernel is compiled.
 
-Problem. Which buffers are in memory, and what the fused kernels read and write, is known only once Inductor has lowered, fused and ordered a half. A plan that turns out to need more than its
-budget must be replaced, and compiling every try would take as long as compiling the model each time.
+Problem. Which buffers are in memory, and what the fused kernels read and write, is known only once Inductor has
+lowered, fused and ordered a half. A plan that turns out to need more than its budget must be replaced, and compiling
+every try would take as long as compiling the model each time.
 
-Method. Inductor's own entry point works on a copy of each half until its code is written, and is stopped there: kernels take most of the time of a compilation, and none is compiled. The
-backward half reads what the forward half saves in the layout that its code gives it, and may write into saved tensors that nothing else holds, as AOTAutograd would have told it.
+Method. Inductor's own entry point works on a copy of each half until its code is written, and is stopped there: kernels
+take most of the time of a compilation, and none is compiled. The backward half reads what the forward half saves in the
+layout that its code gives it, and may write into saved tensors that nothing else holds, as AOTAutograd would have told
+it.
 
-Invariant: the halves that are read are left as they are, and nothing is kept in Inductor's caches. What Inductor refuses here has no reading (None): it is compiled as planned, and what the real code
-needs is said afterwards. Cost: that of lowering and writing code, some seconds for a large model.
-"""
+Invariant: the halves that are read are left as they are, and nothing is kept in Inductor's caches. What Inductor
+refuses here has no reading (None): it is compiled as planned, and what the real code needs is said afterwards. Cost:
+that of lowering and writing code, some seconds for a large model."""
+
 from __future__ import annotations
 
 import contextlib
@@ -29,6 +33,7 @@ Modules = Tuple[fx.GraphModule, fx.GraphModule]
 
 class Reading(NamedTuple):
     """Of both halves."""
+
     peak_bytes: int  # without what is resident
     traffic_bytes: int  # that fused kernels read and write
     kernels: int  # fused ones
@@ -40,7 +45,10 @@ class _Stopped(Exception):
 
 
 class _Written(NamedTuple):
-    """The code of a half, the strides of its results, the bytes that its fused kernels read and write, and how many there are."""
+    """The code of a half, the strides of its results, the bytes that its fused kernels read and write, and how many
+    there are.
+    """
+
     source: str
     strides: List[Optional[Sequence[int]]]
     traffic_bytes: int
@@ -52,11 +60,13 @@ def _written(half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool) -> 
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner
     from torch._inductor.graph import GraphLowering
+
     found: List[_Written] = []
 
     def stop(graph: Any) -> Any:
         code = graph.codegen()[0]
-        found.append(_Written(getattr(code, "value", code), _strides(graph), *_traffic(graph)))  # while it is Inductor's graph at work
+        # while it is Inductor's graph at work
+        found.append(_Written(getattr(code, "value", code), _strides(graph), *_traffic(graph)))
         raise _Stopped
 
     with mock.patch.object(GraphLowering, "compile_to_module", stop), config.patch(fx_graph_cache=False):
@@ -77,7 +87,11 @@ def _inputs(half: fx.GraphModule, strides: Dict[str, Sequence[int]]) -> List[Any
     found = []
     for node in half.graph.find_nodes(op="placeholder"):
         value = node.meta["val"]
-        if node.name in strides and isinstance(value, torch.Tensor) and tuple(strides[node.name]) != tuple(value.stride()):
+        if (
+            node.name in strides
+            and isinstance(value, torch.Tensor)
+            and tuple(strides[node.name]) != tuple(value.stride())
+        ):
             with value.fake_mode if hasattr(value, "fake_mode") else contextlib.nullcontext():
                 value = torch.empty_strided(value.shape, strides[node.name], dtype=value.dtype, device=value.device)
             node.meta = {**node.meta, "val": value}
@@ -98,35 +112,61 @@ def _strides(graph: Any) -> List[Optional[Sequence[int]]]:
 
 def _donated(forward: fx.GraphModule, backward: fx.GraphModule, n_results: int, n_tangents: int) -> List[int]:
     """Places of saved tensors that nothing but the backward half holds."""
+
     def storages(nodes: Sequence[Any]) -> Set[int]:
         values = [node.meta.get("val") for node in nodes if isinstance(node, fx.Node)]
         return {storage_key(value) for value in values if isinstance(value, torch.Tensor)}
 
     results = forward.graph.find_nodes(op="output")[0].args[0]
-    held = storages(forward.graph.find_nodes(op="placeholder")) | storages(results[:n_results]) | storages(backward.graph.find_nodes(op="output")[0].args[0])
+    held = (
+        storages(forward.graph.find_nodes(op="placeholder"))
+        | storages(results[:n_results])
+        | storages(backward.graph.find_nodes(op="output")[0].args[0])
+    )
     arguments = backward.graph.find_nodes(op="placeholder")
-    saved = arguments[:len(arguments) - n_tangents]
+    saved = arguments[: len(arguments) - n_tangents]
     return [i for i, node in enumerate(saved) if not is_scalar(node) and not storages([node]) & held]
 
 
 def _donating(places: List[int]) -> ContextManager[Any]:
     """Tells Inductor, as AOTAutograd does behind the partition."""
     context = TracingContext.try_get()
-    return mock.patch.object(context, "fw_metadata", SimpleNamespace(bw_donated_idxs=places)) if context else contextlib.nullcontext()
+    return (
+        mock.patch.object(context, "fw_metadata", SimpleNamespace(bw_donated_idxs=places))
+        if context
+        else contextlib.nullcontext()
+    )
 
 
 def _traffic(graph: Any) -> Tuple[int, int]:
     """Bytes that the fused kernels read and write, and how many kernels there are."""
     from torch._inductor.scheduler import ExternKernelSchedulerNode, NopKernelSchedulerNode
-    fused = [node for node in graph.scheduler.nodes if not isinstance(node, (ExternKernelSchedulerNode, NopKernelSchedulerNode))]
+
+    fused = [
+        node
+        for node in graph.scheduler.nodes
+        if not isinstance(node, (ExternKernelSchedulerNode, NopKernelSchedulerNode))
+    ]
     return sum(hint(node.get_read_write_buffers_sizes()) for node in fused), len(fused)
 
 
-def read(halves: Modules, residents: Set[str], n_results: int, around: Callable[[], ContextManager[Any]]) -> Optional[Reading]:
-    """What the code of both halves would need and move; None: Inductor does not get that far, or sizes are not numbers. `around()` makes the settings that both will be compiled with."""
+def read(
+    halves: Modules, residents: Set[str], n_results: int, around: Callable[[], ContextManager[Any]]
+) -> Optional[Reading]:
+    """What the code of both halves would need and move; None: Inductor does not get that far, or sizes are not
+    numbers. `around()` makes the settings that both will be compiled with.
+    """
     forward, backward = (_twin(half) for half in halves)
     n_tangents = halves[1].meta["remat_tangents"]
-    device = next((t.device.type for node in forward.graph.nodes for t in [node.meta.get("val")] if isinstance(t, torch.Tensor) and t.device.type != "cpu"), "cpu")
+    device = next(
+        (
+            t.device.type
+            for node in forward.graph.nodes
+            for t in [node.meta.get("val")]
+            if isinstance(t, torch.Tensor) and t.device.type != "cpu"
+        ),
+        "cpu",
+    )
     donated = _donated(forward, backward, n_results, n_tangents)
     codes, written = [], []
     strides: Dict[str, Sequence[int]] = {}
@@ -138,10 +178,19 @@ def read(halves: Modules, residents: Set[str], n_results: int, around: Callable[
                 written.append(_written(half, inputs, bool(is_backward)))
             codes.append(generated.read(written[-1].source, arguments, device))
             results = halves[is_backward].graph.find_nodes(op="output")[0].args[0]
-            strides = {node.name: steps for node, steps in zip(results, written[-1].strides) if isinstance(node, fx.Node) and steps is not None}
+            strides = {
+                node.name: steps
+                for node, steps in zip(results, written[-1].strides)
+                if isinstance(node, fx.Node) and steps is not None
+            }
     except Exception:  # internals of another version, or what Inductor cannot compile: that is said when it is compiled
         return None
     peaks = [code.peak_bytes for code in codes if code.peak_bytes is not None]
     if len(peaks) < len(codes):
         return None
-    return Reading(max(peaks), sum(half.traffic_bytes for half in written), sum(half.kernels for half in written), (codes[0].products, codes[1].products))
+    return Reading(
+        max(peaks),
+        sum(half.traffic_bytes for half in written),
+        sum(half.kernels for half in written),
+        (codes[0].products, codes[1].products),
+    )

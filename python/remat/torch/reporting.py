@@ -1,4 +1,7 @@
-"""What was planned, for programs (`reports`, `last_report`) and for people (`report`); warnings, each line once; a line of progress while planning."""
+"""What was planned, for programs (`reports`, `last_report`) and for people (`report`); warnings, each line once; a
+line of progress while planning.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -10,11 +13,44 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import size_text
 
-EMPTY: Dict[str, Any] = {name: None for name in (
-    "graph", "planned", "reason", "device", "budget_bytes", "peak_bytes", "keep_all_peak_bytes", "need_bytes", "resident_bytes", "saved_bytes", "overhead", "bound_gap",
-    "steps", "ops", "recomputed_ops", "replayed_ops", "pinned_ops", "strategy", "cost_model", "cached", "digest", "rank", "graphs", "graph_index", "step_peak_bytes",
-    "step_keep_all_bytes", "outside_bytes", "later_bytes", "existing_gradient_bytes", "generated_peak_bytes")}
-EMPTY.update(reason="", recomputed_ops=0, replayed_ops=0, pinned_ops=0, overhead=0.0, cached=False, graphs=1, graph_index=0)
+EMPTY: Dict[str, Any] = {
+    name: None
+    for name in (
+        "graph",
+        "planned",
+        "reason",
+        "device",
+        "budget_bytes",
+        "peak_bytes",
+        "keep_all_peak_bytes",
+        "need_bytes",
+        "resident_bytes",
+        "saved_bytes",
+        "overhead",
+        "bound_gap",
+        "steps",
+        "ops",
+        "recomputed_ops",
+        "replayed_ops",
+        "pinned_ops",
+        "strategy",
+        "cost_model",
+        "cached",
+        "digest",
+        "rank",
+        "graphs",
+        "graph_index",
+        "step_peak_bytes",
+        "step_keep_all_bytes",
+        "outside_bytes",
+        "later_bytes",
+        "existing_gradient_bytes",
+        "generated_peak_bytes",
+    )
+}
+EMPTY.update(
+    reason="", recomputed_ops=0, replayed_ops=0, pinned_ops=0, overhead=0.0, cached=False, graphs=1, graph_index=0
+)
 
 _reports: List[Dict[str, Any]] = []
 _warned: set = set()
@@ -26,10 +62,14 @@ def last_report() -> Optional[Dict[str, Any]]:
 
 
 def reports() -> List[Dict[str, Any]]:
-    """A dict for every graph planned in this process, all with the same fields (None where one does not apply): graph, planned (False: torch's own partition, and
-    `reason`), device, budget_bytes, peak_bytes, keep_all_peak_bytes, need_bytes, resident_bytes, saved_bytes, overhead, bound_gap, steps, ops, recomputed_ops,
-    replayed_ops, pinned_ops, strategy, cost_model, cached, digest, rank (of the process that planned, where several train together); graphs and graph_index (of how many in the step, which), step_peak_bytes,
-    step_keep_all_bytes, outside_bytes, later_bytes, existing_gradient_bytes; generated_peak_bytes (what the code that Inductor generated needs, read from it)."""
+    """A dict for every graph planned in this process, all with the same fields (None where one does not apply):
+    graph, planned (False: torch's own partition, and `reason`), device, budget_bytes, peak_bytes,
+    keep_all_peak_bytes, need_bytes, resident_bytes, saved_bytes, overhead, bound_gap, steps, ops, recomputed_ops,
+    replayed_ops, pinned_ops, strategy, cost_model, cached, digest, rank (of the process that planned, where several
+    train together); graphs and graph_index (of how many in the step, which), step_peak_bytes, step_keep_all_bytes,
+    outside_bytes, later_bytes, existing_gradient_bytes; generated_peak_bytes (what the code that Inductor generated
+    needs, read from it).
+    """
     return [dict(report) for report in _reports]
 
 
@@ -96,16 +136,22 @@ def _largest(solution: Any) -> List[str]:
             if step >= peak and step <= needed.get(root, step):
                 needed.setdefault(root, step)
     makers = {value: op for op, node in enumerate(document["nodes"]) for value in node["out"]}
-    live = sorted(((document["values"][v].get("storage", document["values"][v]["size"]), v) for v in made if v in needed), reverse=True)
+    live = sorted(
+        ((document["values"][v].get("storage", document["values"][v]["size"]), v) for v in made if v in needed),
+        reverse=True,
+    )
     where = document["nodes"][schedule[peak]]["name"]
     lines = [f"at the peak ({where}, in {module_path(solution.joint.ops[schedule[peak]].node)}):"]
     for n_bytes, value in live[:MOST_LINES]:
-        lines.append(f"  {size_text(n_bytes)}  {document['values'][value]['name']}, of {module_path(solution.joint.ops[makers[value]].node)}")
+        lines.append(
+            f"  {size_text(n_bytes)}  {document['values'][value]['name']}, of {module_path(solution.joint.ops[makers[value]].node)}"
+        )
     return lines
 
 
 def report() -> str:
-    """The step that was planned last, for people: budget and peak, what runs again and what takes the memory, by module.
+    """The step that was planned last, for people: budget and peak, what runs again and what takes the memory, by
+    module.
 
     >>> import remat.torch
     >>> isinstance(remat.torch.report(), str)
@@ -120,8 +166,10 @@ def report() -> str:
     graphs = f"{last['graphs']} graphs, " if last["graphs"] > 1 else ""
     costs = sum(s.verdict.cost for s in _last), sum(s.info["keep_all_cost"] for s in _last)
     again = sum(len(s.schedule) - len(set(s.schedule)) for s in _last)
-    lines = [f"remat: {graphs}{limit}, peak {size_text(last['step_peak_bytes'])} (everything kept: {size_text(last['step_keep_all_bytes'])}); "
-             f"{again} ops run again, {100 * (costs[0] / costs[1] - 1) if costs[1] else 0:.1f} % more modelled time"]
+    lines = [
+        f"remat: {graphs}{limit}, peak {size_text(last['step_peak_bytes'])} (everything kept: {size_text(last['step_keep_all_bytes'])}); "
+        f"{again} ops run again, {100 * (costs[0] / costs[1] - 1) if costs[1] else 0:.1f} % more modelled time"
+    ]
     if again:
         lines += ["run again, the dearest modules first:", *_recomputed(_last)]
     if _last:
@@ -137,7 +185,9 @@ def warn(line: str) -> None:
 
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[Optional[Callable[[Any], bool]]]:
-    """A callback for the planner that shows a line on a terminal once planning has taken a second; None where nobody would see it."""
+    """A callback for the planner that shows a line on a terminal once planning has taken a second; None where nobody
+    would see it.
+    """
     if not sys.stderr.isatty():
         yield None
         return

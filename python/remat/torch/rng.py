@@ -1,8 +1,9 @@
 """Random ops that run again: the generator's state as a tensor, and a call with a state put back for its time.
 
-The first run of a random op is a plain call. Its state was copied just before, by `rng_state`; `replay` runs it again with that copy and leaves the
-generator as it found it, so that the stream of random numbers that everyone else sees is that of the program without remat.
-"""
+The first run of a random op is a plain call. Its state was copied just before, by `rng_state`; `replay` runs it
+again with that copy and leaves the generator as it found it, so that the stream of random numbers that everyone else
+sees is that of the program without remat."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,14 +1,17 @@
 """Stages of an nn.Sequential: what they are, how one runs, how one is measured (Rotor, section 5.1).
 
-A stage is a run of modules with one value between it and the next: tensors, or tuples, lists and dicts of them. A module that writes into its
-input, or only gives back a view of it, belongs to the stage before it: alone it would change or hold what another stage owns.
+A stage is a run of modules with one value between it and the next: tensors, or tuples, lists and dicts of them. A
+module that writes into its input, or only gives back a view of it, belongs to the stage before it: alone it would
+change or hold what another stage owns.
 
-Measured are, in the words of docs/format.md: `a`, what the output takes; `abar`, that and all that autograd saves; `delta`, the gradient of the
-output; `of` and `ob`, what forward and backward take besides while they run; `tf` and `tb`, the median of three times; `keep`, what running the
-stage again with the same random numbers and buffers needs. Memory is the allocator's on CUDA, counted storages (op by op) elsewhere.
+Measured are, in the words of docs/format.md: `a`, what the output takes; `abar`, that and all that autograd saves;
+`delta`, the gradient of the output; `of` and `ob`, what forward and backward take besides while they run; `tf` and
+`tb`, the median of three times; `keep`, what running the stage again with the same random numbers and buffers needs.
+Memory is the allocator's on CUDA, counted storages (op by op) elsewhere.
 
-Invariant of measuring: generators and buffers are left as they were found, and no more is in memory than one stage's forward and backward takes.
-"""
+Invariant of measuring: generators and buffers are left as they were found, and no more is in memory than one stage's
+forward and backward takes."""
+
 from __future__ import annotations
 
 import contextlib
@@ -29,7 +32,19 @@ from .rng import _set as set_rng_state
 from .rng import rng_state
 
 Tensors = List[torch.Tensor]
-PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.layout, torch.memory_format)
+PLAIN = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+)
 # Their running statistics are skipped by a flag; what any other module writes into its buffers is put back from a copy.
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 REPEATS = 3
@@ -37,8 +52,10 @@ REPEATS = 3
 
 # ---- values between stages ----
 
+
 class Form(NamedTuple):
     """What a value is besides its tensors: None in the place of each."""
+
     spec: Any
     leaves: Tuple[Any, ...]
     is_tensor: Tuple[bool, ...]
@@ -52,7 +69,9 @@ def pack(value: Any, what: str) -> Tuple[Tensors, Optional[Form]]:
     is_tensor = tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
     for leaf, tensor in zip(leaves, is_tensor):
         if not tensor and not isinstance(leaf, PLAIN):
-            raise Unsupported(f"{what} holds a {type(leaf).__name__}: only tensors, plain numbers and strings, and tuples, lists and dicts of them can be kept and made again")
+            raise Unsupported(
+                f"{what} holds a {type(leaf).__name__}: only tensors, plain numbers and strings, and tuples, lists and dicts of them can be kept and made again"
+            )
     form = Form(spec, tuple(None if tensor else leaf for leaf, tensor in zip(leaves, is_tensor)), is_tensor)
     return [leaf for leaf, tensor in zip(leaves, is_tensor) if tensor], form
 
@@ -61,29 +80,37 @@ def unpack(tensors: Sequence[torch.Tensor], form: Optional[Form]) -> Any:
     if form is None:
         return tensors[0]
     rest = iter(tensors)
-    return tree_unflatten([next(rest) if tensor else leaf for leaf, tensor in zip(form.leaves, form.is_tensor)], form.spec)
+    return tree_unflatten(
+        [next(rest) if tensor else leaf for leaf, tensor in zip(form.leaves, form.is_tensor)], form.spec
+    )
 
 
 # ---- what a stage is ----
 
+
 @dataclass
 class Group:
     """The modules of a stage, and what was learnt of them."""
+
     name: str
     modules: List[nn.Module]
     parameters: Tensors = field(default_factory=list)  # every leaf that gradients may flow into, besides the input
     norms: List[nn.Module] = field(default_factory=list)
-    buffers: List[Tuple[nn.Module, str]] = field(default_factory=list)  # written by a forward run, those of `norms` left out
+    # written by a forward run, those of `norms` left out
+    buffers: List[Tuple[nn.Module, str]] = field(default_factory=list)
     random: bool = False
     minds_grad_mode: bool = False  # computes other bits under no_grad (torch's fast path for transformers in eval mode)
     reproducible: bool = True
     out_needs_grad: Tuple[bool, ...] = ()
     sizes: Stage = field(default_factory=Stage)
 
-    places: List[Tuple[Dict[str, Any], str]] = field(default_factory=list)  # where its modules hold what forward only reads: parameters, frozen ones too, and buffers
+    # where its modules hold what forward only reads: parameters, frozen ones too, and buffers
+    places: List[Tuple[Dict[str, Any], str]] = field(default_factory=list)
 
     def contents(self) -> List[Tuple[Any, int]]:
-        """Parameters and buffers that forward only reads as they are now: the tensors, and how often each was written."""
+        """Parameters and buffers that forward only reads as they are now: the tensors, and how often each was
+        written.
+        """
         return [(p, p._version) for p in [held.get(name) for held, name in self.places] if p is not None]
 
     def __call__(self, value: Any) -> Any:
@@ -93,11 +120,16 @@ class Group:
 
 
 def hooked(module: nn.Module) -> bool:
-    return any(getattr(module, name, None) for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks"))
+    return any(
+        getattr(module, name, None)
+        for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
+    )
 
 
 def flatten(sequential: nn.Sequential, prefix: str = "") -> Iterator[Tuple[str, nn.Module]]:
-    """The modules that run one after the other, by their names in the state_dict. A Sequential inside that has hooks of its own is one module."""
+    """The modules that run one after the other, by their names in the state_dict. A Sequential inside that has hooks
+    of its own is one module.
+    """
     for name, module in sequential._modules.items():
         if type(module) is nn.Sequential and len(module) and not hooked(module):
             yield from flatten(module, f"{prefix}{name}.")
@@ -110,6 +142,7 @@ def storage_key(tensor: torch.Tensor) -> int:
 
 
 # ---- one run of a stage ----
+
 
 @contextlib.contextmanager
 def unhooked(parameters: Sequence[torch.Tensor]) -> Iterator[None]:
@@ -124,8 +157,12 @@ def unhooked(parameters: Sequence[torch.Tensor]) -> Iterator[None]:
             hooks.update(items)
 
 
-def differentiate(outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], deltas: Sequence[Optional[torch.Tensor]],
-                  parameters: Sequence[torch.Tensor]) -> Tuple[Optional[torch.Tensor], ...]:
+def differentiate(
+    outputs: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor],
+    deltas: Sequence[Optional[torch.Tensor]],
+    parameters: Sequence[torch.Tensor],
+) -> Tuple[Optional[torch.Tensor], ...]:
     """Gradients of `inputs` from those of the outputs; autograd lets go of what it saved as it goes."""
     rows = [i for i, delta in enumerate(deltas) if delta is not None and outputs[i].requires_grad]
     if not rows or not inputs:
@@ -150,11 +187,15 @@ def _forget(_: torch.Tensor) -> None:
     return None
 
 
-def run_dropping(group: Group, inputs: Tensors, form: Optional[Form], needs_grad: Sequence[bool]) -> Tuple[Tensors, Optional[Form]]:
+def run_dropping(
+    group: Group, inputs: Tensors, form: Optional[Form], needs_grad: Sequence[bool]
+) -> Tuple[Tensors, Optional[Form]]:
     """Fck and Fnone: forward that keeps nothing but its output."""
     if group.minds_grad_mode:
         with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(_forget, _forget):
-            out, out_form = pack(group(unpack(leaves_for_grad(inputs, needs_grad), form)), f"the output of stage {group.name}")
+            out, out_form = pack(
+                group(unpack(leaves_for_grad(inputs, needs_grad), form)), f"the output of stage {group.name}"
+            )
     else:
         with torch.no_grad():
             out, out_form = pack(group(unpack(inputs, form)), f"the output of stage {group.name}")
@@ -163,11 +204,14 @@ def run_dropping(group: Group, inputs: Tensors, form: Optional[Form], needs_grad
 
 
 def _drop_casts() -> None:
-    """autocast's copies of weights must not outlive the run of a stage: it holds them to its end, and with a gradient or without as they were made."""
+    """autocast's copies of weights must not outlive the run of a stage: it holds them to its end, and with a
+    gradient or without as they were made.
+    """
     torch.clear_autocast_cache()
 
 
 # ---- what running again needs ----
+
 
 def generators_of(device: torch.device) -> List[Tuple[str, int]]:
     return [("cpu", 0)] + ([] if device.type in ("cpu", "meta") else [(device.type, device.index or 0)])
@@ -217,7 +261,9 @@ def without_statistics(norms: Sequence[nn.Module]) -> Iterator[None]:
 def ambient(device: torch.device) -> Tuple[Any, ...]:
     """The state of autocast, as a key and for `as_in`."""
     types = ("cpu",) if device.type in ("cpu", "meta") else ("cpu", device.type)
-    return tuple((t, torch.is_autocast_enabled(t), torch.get_autocast_dtype(t)) for t in types) + (torch.is_autocast_cache_enabled(),)
+    return tuple((t, torch.is_autocast_enabled(t), torch.get_autocast_dtype(t)) for t in types) + (
+        torch.is_autocast_cache_enabled(),
+    )
 
 
 @contextlib.contextmanager
@@ -233,6 +279,7 @@ def as_in(state: Tuple[Any, ...], device: torch.device) -> Iterator[None]:
 
 
 # ---- memory ----
+
 
 class AllocatorGauge:
     """What CUDA's allocator says; `round_up` is its block size."""
@@ -305,6 +352,7 @@ def bytes_of_storages(tensors: Sequence[torch.Tensor], gauge: Any, left_out: Set
 
 # ---- grouping ----
 
+
 class _Guard:
     """Puts generators and buffers back in the end."""
 
@@ -329,7 +377,9 @@ def group_modules(modules: Sequence[Tuple[str, nn.Module]], inputs: Tensors, for
     """Stages, found by running the modules once under no_grad."""
     groups: List[Group] = []
     whole = inputs = [t.detach().clone() for t in inputs]
-    outside = {storage_key(t) for t in whole} | {storage_key(p) for _, m in modules for p in (*m.parameters(), *m.buffers())}
+    outside = {storage_key(t) for t in whole} | {
+        storage_key(p) for _, m in modules for p in (*m.parameters(), *m.buffers())
+    }
     with torch.no_grad():
         for name, module in modules:
             versions = [t._version for t in inputs]
@@ -338,7 +388,9 @@ def group_modules(modules: Sequence[Tuple[str, nn.Module]], inputs: Tensors, for
             owned = {storage_key(t) for t in inputs} - outside
             only_views = bool(owned) and all(storage_key(t) in owned | outside for t in out)
             if writes and not groups:
-                raise Unsupported(f"module {name} ({type(module).__name__}) writes into the input of the whole Sequential, which must stay for running it again: use inplace=False")
+                raise Unsupported(
+                    f"module {name} ({type(module).__name__}) writes into the input of the whole Sequential, which must stay for running it again: use inplace=False"
+                )
             if groups and (writes or only_views):
                 groups[-1].modules.append(module)
                 groups[-1].name = f"{groups[-1].name.split('..')[0]}..{name}"
@@ -351,6 +403,7 @@ def group_modules(modules: Sequence[Tuple[str, nn.Module]], inputs: Tensors, for
 
 
 # ---- measuring ----
+
 
 def _leaves_behind(outputs: Sequence[torch.Tensor]) -> Tensors:
     """The leaf tensors that gradients of the outputs flow into."""
@@ -403,8 +456,12 @@ class _Measure:
         self.sequential = sequential
         self.state_bytes = sum(s.nbytes for s in get_states(self.generators)) if device.type == "cpu" else 0
 
-    def stage(self, group: Group, inputs: Tensors, form: Optional[Form], needs_grad: Sequence[bool], outside: Set[int]) -> Tuple[Tensors, Optional[Form], int]:
-        """Fills in what there is to know of a stage; its output under no_grad comes back, and the size of its input's gradient."""
+    def stage(
+        self, group: Group, inputs: Tensors, form: Optional[Form], needs_grad: Sequence[bool], outside: Set[int]
+    ) -> Tuple[Tensors, Optional[Form], int]:
+        """Fills in what there is to know of a stage; its output under no_grad comes back, and the size of its
+        input's gradient.
+        """
         places = [(module, name) for top in group.modules for module in top.modules() for name in module._buffers]
         versions, before, states = _versions_of(places), Buffers(places), get_states(self.generators)
 
@@ -414,7 +471,9 @@ class _Measure:
 
         group.norms = [m for top in group.modules for m in top.modules() if type(m) in NORMS]
         group.places = [(m._parameters, name) for top in group.modules for m in top.modules() for name in m._parameters]
-        group.parameters = list({id(p): p for top in group.modules for p in top.parameters() if p.requires_grad}.values())
+        group.parameters = list(
+            {id(p): p for top in group.modules for p in top.parameters() if p.requires_grad}.values()
+        )
         if self.device.type == "cuda":  # libraries take their workspaces, kernels are loaded and chosen
             for _ in range(2):
                 xs = leaves_for_grad(inputs, needs_grad)
@@ -441,8 +500,10 @@ class _Measure:
             gauge.reset_peak()
             grads = self.differentiate(group, xs, out, deltas)
             backward_peak = gauge.peak() - loaded
-            into = grads[:len(xs)]
-            delta_in = sum(gauge.round_up(max(g.untyped_storage().nbytes(), x.nbytes)) for g, x in zip(into, xs) if g is not None)
+            into = grads[: len(xs)]
+            delta_in = sum(
+                gauge.round_up(max(g.untyped_storage().nbytes(), x.nbytes)) for g, x in zip(into, xs) if g is not None
+            )
             delta_made = bytes_of_storages([g for g in into if g is not None], gauge)
             del grads, into, deltas, out
         rewind()
@@ -473,24 +534,47 @@ class _Measure:
             rewind()
         held = {storage_key(t) for t in inputs} - outside  # of the input, and in the output too: counted in both
         shared = bytes_of_storages([t for t in out if storage_key(t) in held], self.gauge)
-        copies = sum(self.gauge.round_up(m._buffers[name].nbytes) for m, name in group.buffers if m._buffers[name] is not None)
+        copies = sum(
+            self.gauge.round_up(m._buffers[name].nbytes) for m, name in group.buffers if m._buffers[name] is not None
+        )
         keep = copies + (self.state_bytes if group.random else 0)
-        group.sizes = Stage(name=group.name, a=made + shared, abar=max(saved, made) + shared,
-                            delta=sum(self.gauge.round_up(t.nbytes) for t, needs in zip(out, group.out_needs_grad) if needs),
-                            tf=_median(forward_times), tb=_median(backward_times), of=max(saving_peak - saved, dropping_peak - made, 0) + copies + 2 * self.state_bytes,
-                            ob=max(backward_peak - delta_made, 0), keep=keep)
+        group.sizes = Stage(
+            name=group.name,
+            a=made + shared,
+            abar=max(saved, made) + shared,
+            delta=sum(self.gauge.round_up(t.nbytes) for t, needs in zip(out, group.out_needs_grad) if needs),
+            tf=_median(forward_times),
+            tb=_median(backward_times),
+            of=max(saving_peak - saved, dropping_peak - made, 0) + copies + 2 * self.state_bytes,
+            ob=max(backward_peak - delta_made, 0),
+            keep=keep,
+        )
         return out, out_form, delta_in
 
-    def differentiate(self, group: Group, xs: Tensors, out: Tensors, deltas: Sequence[Optional[torch.Tensor]]) -> Tuple[Optional[torch.Tensor], ...]:
+    def differentiate(
+        self, group: Group, xs: Tensors, out: Tensors, deltas: Sequence[Optional[torch.Tensor]]
+    ) -> Tuple[Optional[torch.Tensor], ...]:
         with as_in(self.off, self.device):  # where users call backward
-            return differentiate(out, [t for t in (*xs, *group.parameters) if t.requires_grad], deltas, group.parameters)
+            return differentiate(
+                out, [t for t in (*xs, *group.parameters) if t.requires_grad], deltas, group.parameters
+            )
 
     def backward(self, group: Group, xs: Tensors, out: Tensors) -> None:
         self.differentiate(group, xs, out, [torch.ones_like(t) if t.requires_grad else None for t in out])
 
-    def compare(self, group: Group, inputs: Tensors, form: Optional[Form], needs_grad: Sequence[bool], reference: Tensors, rewind: Any) -> None:
-        """Does a forward that saves nothing compute the same bits? With autograd on it must; without, some modules take another path. And batch norm
-        without its running statistics?"""
+    def compare(
+        self,
+        group: Group,
+        inputs: Tensors,
+        form: Optional[Form],
+        needs_grad: Sequence[bool],
+        reference: Tensors,
+        rewind: Any,
+    ) -> None:
+        """Does a forward that saves nothing compute the same bits? With autograd on it must; without, some modules
+        take another path. And batch norm without its running statistics?
+        """
+
         def same() -> bool:
             out, _ = run_dropping(group, inputs, form, needs_grad)
             rewind()
@@ -543,8 +627,16 @@ def measure(sequential: nn.Sequential, inputs: Tensors, form: Optional[Form], de
                 outside = {storage_key(t) for t in (*always, *values)}
                 prefix = max(prefix, input_bytes + in_bytes + group.sizes.a + group.sizes.of)
         del entered  # until here, so that no other storage takes its place
-        return Measured(groups, first, entry, bytes_of_storages(held_by(sequential), gauge),
-                        _gradients_of(groups, gauge),
-                        bytes_of_storages(values, gauge, outside), input_bytes if first else 0, prefix, time.perf_counter() - began)
+        return Measured(
+            groups,
+            first,
+            entry,
+            bytes_of_storages(held_by(sequential), gauge),
+            _gradients_of(groups, gauge),
+            bytes_of_storages(values, gauge, outside),
+            input_bytes if first else 0,
+            prefix,
+            time.perf_counter() - began,
+        )
     finally:
         guard.restore()

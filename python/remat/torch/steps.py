@@ -1,10 +1,12 @@
-"""Which graphs run in one training step, and in which order. A step begins with a forward run while nothing is pending, and ends when nothing is pending any
-more: every forward run in between either got its backward pass, or its results were dropped.
+"""Which graphs run in one training step, and in which order. A step begins with a forward run while nothing is pending,
+and ends when nothing is pending any more: every forward run in between either got its backward pass, or its results
+were dropped.
 
-A forward run is pending as long as its token lives (lower.token), which autograd saves with the other tensors. Runs whose results are dropped (evaluation
-without no_grad) leave no trace, and those whose results are kept while later runs of the same graph are differentiated do not hold up the step for ever. Devices, which share no memory, and threads, whose steps have nothing to do with
-each other, are told apart.
-"""
+A forward run is pending as long as its token lives (lower.token), which autograd saves with the other tensors. Runs
+whose results are dropped (evaluation without no_grad) leave no trace, and those whose results are kept while later
+runs of the same graph are differentiated do not hold up the step for ever. Devices, which share no memory, and
+threads, whose steps have nothing to do with each other, are told apart."""
+
 from __future__ import annotations
 
 import functools
@@ -27,21 +29,31 @@ def storages(values: Sequence[Any], device_type: str) -> Dict[int, int]:
 
 
 class Parameters:
-    """The parameters among the arguments of a graph. They are many and stay: who asks in every step asks `are` first."""
+    """The parameters among the arguments of a graph. They are many and stay: who asks in every step asks `are`
+    first.
+    """
 
     def __init__(self, arguments: Sequence[Any]):
         self.n_arguments = len(arguments)
-        self.known = [(i, weakref.ref(value)) for i, value in enumerate(arguments) if isinstance(value, torch.nn.Parameter)]
+        self.known = [
+            (i, weakref.ref(value)) for i, value in enumerate(arguments) if isinstance(value, torch.nn.Parameter)
+        ]
         self.others = sorted(set(range(len(arguments))) - {i for i, _ in self.known})
 
     def are(self, arguments: Sequence[Any], training: Any) -> bool:
         """Whether the training knows them and these arguments hold just them. Any other argument is no parameter."""
-        return (self.n_arguments == len(arguments) and training is self.training and all(known() is arguments[i] for i, known in self.known)
-                and not any(isinstance(arguments[i], torch.nn.Parameter) for i in self.others))
+        return (
+            self.n_arguments == len(arguments)
+            and training is self.training
+            and all(known() is arguments[i] for i, known in self.known)
+            and not any(isinstance(arguments[i], torch.nn.Parameter) for i in self.others)
+        )
 
     def told(self, training: Any) -> "Parameters":
         """The same, once the training knows which of them it trains."""
-        training.reads(value for value in (known() for _, known in self.known) if value is not None and value.requires_grad)
+        training.reads(
+            value for value in (known() for _, known in self.known) if value is not None and value.requires_grad
+        )
         self.training = training
         return self
 
@@ -51,7 +63,8 @@ class Run:
 
     def __init__(self, graph: Any, arguments: Sequence[Any], sizes: Tuple[int, ...]):
         self.graph, self.sizes = graph, sizes
-        # This is done in every step, before the first kernel runs: parameters are looked at only if somebody asks; the rest may be gone by then.
+        # This is done in every step, before the first kernel runs: parameters are looked at only if somebody asks; the
+        # rest may be gone by then.
         if graph.parameters is None or not graph.parameters.are(arguments, graph.training):
             graph.parameters = Parameters(arguments).told(graph.training)
         self.leaves = graph.training.leaves()
@@ -82,13 +95,19 @@ class Run:
 
     @functools.cached_property
     def _held(self) -> List[Dict[int, int]]:
-        held = {**self._others, **{i: storages([known()], self.graph.device.type) for i, known in self._parameters.known}}
+        held = {
+            **self._others,
+            **{i: storages([known()], self.graph.device.type) for i, known in self._parameters.known},
+        }
         return [held[i] for i in range(self.n_arguments)]
 
     def left(self, results: Sequence[Any], token: torch.Tensor) -> None:
         """The forward pass is over."""
         self.outputs = storages(results, self.graph.device.type)
-        self.results = [StorageWeakRef(r.untyped_storage()) if isinstance(r, torch.Tensor) and r.layout is torch.strided else None for r in results]
+        self.results = [
+            StorageWeakRef(r.untyped_storage()) if isinstance(r, torch.Tensor) and r.layout is torch.strided else None
+            for r in results
+        ]
         self.token = StorageWeakRef(token.untyped_storage())
         self.leaves = [leaf for leaf in self.leaves if leaf.grad is not None]
 
@@ -125,7 +144,9 @@ class Steps:
         return [run for run in self.runs if run.pending()]
 
     def over(self) -> Tuple[List[Run], bool]:
-        """If nothing is pending: the forward runs of the step that is over and got a backward pass, and whether those came in reverse order. Else nothing."""
+        """If nothing is pending: the forward runs of the step that is over and got a backward pass, and whether
+        those came in reverse order. Else nothing.
+        """
         if self.pending():
             return [], True
         runs, backwards = [run for run in self.runs if run.finished], self.backwards
@@ -136,8 +157,9 @@ class Steps:
         self.runs.append(run)
 
     def pass_over(self) -> bool:
-        """When a forward run is about to begin: runs that still wait although a later run of the same graph is done wait for nothing that this step would do.
-        Whether there were such."""
+        """When a forward run is about to begin: runs that still wait although a later run of the same graph is done
+        wait for nothing that this step would do. Whether there were such.
+        """
         done, found = set(), False
         for run in reversed(self.runs):
             if run.finished:

@@ -1,14 +1,20 @@
 """What people checkpoint by hand, found in a joint graph: places to start a search from.
 
-Problem. Hand-written checkpointing knows where the blocks of a model are: their inputs are kept, and inside a block either everything runs again, or everything but products and attention (selective
-checkpointing). A search that moves one value at a time from torch's own partition does not come there: half of the steps towards it cost more than they give.
+Problem. Hand-written checkpointing knows where the blocks of a model are: their inputs are kept, and inside a block
+either everything runs again, or everything but products and attention (selective checkpointing). A search that moves
+one value at a time from torch's own partition does not come there: half of the steps towards it cost more than they
+give.
 
-Method. A value through which the whole forward pass goes (no other large value lives across the position behind it) is a *waist*: the residual stream before and behind attention, the result of a residual block. Every
-n-th waist that has several readers, and the last one, is kept. Forward nodes before the last waist are tagged for torch's own partitioner: kept ones must be saved, others run again; what is behind it is left to torch's rules.
-Selective: products, attention and statistics (results much smaller than what they are computed from) are kept, too. Random ops and those that are not torch's own are always kept.
+Method. A value through which the whole forward pass goes (no other large value lives across the position behind it) is
+a *waist*: the residual stream before and behind attention, the result of a residual block. Every n-th waist that has
+several readers, and the last one, is kept. Forward nodes before the last waist are tagged for torch's own partitioner:
+kept ones must be saved, others run again; what is behind it is left to torch's rules. Selective: products, attention
+and statistics (results much smaller than what they are computed from) are kept, too. Random ops and those that are not
+torch's own are always kept.
 
-Invariant: tags are all that changes; torch's partitioner decides, and puts what runs again in its own order. Cost: linear in nodes and edges.
-"""
+Invariant: tags are all that changes; torch's partitioner decides, and puts what runs again in its own order. Cost:
+linear in nodes and edges."""
+
 from __future__ import annotations
 
 import operator
@@ -28,18 +34,26 @@ def _bytes(node: fx.Node) -> int:
 
 
 def _is_view(node: fx.Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and any(result.alias_info for result in node.target._schema.returns)
+    return isinstance(node.target, torch._ops.OpOverload) and any(
+        result.alias_info for result in node.target._schema.returns
+    )
 
 
 def is_torchs(node: fx.Node) -> bool:
     """Whether an op is one of torch's own, which have no effects but their results: others run once."""
     target = node.target
-    return isinstance(target, torch._ops.OpOverload) and target.namespace in ("aten", "prims") and not target._schema.is_mutable or target is operator.getitem
+    return (
+        isinstance(target, torch._ops.OpOverload)
+        and target.namespace in ("aten", "prims")
+        and not target._schema.is_mutable
+        or target is operator.getitem
+    )
 
 
 def _is_product(node: fx.Node) -> bool:
     """What torch's partitioner calls compute-intensive."""
     from torch._functorch.partitioners import get_default_op_list
+
     return getattr(node.target, "overloadpacket", None) in get_default_op_list().compute_intensive_ops
 
 
@@ -58,11 +72,15 @@ def _forward(graph: fx.Graph, num_fwd_outputs: int) -> List[fx.Node]:
 
 def _base(node: fx.Node, bases: Dict[fx.Node, fx.Node]) -> fx.Node:
     """The node whose memory a view shows."""
-    return bases.get(node.all_input_nodes[0], node.all_input_nodes[0]) if _is_view(node) and node.all_input_nodes else node
+    return (
+        bases.get(node.all_input_nodes[0], node.all_input_nodes[0]) if _is_view(node) and node.all_input_nodes else node
+    )
 
 
 def waists(forward: List[fx.Node]) -> List[fx.Node]:
-    """The values with several readers that are the only large one behind some position of the forward pass before its last product, in order."""
+    """The values with several readers that are the only large one behind some position of the forward pass before
+    its last product, in order.
+    """
     bases: Dict[fx.Node, fx.Node] = {}
     last: Dict[fx.Node, int] = {}
     for i, node in enumerate(forward):
@@ -74,14 +92,20 @@ def waists(forward: List[fx.Node]) -> List[fx.Node]:
     live: Set[fx.Node] = set()
     dying: Dict[int, List[fx.Node]] = {}
     found: Dict[fx.Node, None] = {}
-    end = max((i for i, node in enumerate(forward) if _is_product(node)), default=0)  # the loss has waists, too, and is no block
+    # the loss has waists, too, and is no block
+    end = max((i for i, node in enumerate(forward) if _is_product(node)), default=0)
     for i, node in enumerate(forward[:end]):
-        if bases[node] is node and isinstance(node.meta.get("val"), torch.Tensor) and _bytes(node) >= large and last.get(node, i) > i:
+        if (
+            bases[node] is node
+            and isinstance(node.meta.get("val"), torch.Tensor)
+            and _bytes(node) >= large
+            and last.get(node, i) > i
+        ):
             live.add(node)
             dying.setdefault(last[node], []).append(node)
         live.difference_update(dying.get(i, ()))
         if len(live) == 1:
-            alone, = live
+            (alone,) = live
             if len({user for user in alone.users if user in bases}) > 1:
                 found[alone] = None
     return list(found)
@@ -90,15 +114,22 @@ def waists(forward: List[fx.Node]) -> List[fx.Node]:
 def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, selective: bool) -> bool:
     """Tags a joint graph; False: it has no waists to keep, or tags of its own."""
     from torch.utils.checkpoint import CheckpointPolicy
+
     forward = _forward(module.graph, num_fwd_outputs)
     through = waists(forward)
     if len(through) < 2 or any("recompute" in node.meta for node in module.graph.nodes):  # the user's own tags stand
         return False
     kept = {*through[::every], through[-1]}
-    for node in forward[:forward.index(through[-1]) + 1]:
+    for node in forward[: forward.index(through[-1]) + 1]:
         source: Any = node.args[0] if node.target is operator.getitem else node
         statistic = STATISTICS * _bytes(node) < sum(map(_bytes, source.all_input_nodes))
-        fixed = is_random(source) or not is_torchs(source) or torch.Tag.nondeterministic_seeded in getattr(source.target, "tags", ())
+        fixed = (
+            is_random(source)
+            or not is_torchs(source)
+            or torch.Tag.nondeterministic_seeded in getattr(source.target, "tags", ())
+        )
         save = node in kept or fixed or selective and (_is_product(source) or statistic)
-        node.meta["recompute"] = CheckpointPolicy.MUST_SAVE if save and not _is_view(node) else CheckpointPolicy.PREFER_RECOMPUTE
+        node.meta["recompute"] = (
+            CheckpointPolicy.MUST_SAVE if save and not _is_view(node) else CheckpointPolicy.PREFER_RECOMPUTE
+        )
     return True

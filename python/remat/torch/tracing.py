@@ -1,9 +1,11 @@
-"""A training step as a remat graph without running it: fake tensors, so that a model larger than memory can be traced; and real times for its ops.
+"""A training step as a remat graph without running it: fake tensors, so that a model larger than memory can be traced;
+and real times for its ops.
 
     graph = remat.torch.trace(model, tokens, labels=labels)
     graph.save("step.json.gz")          # every `remat` command takes it
     graph.plan("50%")
 """
+
 from __future__ import annotations
 
 import copy
@@ -75,7 +77,9 @@ def _mode_of(*values: Any) -> FakeTensorMode:
     return FakeTensorMode(allow_non_fake_inputs=True)
 
 
-def capture(model: nn.Module, args: Tuple[Any, ...], kwargs: Dict[str, Any], loss: Optional[Callable[..., torch.Tensor]] = None) -> Tuple[fx.GraphModule, int, List[int]]:
+def capture(
+    model: nn.Module, args: Tuple[Any, ...], kwargs: Dict[str, Any], loss: Optional[Callable[..., torch.Tensor]] = None
+) -> Tuple[fx.GraphModule, int, List[int]]:
     """The joint graph of one step, the number of forward results, and which inputs are parameters and buffers."""
     from torch._functorch.aot_autograd import aot_function
     from torch.func import functional_call
@@ -92,14 +96,19 @@ def capture(model: nn.Module, args: Tuple[Any, ...], kwargs: Dict[str, Any], los
     mode = _mode_of(list(static.values()), leaves)
 
     def run(*flat: Any) -> Any:
-        return functional_call(step, dict(zip(static, flat)), tuple(flat[len(static):]))
+        return functional_call(step, dict(zip(static, flat)), tuple(flat[len(static) :]))
 
-    collected, flags = gc.isenabled(), {name: getattr(torch.compiler, name) for name in ("_is_compiling_flag",) if hasattr(torch.compiler, name)}
+    collected, flags = (
+        gc.isenabled(),
+        {name: getattr(torch.compiler, name) for name in ("_is_compiling_flag",) if hasattr(torch.compiler, name)},
+    )
     for name in flags:  # models ask torch.compiler whether they may look at data; under a trace they may not
         setattr(torch.compiler, name, True)
     gc.disable()  # a trace makes a great many objects and no garbage: collections take a third of its time
     try:
-        aot_function(run, _never, _never, partition_fn=partition, num_params_buffers=len(static))(*(_fake(mode, t) for t in [*static.values(), *leaves]))
+        aot_function(run, _never, _never, partition_fn=partition, num_params_buffers=len(static))(
+            *(_fake(mode, t) for t in [*static.values(), *leaves])
+        )
     except _Captured:
         pass
     finally:
@@ -108,7 +117,9 @@ def capture(model: nn.Module, args: Tuple[Any, ...], kwargs: Dict[str, Any], los
         if collected:
             gc.enable()
     if not found:
-        raise UsageError("nothing to plan: no result needs a gradient (parameters without requires_grad, or torch.no_grad)")
+        raise UsageError(
+            "nothing to plan: no result needs a gradient (parameters without requires_grad, or torch.no_grad)"
+        )
     return found[0]
 
 
@@ -136,15 +147,22 @@ def _grown(value: Any, batch: int, dimension: int) -> Any:
 
 
 def _scaled(document: Dict[str, Any], larger: Dict[str, Any], batch: int) -> bool:
-    """Adds what one more element of the batch adds to sizes, storages and flops; False if the two graphs are not the same but for sizes."""
+    """Adds what one more element of the batch adds to sizes, storages and flops; False if the two graphs are not the
+    same but for sizes.
+    """
     if len(document["values"]) != len(larger["values"]) or len(document["nodes"]) != len(larger["nodes"]):
         return False
-    if any((a["op"], a["in"], a["out"]) != (b["op"], b["in"], b["out"]) for a, b in zip(document["nodes"], larger["nodes"])):
+    if any(
+        (a["op"], a["in"], a["out"]) != (b["op"], b["in"], b["out"]) for a, b in zip(document["nodes"], larger["nodes"])
+    ):
         return False
     if any(a.get("alias") != b.get("alias") for a, b in zip(document["values"], larger["values"])):
         return False
     document["batch"] = batch
-    for rows, others, keys in ((document["values"], larger["values"], ("size", "storage")), (document["nodes"], larger["nodes"], ("flops", "workspace", "cost"))):
+    for rows, others, keys in (
+        (document["values"], larger["values"], ("size", "storage")),
+        (document["nodes"], larger["nodes"], ("flops", "workspace", "cost")),
+    ):
         for row, other in zip(rows, others):
             for key in keys:
                 if key in row and other[key] != row[key]:
@@ -152,12 +170,22 @@ def _scaled(document: Dict[str, Any], larger: Dict[str, Any], batch: int) -> boo
     return True
 
 
-def trace(model: nn.Module, *args: Any, loss: Optional[Callable[..., torch.Tensor]] = None, name: Optional[str] = None, random: str = "replay",
-          batch_dim: Optional[int] = 0, reserve: int = 0, **kwargs: Any) -> TracedGraph:
-    """The remat graph of one training step of `model(*args, **kwargs)`, traced with fake tensors: parameters and inputs may be on the meta device.
+def trace(
+    model: nn.Module,
+    *args: Any,
+    loss: Optional[Callable[..., torch.Tensor]] = None,
+    name: Optional[str] = None,
+    random: str = "replay",
+    batch_dim: Optional[int] = 0,
+    reserve: int = 0,
+    **kwargs: Any,
+) -> TracedGraph:
+    """The remat graph of one training step of `model(*args, **kwargs)`, traced with fake tensors: parameters and inputs
+    may be on the meta device.
 
-    `loss(result)` is what is differentiated; without it the result's own `loss`, or its first tensor if that is a scalar. `random`: "replay" (random
-    ops may run again) or "pin". With `batch_dim` a second trace, one element larger, says how sizes grow with the batch.
+    `loss(result)` is what is differentiated; without it the result's own `loss`, or its first tensor if that is a
+    scalar. `random`: "replay" (random ops may run again) or "pin". With `batch_dim` a second trace, one element larger,
+    says how sizes grow with the batch.
 
     >>> import torch, remat.torch
     >>> model = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU()) for _ in range(8)))
@@ -178,7 +206,11 @@ def trace(model: nn.Module, *args: Any, loss: Optional[Callable[..., torch.Tenso
         return Joint(module, num_fwd_outputs, static, replay=random == "replay", outside_bytes=reserve, name=title)
 
     joint = joint_of(args, kwargs)
-    sizes = [leaf.shape[batch_dim] for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor) and batch_dim is not None and leaf.dim() > batch_dim]
+    sizes = [
+        leaf.shape[batch_dim]
+        for leaf in pytree.tree_leaves((args, kwargs))
+        if isinstance(leaf, torch.Tensor) and batch_dim is not None and leaf.dim() > batch_dim
+    ]
     if sizes:
         try:
             larger = joint_of(_grown(args, sizes[0], batch_dim or 0), _grown(kwargs, sizes[0], batch_dim or 0))
@@ -190,9 +222,11 @@ def trace(model: nn.Module, *args: Any, loss: Optional[Callable[..., torch.Tenso
 
 # ---- times ----
 
+
 def profile(graph: TracedGraph, device: Union[str, torch.device, None] = None, *, repeat: int = 5) -> TracedGraph:
-    """The graph with each op timed on a device with its real shapes (warm-up, median of `repeat`, once for every op and shapes in a process), and, on
-    CUDA, the workspace that it takes. Without a device, or with the name of one that is not here ("h100"): the roofline of that one.
+    """The graph with each op timed on a device with its real shapes (warm-up, median of `repeat`, once for every op and
+    shapes in a process), and, on CUDA, the workspace that it takes. Without a device, or with the name of one that is
+    not here ("h100"): the roofline of that one.
 
     >>> import torch, remat.torch
     >>> graph = remat.torch.trace(torch.nn.Linear(64, 64), torch.randn(32, 64), loss=lambda y: y.square().mean())
@@ -213,7 +247,9 @@ def profile(graph: TracedGraph, device: Union[str, torch.device, None] = None, *
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"no device {str(device)!r} here ({str(error).splitlines()[0][:120]}); rooflines: {', '.join(core.devices())}") from None
+        raise UsageError(
+            f"no device {str(device)!r} here ({str(error).splitlines()[0][:120]}); rooflines: {', '.join(core.devices())}"
+        ) from None
     document = copy.deepcopy(graph.document)
     measured = measure(graph.joint, torch.device(device), repeat)
     for entry, row in zip(graph.joint.ops, document["nodes"]):

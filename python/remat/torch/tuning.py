@@ -1,12 +1,16 @@
-"""How time and memory trade off for one model on this machine: training steps measured at several budgets, with torch's own choices beside them.
+"""How time and memory trade off for one model on this machine: training steps measured at several budgets, with torch's
+own choices beside them.
 
 Problem. Which budget to take depends on what each costs here, and predictions are no measurements.
 
-Method. Every variant (a budget, or a choice that torch offers) is compiled by itself and trained for a few steps on the model itself: twice to warm up, then timed one by one. The peak is the allocator's on CUDA. A CPU has no such
-count: there it is what the plan, or the code that Inductor generated for it, needs, and torch's own choices have none. A variant that fails has a reason in place of numbers.
+Method. Every variant (a budget, or a choice that torch offers) is compiled by itself and trained for a few steps on the
+model itself: twice to warm up, then timed one by one. The peak is the allocator's on CUDA. A CPU has no such count:
+there it is what the plan, or the code that Inductor generated for it, needs, and torch's own choices have none. A
+variant that fails has a reason in place of numbers.
 
-Invariant: parameters' gradients, buffers and generators are afterwards what they were. Cost: a compilation and `steps + 2` training steps for each variant.
-"""
+Invariant: parameters' gradients, buffers and generators are afterwards what they were. Cost: a compilation and
+`steps + 2` training steps for each variant."""
+
 from __future__ import annotations
 
 import contextlib
@@ -26,14 +30,21 @@ from . import reporting
 from .checking import _tensors
 from .options import Budget, bytes_of, check_budget
 
-PEERS: Dict[str, Dict[str, Any]] = {"torch.compile": {}, "aggressive_recomputation": {"aggressive_recomputation": True}, "activation_memory_budget=0.5": {"activation_memory_budget": 0.5}}
+PEERS: Dict[str, Dict[str, Any]] = {
+    "torch.compile": {},
+    "aggressive_recomputation": {"aggressive_recomputation": True},
+    "activation_memory_budget=0.5": {"activation_memory_budget": 0.5},
+}
 MARGIN = 0.97  # of free memory: the allocator's blocks are not where one wants them
 LOWER = (1.0, 0.9, 0.8)  # of the memory that there is: budgets that `tune` tries
 
 
 @dataclass
 class Point:
-    """One variant: median milliseconds of a step, its peak in bytes (None: not known here), what was predicted; or why there is none."""
+    """One variant: median milliseconds of a step, its peak in bytes (None: not known here), what was predicted; or
+    why there is none.
+    """
+
     variant: str
     budget: Budget = None
     ms: Optional[float] = None
@@ -45,6 +56,7 @@ class Point:
 @dataclass
 class Curve:
     """What was measured; `str()` of it is a table."""
+
     device: str
     points: List[Point] = field(default_factory=list)
 
@@ -63,7 +75,19 @@ class Curve:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["variant", "budget", "ms", "peak_bytes", "predicted_bytes", "reason"])
         for point in self.points:
-            writer.writerow(["" if value is None else value for value in (point.variant, point.budget, point.ms, point.peak_bytes, point.predicted_bytes, point.reason)])
+            writer.writerow(
+                [
+                    "" if value is None else value
+                    for value in (
+                        point.variant,
+                        point.budget,
+                        point.ms,
+                        point.peak_bytes,
+                        point.predicted_bytes,
+                        point.reason,
+                    )
+                ]
+            )
         return out.getvalue()
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
@@ -82,8 +106,12 @@ class Curve:
         figure = Figure(figsize=(7, 4.5))
         axes = figure.subplots()
         known = [point for point in self.points if point.ms is not None and point.peak_bytes is not None]
-        ours = sorted((point for point in known if point.variant.startswith("remat")), key=lambda point: point.peak_bytes or 0)
-        axes.plot([(point.peak_bytes or 0) / 2**20 for point in ours], [point.ms for point in ours], "o-", label="remat")
+        ours = sorted(
+            (point for point in known if point.variant.startswith("remat")), key=lambda point: point.peak_bytes or 0
+        )
+        axes.plot(
+            [(point.peak_bytes or 0) / 2**20 for point in ours], [point.ms for point in ours], "o-", label="remat"
+        )
         for point in known:
             if point not in ours:
                 axes.plot([(point.peak_bytes or 0) / 2**20], [point.ms], "s", label=point.variant)
@@ -93,6 +121,7 @@ class Curve:
 
 
 # ---- one variant ----
+
 
 @contextlib.contextmanager
 def _untouched(model: torch.nn.Module) -> Iterator[None]:
@@ -113,11 +142,22 @@ def _untouched(model: torch.nn.Module) -> Iterator[None]:
                 parameter.grad = gradient
 
 
-def _stepper(function: Callable[..., Any], model: torch.nn.Module, arguments: Tuple[Tuple[Any, ...], Dict[str, Any]], loss: Optional[Callable[..., torch.Tensor]]) -> Callable[[], None]:
+def _stepper(
+    function: Callable[..., Any],
+    model: torch.nn.Module,
+    arguments: Tuple[Tuple[Any, ...], Dict[str, Any]],
+    loss: Optional[Callable[..., torch.Tensor]],
+) -> Callable[[], None]:
     def step() -> None:
         result = function(*arguments[0], **arguments[1])
         tensors = _tensors(result)
-        target = loss(result) if loss is not None else tensors[0] if tensors and tensors[0].dim() == 0 else sum(t.float().mean() for t in tensors if t.requires_grad)
+        target = (
+            loss(result)
+            if loss is not None
+            else tensors[0]
+            if tensors and tensors[0].dim() == 0
+            else sum(t.float().mean() for t in tensors if t.requires_grad)
+        )
         if not isinstance(target, torch.Tensor) or not target.requires_grad:
             raise UsageError("nothing to measure: no result needs a gradient")
         target.backward()
@@ -148,21 +188,36 @@ def _measured(step: Callable[[], None], device: torch.device, steps: int) -> Tup
 class _Bench:
     """What all variants of a call have in common."""
 
-    def __init__(self, model: torch.nn.Module, inputs: Any, loss: Optional[Callable[..., torch.Tensor]], steps: int, options: Dict[str, Any]):
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        inputs: Any,
+        loss: Optional[Callable[..., torch.Tensor]],
+        steps: int,
+        options: Dict[str, Any],
+    ):
         if not isinstance(model, torch.nn.Module):
             raise UsageError(f"an nn.Module is measured, not a {type(model).__name__}")
         self.model = getattr(model, "_orig_mod", model)
-        self.arguments = ((), inputs) if isinstance(inputs, dict) else (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {})
+        self.arguments = (
+            ((), inputs)
+            if isinstance(inputs, dict)
+            else (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {})
+        )
         self.loss, self.steps, self.options = loss, steps, options
         self.device = next((p.device for p in self.model.parameters()), torch.device("cpu"))
 
     def run(self, point: Point, rules: Dict[str, Any], compile: Callable[[Any], Any]) -> Point:
-        """Fills in a point. Memory that runs out, a budget that nothing fits and what the compiler refuses are reasons; the next variant is measured all the same."""
+        """Fills in a point. Memory that runs out, a budget that nothing fits and what the compiler refuses are
+        reasons; the next variant is measured all the same.
+        """
         torch._dynamo.reset()
         before = len(reporting.reports())
         try:
             with _untouched(self.model), torch._functorch.config.patch(rules):
-                point.ms, point.peak_bytes = _measured(_stepper(compile(self.model), self.model, self.arguments, self.loss), self.device, self.steps)
+                point.ms, point.peak_bytes = _measured(
+                    _stepper(compile(self.model), self.model, self.arguments, self.loss), self.device, self.steps
+                )
         except (torch._dynamo.exc.BackendCompilerFailed, torch.OutOfMemoryError, Error) as error:
             if isinstance(error, UsageError):
                 raise
@@ -183,7 +238,9 @@ class _Bench:
     def ours(self, budget: Budget) -> Point:
         name = f"remat {size_text(budget) if isinstance(budget, int) else budget}"
         options = {"kernels": "inductor", **self.options, "budget": budget}
-        return self.run(Point(name, budget), {}, lambda model: torch.compile(model, backend="remat", dynamic=False, options=options))
+        return self.run(
+            Point(name, budget), {}, lambda model: torch.compile(model, backend="remat", dynamic=False, options=options)
+        )
 
     def torchs(self, name: str) -> Point:
         return self.run(Point(name), PEERS[name], lambda model: torch.compile(model, dynamic=False))
@@ -206,17 +263,32 @@ def _each(whats: Sequence[Tuple[str, Callable[[], Point]]], curve: Curve, progre
 
 # ---- what is asked for ----
 
-def curve(model: torch.nn.Module, inputs: Any, budgets: Sequence[Budget] = ("100%", "80%", "60%", "40%", "min"), *, loss: Optional[Callable[..., torch.Tensor]] = None, steps: int = 5,
-          peers: Sequence[str] = tuple(PEERS), progress: bool = True, **options: Any) -> Curve:
-    """Time and peak of a training step at each budget, and with torch's own choices (`peers`). `inputs`: what the model is called with, a tensor, a tuple or a dict of keywords; `loss(result)` gives what is
-    differentiated, by default the result if it is a scalar, else the mean of all. `options` are those of the backend; kernels are Inductor's unless they say otherwise."""
+
+def curve(
+    model: torch.nn.Module,
+    inputs: Any,
+    budgets: Sequence[Budget] = ("100%", "80%", "60%", "40%", "min"),
+    *,
+    loss: Optional[Callable[..., torch.Tensor]] = None,
+    steps: int = 5,
+    peers: Sequence[str] = tuple(PEERS),
+    progress: bool = True,
+    **options: Any,
+) -> Curve:
+    """Time and peak of a training step at each budget, and with torch's own choices (`peers`). `inputs`: what the
+    model is called with, a tensor, a tuple or a dict of keywords; `loss(result)` gives what is differentiated, by
+    default the result if it is a scalar, else the mean of all. `options` are those of the backend; kernels are
+    Inductor's unless they say otherwise.
+    """
     unknown = [name for name in peers if name not in PEERS]
     if unknown:
         raise UsageError(f"peers={unknown[0]!r}: {', '.join(PEERS)}")
     for budget in budgets:
         check_budget(budget)
     bench = _Bench(model, inputs, loss, steps, options)
-    whats = [(name, lambda name=name: bench.torchs(name)) for name in peers] + [(f"remat {budget}", lambda budget=budget: bench.ours(budget)) for budget in budgets]
+    whats = [(name, lambda name=name: bench.torchs(name)) for name in peers] + [
+        (f"remat {budget}", lambda budget=budget: bench.ours(budget)) for budget in budgets
+    ]
     return _each(whats, Curve(str(bench.device)), progress)  # type: ignore[arg-type]
 
 
@@ -227,19 +299,39 @@ def free_bytes(device: torch.device) -> int:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def tune(model: torch.nn.Module, inputs: Any, *, memory: Union[int, str, None] = None, loss: Optional[Callable[..., torch.Tensor]] = None, steps: int = 5, progress: bool = True,
-         **options: Any) -> Point:
-    """The fastest variant that was measured to fit `memory` (by default what is free on the device, less 3 % for fragmentation; what the optimizer will need is to be taken off by
-    `reserve=`): torch's own choice where that fits, else one of a few budgets. Its `budget` goes into the options of the backend."""
+def tune(
+    model: torch.nn.Module,
+    inputs: Any,
+    *,
+    memory: Union[int, str, None] = None,
+    loss: Optional[Callable[..., torch.Tensor]] = None,
+    steps: int = 5,
+    progress: bool = True,
+    **options: Any,
+) -> Point:
+    """The fastest variant that was measured to fit `memory` (by default what is free on the device, less 3 % for
+    fragmentation; what the optimizer will need is to be taken off by `reserve=`): torch's own choice where that
+    fits, else one of a few budgets. Its `budget` goes into the options of the backend.
+    """
     bench = _Bench(model, inputs, loss, steps, options)
     limit = bytes_of(memory) if memory is not None else int(MARGIN * free_bytes(bench.device))
     plain = bench.ours("100%")
-    if plain.ms is not None and plain.peak_bytes is not None and plain.peak_bytes + bytes_of(options.get("reserve", 0)) <= limit:
+    if (
+        plain.ms is not None
+        and plain.peak_bytes is not None
+        and plain.peak_bytes + bytes_of(options.get("reserve", 0)) <= limit
+    ):
         return plain
-    whats = [(f"remat {size_text(int(share * limit))}", lambda share=share: bench.ours(int(share * limit))) for share in LOWER]
+    whats = [
+        (f"remat {size_text(int(share * limit))}", lambda share=share: bench.ours(int(share * limit)))
+        for share in LOWER
+    ]
     found = _each(whats, Curve(str(bench.device)), progress).points  # type: ignore[arg-type]
     fitting = [point for point in found if point.ms is not None and (point.peak_bytes or 0) <= limit]
     if not fitting:
-        reasons = "; ".join(dict.fromkeys(point.reason for point in found if point.reason)) or f"the smallest took {size_text(min(point.peak_bytes or 0 for point in found))}"
+        reasons = (
+            "; ".join(dict.fromkeys(point.reason for point in found if point.reason))
+            or f"the smallest took {size_text(min(point.peak_bytes or 0 for point in found))}"
+        )
         raise Error(f"nothing fits {size_text(limit)}: {reasons}")
     return min(fitting, key=lambda point: point.ms or 0.0)
