@@ -77,8 +77,8 @@ class Infeasible(BudgetError):
     >>> import remat
     >>> remat.load("zoo:mlp").plan("1%")
     Traceback (most recent call last):
-    remat.errors.Infeasible: nothing fits 714466 bytes: at least 63062100 (60.1 MiB) are needed at the end of the
-    step (grad2_fc1, grad2_fc4, grad2_fc3, ...)"""
+    remat.errors.Infeasible: nothing fits 714466 bytes: at least 63062100 (60.1 MiB) are needed at the end of the step (grad2_fc1, grad2_fc4, grad2_fc3, ...)
+    """
 
     code = 10
 

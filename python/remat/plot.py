@@ -265,8 +265,8 @@ def memory_of_snapshot(snapshot: Mapping[str, Any], device: int = 0) -> List[Sam
     before the recording counts: it is what is there at the end, less what the events changed.
 
     >>> snapshot = {"segments": [{"device": 0, "requested_size": 96}], "device_traces": [[
-    ...     {"action": "alloc", "addr": 1, "size": 64, "time_us": 5}, {"action": "alloc", "addr": 2, "size": 32,
-    "time_us": 7},
+    ...     {"action": "alloc", "addr": 1, "size": 64, "time_us": 5},
+    ...     {"action": "alloc", "addr": 2, "size": 32, "time_us": 7},
     ...     {"action": "free_completed", "addr": 2, "size": 32, "time_us": 9}]]}
     >>> memory_of_snapshot(snapshot)
     [(5e-06, 96), (7e-06, 128), (9e-06, 96)]
