@@ -408,9 +408,9 @@ def test_memory_is_read_from_generated_code():
     assert generated.read(CODE.replace("(20, 10)", "(s0, 10)"), arguments, "cpu").peak_bytes is None
 
 
-def test_through_inductor(monkeypatch):
+def test_through_inductor(monkeypatch, tmp_path):
     """The real thing: gradients, and so masks, are torch.compile's; what runs again is in the code that Inductor
-    made.
+    made. A second time no code is written before the plan is chosen: what was read is on the disk.
     """
     torch.manual_seed(0)
     model, x = (
@@ -436,7 +436,7 @@ def test_through_inductor(monkeypatch):
     looks = []
     run = fitting.Fit.run
     monkeypatch.setattr(fitting.Fit, "run", lambda fit, first: looks.append(run(fit, first)) or looks[-1])
-    found = trained(twin, x, ours(twin, budget="70%"))
+    found = trained(twin, x, ours(twin, budget="70%", cache=str(tmp_path)))
     for a, b in zip(expected, found):
         torch.testing.assert_close(a, b)
     report = remat.torch.last_report()
@@ -445,6 +445,11 @@ def test_through_inductor(monkeypatch):
     assert report["generated_peak_bytes"] == looks[0].needs_bytes
     assert report["generated_peak_bytes"] <= 1.1 * report["budget_bytes"]
     assert not [line for line in reporting._warned if "matrix products" in line]
+
+    torch._dynamo.reset()
+    monkeypatch.setattr(reading, "read", lambda *_: pytest.fail("read again"))
+    ours(twin, budget="70%", cache=str(tmp_path))(x).backward()
+    assert len(looks) == 2 and looks[0][1:] == looks[1][1:]
 
 
 def test_at_100_percent_the_code_is_torchs(monkeypatch):

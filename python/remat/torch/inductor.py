@@ -200,8 +200,14 @@ class KernelWork(Work):
         that their code reads and writes.
         """
         halves = self.split(solution)
-        found = reading.read(
-            halves, halves[0].meta["remat_residents"], self.num_fwd_outputs, lambda: _as_planned(halves[0].meta)
+        meta = halves[0].meta
+        found = reading.read_once(
+            planning.cache_folder(self.settings),
+            repr((core.version(), NEAR, BUFFERS, meta["remat_is_torchs"], meta["remat_layout"])),
+            halves,
+            meta["remat_residents"],
+            self.num_fwd_outputs,
+            lambda: _as_planned(meta),
         )
         if found is None:
             return None

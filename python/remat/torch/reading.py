@@ -11,14 +11,19 @@ it.
 
 Invariant: the halves that are read are left as they are, and nothing is kept in Inductor's caches. What Inductor
 refuses here has no reading (None): it is compiled as planned, and what the real code needs is said afterwards. Cost:
-that of lowering and writing code, some seconds for a large model."""
+that of lowering and writing code, some seconds for a large model, once: readings are kept on the disk."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
+import json
+import os
+import pathlib
+import re
 from types import SimpleNamespace
-from typing import Any, Callable, ContextManager, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 from unittest import mock
 
 import torch
@@ -26,7 +31,7 @@ from torch import fx
 from torch._guards import TracingContext
 
 from . import generated
-from .joint import hint, is_scalar, storage_key
+from .joint import hint, is_scalar, storage_key, tensors_of
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
 
@@ -194,3 +199,77 @@ def read(
         sum(half.kernels for half in written),
         (codes[0].products, codes[1].products),
     )
+
+
+# ---- what was read before, on the disk ----
+
+
+def _content(half: fx.GraphModule) -> Iterator[str]:
+    """All of a half that its code depends on."""
+    for node in half.graph.nodes:
+        made = [
+            (i, tuple(map(str, t.shape)), tuple(map(str, t.stride())), str(t.dtype), str(t.device))
+            for i, t in tensors_of(node.meta.get("val"))
+        ]
+        planned = sorted((name, value) for name, value in node.meta.items() if name.startswith("remat_"))
+        yield repr((node.op, node.name, str(node.target), str(node.args), str(node.kwargs), made, planned))
+
+
+def _file(folder: Optional[pathlib.Path], question: str, halves: Modules) -> Optional[pathlib.Path]:
+    """Where the answer lies; None: nowhere."""
+    if folder is None:
+        return None
+    from torch._inductor import config
+
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    settings = re.sub(r" at 0x[0-9a-f]+", "", repr(sorted(config.save_config_portable().items())))
+    digest = hashlib.sha256(repr((question, torch.__version__, device, settings)).encode())
+    for half in halves:
+        for line in _content(half):
+            digest.update(line.encode())
+    return folder / f"code-{digest.hexdigest()[:32]}.json"
+
+
+def _load(path: Optional[pathlib.Path]) -> Optional[Reading]:
+    if path is None or not path.exists():
+        return None
+    try:
+        peak_bytes, traffic_bytes, n_kernels, (first, second) = json.loads(path.read_text())
+        return Reading(int(peak_bytes), int(traffic_bytes), int(n_kernels), (int(first), int(second)))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _save(path: Optional[pathlib.Path], found: Reading) -> None:
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(found))
+        fresh.replace(path)
+    except OSError:
+        pass  # a cache that cannot be written is no cache
+
+
+def read_once(
+    folder: Optional[pathlib.Path],
+    question: str,
+    halves: Modules,
+    residents: Set[str],
+    n_results: int,
+    around: Callable[[], ContextManager[Any]],
+) -> Optional[Reading]:
+    """The same, kept in a folder by what the halves are, by torch and its settings, and by the `question`: what else
+    the answer depends on.
+    """
+    try:
+        path = _file(folder, question, halves)
+    except Exception:  # internals of another version
+        path = None
+    found = _load(path)
+    if found is None:
+        found = read(halves, residents, n_results, around)
+        if found is not None:
+            _save(path, found)
+    return found
