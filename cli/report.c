@@ -233,10 +233,10 @@ static void peak_row(table *t, const remat_summary *m)
     amount share = {""}, budget = {""};
     if (m->budget_bytes >= 0 && m->within_budget) {
         fits = GOOD;
-        verdict = ", fits ";
+        verdict = "fits ";
     } else if (m->budget_bytes >= 0 && m->peak_bytes >= 0) {
         fits = BAD;
-        verdict = ", over the budget of ";
+        verdict = "over the budget of ";
     }
     if (fits != PLAIN) budget = out_size(o, m->budget_bytes);
     if (m->peak_bytes >= 0 && m->keep_all_peak_bytes > 0)
@@ -245,8 +245,8 @@ static void peak_row(table *t, const remat_summary *m)
     table_cell(t, PLAIN, "%s",
                m->keep_all_peak_bytes >= 0 ? out_size(o, m->keep_all_peak_bytes).text : "?");
     table_cell(t, fits, "%s", m->peak_bytes >= 0 ? out_size(o, m->peak_bytes).text : "?");
-    table_cell(t, PLAIN, "%s%s%s%s", share.text, *share.text ? " of keep-all" : "", verdict,
-               budget.text);
+    table_cell(t, PLAIN, "%s%s%s%s%s", share.text, *share.text ? " of keep-all" : "",
+               *share.text && *verdict ? ", " : "", verdict, budget.text);
 }
 
 static void cost_row(table *t, const remat_summary *m)
@@ -465,6 +465,18 @@ static void hint_at_replay(session *s, const remat_summary *m, out *o)
                     n, n == 1 ? " is" : "s are", m->strategy);
 }
 
+/* What is needed may not be enough: so where more was found to be, that is said too. */
+static void explain_need(session *s, const remat_summary *m, const out *o, char *text, size_t size)
+{
+    char parts[400] = "", least[120] = "";
+    if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
+    if (m->peak_bytes > m->need_bytes)
+        snprintf(least, sizeof least, "; the least peak found is %s",
+                 out_exact(o, m->peak_bytes).text);
+    snprintf(text, size, "no plan fits %s: %s needs %s%s%s", out_exact(o, m->budget_bytes).text,
+             session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts, least);
+}
+
 /* Why the exit code is 10 or 11. */
 static void explain(session *s, const report *r, const out *o, char *text, size_t size)
 {
@@ -472,12 +484,9 @@ static void explain(session *s, const report *r, const out *o, char *text, size_
     const remat_status status = remat_plan_status(r->plan);
     const amount budget = out_exact(o, m->budget_bytes), peak = out_exact(o, m->peak_bytes);
     amount buffer;
-    char parts[400] = "";
     int64_t slots;
     if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->need_bytes) {
-        if (!s->chain) report_need_parts(s, m->need_bytes, parts, sizeof parts);
-        snprintf(text, size, "no plan fits %s: %s needs %s%s", budget.text,
-                 session_op_phrase(s, m->need_op).text, out_exact(o, m->need_bytes).text, parts);
+        explain_need(s, m, o, text, size);
     } else if (status == REMAT_E_INFEASIBLE && m->budget_bytes < m->least_peak_bound) {
         snprintf(text, size, "no plan fits %s: each needs %s; the least peak found is %s",
                  budget.text, out_exact(o, m->least_peak_bound).text, peak.text);

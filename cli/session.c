@@ -129,6 +129,16 @@ static int permille_of_all(const session *s, int64_t one)
     return (int)((1000 * done + one) / (s->bar.parts * points));
 }
 
+enum { LINE = BAR_COLUMNS + 240 };
+
+/* Behind what is there, as a whole or not at all: the end of a number looks like another number. */
+static void add_part(const session *s, char line[LINE], const char *name, const char *text)
+{
+    const size_t n = strlen(line);
+    if (n + strlen(name) + strlen(text) < (size_t)s->bar.columns)
+        snprintf(line + n, LINE - n, "%s%s", name, text);
+}
+
 static void on_progress(void *user, const remat_progress *p)
 {
     session *s = user;
@@ -136,23 +146,18 @@ static void on_progress(void *user, const remat_progress *p)
     if (now - s->bar.begin_ns < PROGRESS_AFTER_NS || now - s->bar.drawn_ns < PROGRESS_EVERY_NS)
         return;
     const int permille = permille_of_all(s, p->permille);
-    char line[BAR_COLUMNS + 240], bar[BAR_COLUMNS + 1] = "";
+    char line[LINE], bar[BAR_COLUMNS + 1] = "", speed[40];
     for (int i = 0; i < BAR_COLUMNS; i++) bar[i] = i * 1000 < permille * BAR_COLUMNS ? '#' : '.';
-    size_t n =
-        (size_t)snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
+    snprintf(line, sizeof line, "%.20s [%s] %3d%%", p->strategy, bar, permille / 10);
     const char *unit = session_cost_unit(s);
-    if (p->cost != REMAT_ABSENT)
-        n += (size_t)snprintf(line + n, sizeof line - n, "  cost %s",
-                              out_cost(s->out, p->cost, unit).text);
+    if (p->cost != REMAT_ABSENT) add_part(s, line, "  cost ", out_cost(s->out, p->cost, unit).text);
     if (p->peak_bytes != REMAT_ABSENT)
-        n += (size_t)snprintf(line + n, sizeof line - n, "  peak %s",
-                              out_size(s->out, p->peak_bytes).text);
+        add_part(s, line, "  peak ", out_size(s->out, p->peak_bytes).text);
     if (p->cost != REMAT_ABSENT && p->bound_cost != REMAT_ABSENT)
-        n += (size_t)snprintf(line + n, sizeof line - n, "  bound %s",
-                              out_cost(s->out, p->bound_cost, unit).text);
-    if (p->work > s->bar.work && s->bar.work > 0)
-        snprintf(line + n, sizeof line - n, "  %.1f M/s",
-                 (double)(p->work - s->bar.work) * 1e3 / (double)(now - s->bar.drawn_ns));
+        add_part(s, line, "  bound ", out_cost(s->out, p->bound_cost, unit).text);
+    snprintf(speed, sizeof speed, "%.1f M/s",
+             (double)(p->work - s->bar.work) * 1e3 / (double)(now - s->bar.drawn_ns));
+    if (p->work > s->bar.work && s->bar.work > 0) add_part(s, line, "  ", speed);
     fprintf(stderr, "\r\033[K%.*s", s->bar.columns - 1, line);
     fflush(stderr);
     s->bar.drawn_ns = now;

@@ -457,7 +457,8 @@ typedef struct remat_stage { /* sizes and times of a stage in Rotor's model: doc
     int64_t keep;           /* stays from the first forward to the backward */
 } remat_stage;
 
-/* `stages` has n_stages + 2 entries: the input (a, delta), stages 1 .. n_stages, the loss. */
+/* `stages` has n_stages + 2 entries: the input (a, delta), stages 1 .. n_stages, the loss. Errors
+ * name places as in a file, where stage 1 is stages[0]. */
 remat_status remat_chain_new(remat_ctx *ctx, const char *name, const remat_stage *stages,
                              uint32_t n_stages, remat_chain **out);
 /* Cuts a training graph where one storage alone crosses its forward pass. REMAT_E_APPLIES: there is

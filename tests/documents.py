@@ -4,21 +4,18 @@ example of docs/format.md.
 Usage: documents.py PROGRAM [--update]
 
 1. A block of code with lines `$ COMMAND`: what follows a command, up to the next one or the end of the block, is what
-it must print (standard output and
-   error, 80 columns). A line `...` stands for any number of lines. Where nothing follows, the command must succeed. The
-   commands of one document run in order, in one folder that looks like the root of the repository; what they write
-   stays there. `--update` writes what is printed into the documents.
+   it must print (standard output and error, 80 columns). A line `...` stands for any number of lines. Where nothing
+   follows, the command must succeed. The commands of one document run in order, in one folder that looks like the root
+   of the repository; what they write stays there. `--update` writes what is printed into the documents.
 2. `remat ...` between back quotes, and `.Dl $ remat ...` in the man page: run as it stands if all its operands are
-there (models, or files of the
-   repository), but for `maxbatch`, which takes minutes; else its command must exist, and its flags must be flags of
-   that command.
+   there (models, or files of the repository), but for `maxbatch`, which takes minutes; else its command must exist,
+   and its flags must be flags of that command.
 3. `make TARGET`: there is such a target. `bench/...` and the like: there is such a file. They are not run.
 4. `--svg docs/images/NAME.svg` in a command that is run: the picture of that name is what the command draws, to the
-byte (`--update` writes it anew). Every
-   picture there is drawn by a command of a document.
-5. docs/format.md: a graph and a chain are read and written again, and nothing of the example is lost or changed. A plan
-is verified against the graph of the
-   same page, with the digest of that graph in place of `sha256:...`.
+   byte (`--update` writes it anew). Every picture there is drawn by a command of a document.
+5. No line is wider than 120 columns, but for rows of tables.
+6. docs/format.md: a graph and a chain are read and written again, and nothing of the example is lost or changed. A
+   plan is verified against the graph of the same page, with the digest of that graph in place of `sha256:...`.
 
 Excepted are numbers that depend on time: those in `planned in 0.82 s` and `bounded in 0.82 s`, below the heading
 `seconds` of a table, and behind `"seconds":`."""
@@ -236,8 +233,15 @@ class Checker:
             at = end
         return result
 
+    def check_width(self, name, text):
+        """No line is wider than 120 columns, but for rows of tables, which cannot be broken."""
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > 120 and not line.startswith("|"):
+                self.fault(f"{name}:{number}", f"{len(line)} columns, more than 120")
+
     def check_document(self, path):
         name = path.relative_to(ROOT)
+        self.check_width(name, path.read_text())
         with tempfile.TemporaryDirectory() as folder:
             place, result = Place(self.program, folder), []
             parts = re.split(r"(^```.*?^```$)", path.read_text(), flags=re.M | re.S)

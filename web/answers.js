@@ -196,7 +196,8 @@ function largestAnswer(plan) {
 }
 
 function againAnswer(plan) {
-  const groups = plan.again(graph.layerOf);
+  const groups = plan.again(graph.layerOf); // "others" is no layer: it comes last
+  groups.sort((a, b) => (a.key === "others") - (b.key === "others"));
   if (!groups.length)
     return answer("Which layer is run again most?", `none: every ${graph.opWord} runs once`);
   const total = groups.reduce((sum, group) => sum + group.cost, 0);
@@ -236,7 +237,9 @@ function moreAnswer(plan) {
       scopeWords(
         proved
           .scope)}. This follows from the prices of the bound's certificate: a byte more lowers the bound by their sum.`);
-  if (!found && proved) lines.push("No plan of that size is in this report: --curve adds some.");
+  if (!found && proved)
+    lines.push(
+      "No cheaper plan of up to that size is in this report: --curve with --points adds some.");
   const head = found ? `${cost(plan.cost - found.cost, unit)} a step`
     : proved ? `at most ${cost(proved.most, unit)} a step`
              : "not known: no prices, and no plan with more memory";

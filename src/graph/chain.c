@@ -51,7 +51,7 @@ static void warn_of_small_abar(remat_ctx *ctx, const remat_stage *stages, uint32
         place_of(place, sizeof place, i, n_stages, "abar");
         rm_warn(ctx,
                 "%s: abar is smaller than a, which it contains: the numbers are used as they are, "
-                "and no plan is called optimal",
+                "and no plan that runs a stage forward again is called optimal",
                 place);
         return;
     }

@@ -1,6 +1,9 @@
 """What the program says is true: numbers in messages, hints, warnings, and habits of people."""
 
 import json
+import os
+import pty
+import re
 import signal
 import subprocess
 import time
@@ -13,6 +16,68 @@ RESNET = GRAPHS / "resnet18.json.gz"
 
 
 # ---- numbers ----
+
+
+def test_what_is_needed_may_not_be_enough(remat):
+    """Where the need proves that nothing fits, the least peak that was found is named too, unless the need is that peak."""
+    done = remat.run("plan", "zoo:mlp", "--budget", "50%", "--json")
+    made, line = json.loads(done.stdout), done.stderr.decode()
+    assert done.returncode == INFEASIBLE and made["peak_bytes"] > made["need_bytes"]
+    assert f"({made['need_bytes']} bytes)" in line and line.endswith(
+        f"; the least peak found is 68.1 MiB ({made['peak_bytes']} bytes)\n"
+    )
+    one = remat.file(
+        "one.json",
+        {
+            "format": "remat-graph",
+            "version": 1,
+            "values": [{"size": 4}, {"size": 4}],
+            "nodes": [{"in": [0], "out": [1]}],
+            "outputs": [1],
+        },
+    )
+    assert b"least peak" not in remat.run("plan", one, "--budget", "50%").stderr
+
+
+def test_nothing_needs_no_share(remat):
+    """A step without memory has a peak that is no percentage of anything."""
+    empty = remat.file("e.json", {"format": "remat-graph", "version": 1, "values": [], "nodes": [], "outputs": []})
+    assert re.search(r"^peak +0 B +0 B  fits 0 B$", remat.ok("plan", empty, "--budget", "50%"), re.M)
+
+
+def test_optimal_of_a_chain_that_is_odd(remat):
+    """A chain in which abar is smaller than a: only what runs nothing twice is called optimal, and the warning says so."""
+    for budget, outcome in (("100%", "optimal"), ("9000", "feasible")):
+        done = remat.run("plan", "chain:toy", "--budget", budget, "--slots", "0", "--json")
+        assert json.loads(done.stdout)["outcome"] == outcome
+        assert b"no plan that runs a stage forward again is called optimal" in done.stderr
+
+
+def test_a_bar_has_whole_parts(remat):
+    """What does not fit beside the bar is left out: half a number would be another one."""
+    terminal, side = pty.openpty()
+    env = dict(os.environ, COLUMNS="60", TERM="xterm", LC_ALL="C.UTF-8")
+    with subprocess.Popen(
+        [PROGRAM, "plan", "zoo:gpt", "--budget", "50%", "--time", "2", "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=side,
+        env=env,
+    ) as running:
+        os.close(side)
+        text = b""
+        while True:
+            try:
+                piece = os.read(terminal, 4096)
+            except OSError:  # the other side is closed
+                break
+            if not piece:
+                break
+            text += piece
+        os.close(terminal)
+        running.wait(60)
+    bars = [line for line in text.decode().replace("\r", "").split("\x1b[K") if "[" in line]
+    part = r"(  cost \S+ \w?s)?(  peak \S+ \w+)?(  bound \S+ \w?s)?(  \S+ M/s)?"
+    assert bars and all(len(line) < 60 and re.fullmatch(r"auto \[[#.]+\] +\d+%" + part, line) for line in bars), bars
 
 
 def test_lower_c_counts_for_itself(remat, small):

@@ -130,6 +130,12 @@ def test_six_questions(report, open_page):
     assert f"What would 1 GiB more save? at most {saved / 1e6:.2f} ms a step" in answers  # 6
 
 
+def test_the_layer_that_runs_again_most_is_a_layer(report, open_page):
+    """Ops without a layer in their name cost more here than those of any layer; they are no answer."""
+    page = open_page(report("zoo:resnet50", "--budget", "50%", "--work", "1000000"))
+    assert re.search(r"Which layer is run again most\? layer\d+_\d+ ", text(page, "#answers"))
+
+
 def test_more_memory_is_not_underestimated(report, open_page):
     """A plan with one GiB more saves no more than the page calls the most."""
     page = open_page(report(*GPT2))
