@@ -70,9 +70,9 @@ const flag flags[FLAG_COUNT] = {
     [FLAG_TIME] = {"time", 0, SECONDS, "T", "time_ms", COMPLETE_NONE,
                    PLANS | ON(FUSE) | ON(LOWER) | ON(PLACE),
                    "stop planning after T seconds: 2.5, 1s, 500ms, 2m"},
-    [FLAG_WORK] = {"work", 0, INTEGER, "W", "work", COMPLETE_NONE,
-                   PLANS | ON(FUSE) | ON(LOWER) | ON(PLACE),
-                   "work limit: reproducible, unlike --time (default: about a second's worth)"},
+    [FLAG_WORK] =
+        {"work", 0, INTEGER, "W", "work", COMPLETE_NONE, PLANS | ON(FUSE) | ON(LOWER) | ON(PLACE),
+         "work limit: reproducible, unlike --time (default: 1 second's worth; placing: 2)"},
     [FLAG_SEED] = {"seed", 0, INTEGER, "K", "seed", COMPLETE_NONE, PLANS | ON(LOWER) | ON(PLACE),
                    "seed of random choices (default 0)"},
     [FLAG_OFFLOAD] = {"offload", 0, TEXT, "RATE", NULL, COMPLETE_NONE, PLANS & ~ON(MAXBATCH),

@@ -81,7 +81,7 @@ remat_status remat_spans_place(remat_ctx *ctx, const remat_span *spans, size_t n
     remat_packing packing;
     int64_t *found = NULL;
     rm_input_name(ctx, NULL);
-    rm_limits_begin(ctx, RM_SECOND);
+    rm_limits_begin(ctx, 2 * (int64_t)RM_SECOND);
     remat_status status = RM_SCRATCH(ctx, found, n_spans);
     if (status == REMAT_OK)
         status = place_checked(ctx, spans, n_spans, capacity_bytes, 1, found, &packing);
@@ -205,7 +205,7 @@ remat_status remat_place(remat_ctx *ctx, const remat_program *program, int64_t a
     TRY(check_align(ctx, align));
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_input_name(ctx, NULL);
-    rm_limits_begin(ctx, RM_SECOND);
+    rm_limits_begin(ctx, 2 * (int64_t)RM_SECOND);
     const remat_status status = place_program(ctx, program, align, out);
     rm_scratch_release(ctx, mark);
     rm_limits_end(ctx);

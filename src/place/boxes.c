@@ -15,10 +15,12 @@
  *   - The *core*, spans of the busiest moments, is placed by the search of skyline.c, as if it were
  *     alone. Fast orders put the rest around it. A small core is easy to place, and may leave no
  *     room for the rest; so several are tried in turn, with more and more work.
+ *   - Ejections (eject.c) make a placement of the boxes, by fast orders, lower.
  *
  * What is small? Fewer bytes than a brick, which is the largest size that is at least twice the
  * size below it, where the spans below it are many and their load is little. Where there is no such
- * size, nothing is done.
+ * size, no core is looked for; ejections then make do with the largest size of which the second
+ * half is true, and little is half as much.
  *
  * Invariants: members of a box do not overlap, and lie within it; the load with boxes never passes
  * the capacity. Nothing is proved.
@@ -85,20 +87,44 @@ static int64_t load_below(const rm_cliques *c, int64_t bytes, int64_t *load)
     return most;
 }
 
+static remat_status sort_sizes(remat_ctx *ctx, const rm_cliques *c, int64_t **sizes)
+{
+    TRY(RM_SCRATCH(ctx, *sizes, c->n_spans));
+    for (uint32_t i = 0; i < c->n_spans; i++) (*sizes)[i] = c->spans[i].bytes;
+    if (c->n_spans) qsort(*sizes, c->n_spans, sizeof **sizes, by_bytes);
+    return REMAT_OK;
+}
+
 /* *brick: 0 if sizes do not fall apart into small and large. */
 static remat_status find_brick(remat_ctx *ctx, const rm_cliques *c, int64_t *brick)
 {
     int64_t *sizes, *load;
-    TRY(RM_SCRATCH(ctx, sizes, c->n_spans));
+    TRY(sort_sizes(ctx, c, &sizes));
     TRY(RM_SCRATCH(ctx, load, (size_t)c->n_cliques + 1));
-    for (uint32_t i = 0; i < c->n_spans; i++) sizes[i] = c->spans[i].bytes;
-    if (c->n_spans) qsort(sizes, c->n_spans, sizeof *sizes, by_bytes);
     *brick = 0;
     for (uint32_t i = c->n_spans; i-- > 1 && i >= c->n_spans / MANY && !*brick;) {
         if (sizes[i] / 2 < sizes[i - 1]) continue;
         rm_spend(ctx, (int64_t)c->n_spans + c->n_cliques);
         if (load_below(c, sizes[i], load) <= c->bound / LITTLE) *brick = sizes[i];
     }
+    return REMAT_OK;
+}
+
+/* The largest size below which spans have little load, if they are many. */
+static remat_status find_any_brick(remat_ctx *ctx, const rm_cliques *c, int64_t *brick)
+{
+    int64_t *sizes, *load;
+    const uint32_t many = c->n_spans / MANY;
+    uint32_t low = many, high = c->n_spans;
+    TRY(sort_sizes(ctx, c, &sizes));
+    TRY(RM_SCRATCH(ctx, load, (size_t)c->n_cliques + 1));
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        rm_spend(ctx, (int64_t)c->n_spans + c->n_cliques);
+        if (load_below(c, sizes[middle], load) <= c->bound / (2 * LITTLE)) low = middle;
+        else high = middle;
+    }
+    *brick = low > many ? sizes[low] : 0;
     return REMAT_OK;
 }
 
@@ -281,6 +307,19 @@ static remat_status place_core(const boxing *x, double share, int64_t *n_runs, i
     return REMAT_OK;
 }
 
+/* What lies in boxes lies in the arena. offset: to work in. */
+static void unpack(const boxing *x, const rm_placed *placed, int64_t *offset, rm_placed *best)
+{
+    const rm_cliques *c = &x->coarse;
+    for (uint32_t i = 0; i < c->n_spans; i++) offset[c->original[i]] = placed->offsets[i];
+    best->height = 0;
+    for (uint32_t i = 0; i < x->c->n_spans; i++) {
+        best->offsets[i] = offset[x->home[i]] + x->inner[i];
+        const int64_t top = best->offsets[i] + x->c->spans[i].bytes;
+        if (top > best->height) best->height = top;
+    }
+}
+
 /* One try. A placement that is lower than the best becomes the best. */
 static remat_status place_boxes(const boxing *x, double share, int64_t *n_runs, rm_placed *best)
 {
@@ -294,14 +333,7 @@ static remat_status place_boxes(const boxing *x, double share, int64_t *n_runs, 
     TRY(place_core(x, share, n_runs, fixed, &found));
     if (found != RM_FOUND) return REMAT_OK;
     TRY(rm_first_fit(x->ctx, c, fixed, x->capacity, &placed));
-    if (placed.height >= best->height) return REMAT_OK;
-    for (uint32_t i = 0; i < c->n_spans; i++) offset[c->original[i]] = placed.offsets[i];
-    best->height = 0;
-    for (uint32_t i = 0; i < x->c->n_spans; i++) {
-        best->offsets[i] = offset[x->home[i]] + x->inner[i];
-        const int64_t top = best->offsets[i] + x->c->spans[i].bytes;
-        if (top > best->height) best->height = top;
-    }
+    if (placed.height < best->height) unpack(x, &placed, offset, best);
     return REMAT_OK;
 }
 
@@ -334,4 +366,35 @@ remat_status rm_boxes_search(remat_ctx *ctx, const rm_cliques *c, int64_t capaci
     }
     rm_scratch_release(ctx, mark);
     return status;
+}
+
+static remat_status eject_boxes(const boxing *x, rm_placed *best)
+{
+    const rm_cliques *c = &x->coarse;
+    int64_t *offset;
+    rm_placed placed = {.height = INT64_MAX};
+    TRY(RM_SCRATCH(x->ctx, offset, c->n_spans));
+    TRY(RM_SCRATCH(x->ctx, placed.offsets, c->n_spans));
+    TRY(rm_first_fit(x->ctx, c, NULL, x->capacity, &placed));
+    TRY(rm_eject_search(x->ctx, c, x->capacity, &placed));
+    if (placed.height < best->height) unpack(x, &placed, offset, best);
+    return REMAT_OK;
+}
+
+remat_status rm_boxes_eject(remat_ctx *ctx, const rm_cliques *c, int64_t capacity, rm_placed *best)
+{
+    boxing x = {.ctx = ctx, .c = c, .capacity = capacity};
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_status status = find_brick(ctx, c, &x.brick);
+    if (status == REMAT_OK && !x.brick) status = find_any_brick(ctx, c, &x.brick);
+    if (status == REMAT_OK && x.brick) {
+        status = make_boxes(&x);
+        rm_limit_push(ctx, 0.75, RM_NO_LIMIT);
+        if (status == REMAT_OK) status = eject_boxes(&x, best);
+        rm_limit_pop(ctx);
+        RM_VEC_FREE(&ctx->heap, x.boxes);
+    }
+    if (status == REMAT_OK) status = rm_eject_search(ctx, c, capacity, best);
+    rm_scratch_release(ctx, mark);
+    return rm_is_too_much_memory(ctx, status) ? REMAT_OK : status; /* there is a placement */
 }

@@ -5,13 +5,13 @@
  * none, the bound rises to the next height that is possible, and without a capacity that is the new
  * goal. If it gives up, and there is no capacity, the heights between the goal and the best
  * placement are halved. What work is then left goes into the goal again, where the search goes on
- * with its restarts.
+ * with its restarts. Then ejections make the best placement lower (eject.c).
  *
  * Invariants: there is always a placement, whatever the limits; its height is never below the
  * bound; the bound is proved.
  *
- * Cost: the work limit decides. With a capacity one search has all of it. Else half of what is left
- * goes into each, and all of it into the last. */
+ * Cost: the work limit decides. With a capacity one search has all of it. Else ejections have half
+ * of it, and of the other half each search half of what is left, the last one all. */
 #include "place/place.h"
 
 #include <string.h>
@@ -93,13 +93,22 @@ static remat_status halve(placing *p)
     return REMAT_OK;
 }
 
+static remat_status find_lowest(placing *p)
+{
+    TRY(search_at_goal(p, 0.5));
+    TRY(halve(p));
+    return search_at_goal(p, 1);
+}
+
 static remat_status find_placement(placing *p)
 {
     TRY(rm_first_fit(p->ctx, &p->c, NULL, goal_of(p), &p->best));
     if (p->capacity != REMAT_BUDGET_NONE) return search_at_goal(p, 1);
-    TRY(search_at_goal(p, 0.5));
-    TRY(halve(p));
-    return search_at_goal(p, 1);
+    rm_limit_push(p->ctx, 0.5, RM_NO_LIMIT);
+    const remat_status status = find_lowest(p);
+    rm_limit_pop(p->ctx);
+    TRY(status);
+    return is_done(p) ? REMAT_OK : rm_boxes_eject(p->ctx, &p->c, goal_of(p), &p->best);
 }
 
 static remat_outcome outcome_of(const placing *p)

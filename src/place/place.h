@@ -59,6 +59,14 @@ remat_status rm_skyline_search(remat_ctx *ctx, const rm_cliques *c, int64_t capa
 remat_status rm_boxes_search(remat_ctx *ctx, const rm_cliques *c, int64_t capacity,
                              rm_placed *best);
 
+/* With small spans in boxes, rm_eject_search. */
+remat_status rm_boxes_eject(remat_ctx *ctx, const rm_cliques *c, int64_t capacity, rm_placed *best);
+
+/* eject.c: makes the best placement, of which there is one, lower and lower, until it is no higher
+ * than that or the limit is over. */
+remat_status rm_eject_search(remat_ctx *ctx, const rm_cliques *c, int64_t capacity,
+                             rm_placed *best);
+
 /* packing.c: all of it. offsets: by the caller's index. A capacity of REMAT_BUDGET_NONE: the lowest
  * placement that is found. Any other: one that fits is enough. */
 remat_status rm_pack_spans(remat_ctx *ctx, const remat_span *spans, size_t n_spans,

@@ -244,6 +244,23 @@ static void use_fusion(remat_ctx *ctx, const remat_graph *graph)
     free(kernel), free(moved);
 }
 
+/* Of spans that no search of so little work places without waste, so that ejections have their
+ * turn.
+ */
+static void place_spans(remat_ctx *ctx)
+{
+    enum { N = 80 };
+    remat_span spans[N];
+    int64_t offsets[N], work;
+    remat_packing packing = REMAT_PACKING_INIT;
+    for (int64_t i = 0; i < N; i++) spans[i] = (remat_span){i, i + 3 + i % 7, 10 + i * 37 % 91};
+    OK(ctx, remat_ctx_get(ctx, "work", &work));
+    OK(ctx, remat_ctx_set(ctx, "work", 2000));
+    EACH_FAILS(ctx, NULL, remat_spans_place(ctx, spans, N, REMAT_BUDGET_NONE, offsets, &packing));
+    assert_int_equal(packing.outcome, REMAT_FEASIBLE);
+    OK(ctx, remat_ctx_set(ctx, "work", work));
+}
+
 static void use_placement(remat_ctx *ctx, const remat_graph *graph)
 {
     remat_graph *aligned = NULL;
@@ -271,6 +288,7 @@ static void use_placement(remat_ctx *ctx, const remat_graph *graph)
     remat_placement_free(placement);
     placement = NULL;
     EACH_FAILS(ctx, placement, remat_plan_placement(ctx, aligned, again, &placement));
+    place_spans(ctx);
     free(file.bytes);
     remat_plan_free(placed), remat_plan_free(again), remat_input_free(input);
     remat_run_free(run), remat_placement_free(placement), remat_program_free(program);

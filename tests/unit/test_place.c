@@ -150,6 +150,42 @@ static void public_instances_fit(void **state)
     }
 }
 
+/* Spans of any size begin as long as there is room below the capacity, so most moments are nearly
+ * full. */
+static size_t nearly_full_spans(remat_span *spans, int64_t capacity)
+{
+    uint64_t state = 2;
+    size_t n = 0;
+    int64_t alive[200] = {0};
+#define BELOW(m)                                                                                   \
+    (state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407),                \
+     (int64_t)((state >> 33) % (m)))
+    for (int64_t t = 0; t < 200; t++)
+        for (int k = 0; k < 8; k++) {
+            const int64_t bytes = 10 + BELOW(90);
+            if (alive[t] + bytes > capacity) continue;
+            const uint32_t most = BELOW(4) ? 12 : 100;
+            const int64_t end = t + 1 + BELOW(most);
+            for (int64_t i = t; i < end && i < 200; i++) alive[i] += bytes;
+            spans[n++] = (remat_span){t, end, bytes};
+        }
+#undef BELOW
+    return n;
+}
+
+/* Stacking alone reaches 1174 with this work. */
+static void ejections_make_it_lower(void **state)
+{
+    remat_ctx *ctx = *state;
+    static remat_span spans[1600];
+    static int64_t offsets[1600];
+    OK(ctx, remat_ctx_set(ctx, "work", 4000000));
+    const size_t n = nearly_full_spans(spans, 1000);
+    const remat_packing p = place(ctx, spans, n, REMAT_BUDGET_NONE, offsets);
+    assert_int_equal(p.load_bytes, 1000);
+    if (p.height_bytes > 1140) fail_msg("%lld", (long long)p.height_bytes);
+}
+
 static void limits_end_it_early(void **state)
 {
     remat_ctx *ctx = *state;
@@ -264,12 +300,17 @@ static void alignment_is_a_power_of_two(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH_CONTEXT(nothing_needs_nothing),      WITH_CONTEXT(waste_is_proved),
-        WITH_CONTEXT(cliques_are_maximal),        WITH_CONTEXT(wrong_spans_are_refused),
-        WITH_CONTEXT(the_check_finds_faults),     WITH_CONTEXT(public_instances_fit),
-        WITH_CONTEXT(limits_end_it_early),        WITH_CONTEXT(files_are_strict),
-        WITH_CONTEXT(huge_sizes_can_be_aligned),  WITH_CONTEXT(prepared_graphs_stay_aligned),
-        WITH_CONTEXT(alignment_is_a_power_of_two)};
+    const struct CMUnitTest tests[] = {WITH_CONTEXT(nothing_needs_nothing),
+                                       WITH_CONTEXT(waste_is_proved),
+                                       WITH_CONTEXT(cliques_are_maximal),
+                                       WITH_CONTEXT(wrong_spans_are_refused),
+                                       WITH_CONTEXT(the_check_finds_faults),
+                                       WITH_CONTEXT(public_instances_fit),
+                                       WITH_CONTEXT(ejections_make_it_lower),
+                                       WITH_CONTEXT(limits_end_it_early),
+                                       WITH_CONTEXT(files_are_strict),
+                                       WITH_CONTEXT(huge_sizes_can_be_aligned),
+                                       WITH_CONTEXT(prepared_graphs_stay_aligned),
+                                       WITH_CONTEXT(alignment_is_a_power_of_two)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
