@@ -8,7 +8,7 @@
  *   3. mincut and rotor, each with a share of what is left.
  *   4. On small graphs, a search through all plans in all orders (plan/bound/any_order.c). Where it
  *      comes to an end, nothing is left to do.
- *   5. Where nothing fits yet, or only what runs most ops twice, a descent to the budget
+ *   5. Where nothing fits yet, or only what runs a third of all ops again, a descent to the budget
  *      (plan/search/descend.c).
  *   6. A search from the best of them takes the rest (plan/search/anneal.c).
  *
@@ -43,6 +43,7 @@ static const double least_share = 0.5;     /* to find the lowest peak, before wh
 static const double descent_share = 0.3;   /* to get down to a budget */
 static const double above = 1.05;          /* times the budget: where a descent begins */
 static const double in_reach = 1.1;        /* times the budget: what rotor needs there, at most */
+static const double too_far = 2;           /* times the best peak so far: what rotor needs there */
 static const double search_share = 0.5;    /* to find a first plan without a descent */
 static const double second_share = 0.75;   /* to get down after all, at most */
 static const double hopeless_share = 0.25; /* for the lowest peak, where nothing fits */
@@ -123,8 +124,18 @@ static remat_status seed_by_rotor(const rm_problem *p, const rm_normal *nm, int6
     return status;
 }
 
-/* Down to the budget, or as far as a share of the limits allows. From rotor's plan, if it has one,
- * else from the best so far. */
+/* Where a descent starts: at rotor's plan, or, if it has none, at the best so far. Where rotor
+ * needs far more than the best so far, its plan is dear and leads nowhere; then at keep-all (no
+ * seed). */
+static remat_status find_seed(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
+                              const rm_incumbent *best, rm_codes *seed)
+{
+    if (rotor_peak == REMAT_ABSENT) return rm_codes_of_steps(p->ctx, nm, &best->steps, seed);
+    if ((double)rotor_peak > too_far * (double)best->peak_bytes) return REMAT_OK;
+    return seed_by_rotor(p, nm, rotor_peak, seed);
+}
+
+/* Down to the budget, or as far as a share of the limits allows. */
 static remat_status descend(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
                             double share, rm_incumbent *best)
 {
@@ -132,9 +143,7 @@ static remat_status descend(const rm_problem *p, const rm_normal *nm, int64_t ro
     rm_codes seed = {0}, found = {0};
     if (nm->n_stores == 0 || rm_is_over(ctx)) return REMAT_OK;
     rm_limit_push(ctx, share, RM_NO_LIMIT);
-    remat_status status = rotor_peak != REMAT_ABSENT
-                              ? seed_by_rotor(p, nm, rotor_peak, &seed)
-                              : rm_codes_of_steps(ctx, nm, &best->steps, &seed);
+    remat_status status = find_seed(p, nm, rotor_peak, best, &seed);
     if (status == REMAT_OK) status = rm_descend(p, nm, &seed, &found);
     rm_limit_pop(ctx);
     if (status == REMAT_OK && found.n) status = rm_offer_codes(p, nm, &found, best);
@@ -154,17 +163,16 @@ static remat_status search_all_orders(const rm_problem *p, const rm_normal *nm, 
     return rm_is_too_much_memory(ctx, status) ? REMAT_OK : status;
 }
 
-/* Does it run more ops twice than not? */
+/* Does it run a third of all ops again? Then the budget is near the least peak. */
 static bool is_dear(const rm_problem *p, const rm_incumbent *best)
 {
-    return best->steps.n > 3 * (size_t)p->graph->n_ops / 2;
+    return best->steps.n > 4 * (size_t)p->graph->n_ops / 3;
 }
 
 /* In deep networks, where rotor nearly fits, a descent from its plan is short. In others a search
  * that begins with keep-all finds cheaper plans, or none; then a descent comes second. Where it
- * comes to that, or most ops run twice, it goes on as long as `min`, unless somebody has set a
- * limit.
- */
+ * comes to that, or the plan is dear, it goes on as long as `min`, unless somebody has set a limit:
+ * what fits late is dear, and a smaller budget, which nothing fits at first, would be cheaper. */
 static remat_status find_and_improve(const rm_problem *p, const rm_normal *nm, int64_t rotor_peak,
                                      rm_incumbent *best)
 {

@@ -353,6 +353,35 @@ static void found_above_the_lowest_peak(void **state)
     remat_graph_free(graph);
 }
 
+/* At 1.05 times the lowest peak nothing fits at first, and auto goes on. At 1.1 times a dear plan
+ * fits after a second; auto rested there, with 45.2 % where 1.05 times has 41.8 %. If this fails:
+ * seeds 0 to 2 had 41.8, 49.9 and 40.8 %, and 38.3, 40.9 and 48.8 %. */
+static void more_memory_is_not_dearer(void **state)
+{
+    remat_ctx *ctx = *state;
+    if (SANITIZED) return; /* it takes ten times as long there, and compares costs alone */
+    remat_graph *graph = load(ctx, "resnet50", NULL);
+    const int64_t less = cost_of(ctx, graph, "auto", INT64_C(3772344744)),
+                  more = cost_of(ctx, graph, "auto", INT64_C(3951980208));
+    assert_true(more <= less);
+    remat_graph_free(graph);
+}
+
+/* What rotor makes of DenseNet needs three times the memory of mincut's plan, and is dear. A
+ * descent from there ended at 11.96 % of keep-all's peak; from keep-all it gets to 10.7 %. */
+static void descends_from_keep_all(void **state)
+{
+    remat_ctx *ctx = *state;
+    if (SANITIZED) return;
+    remat_graph *graph = load(ctx, "densenet121", NULL);
+    remat_plan *plan = NULL;
+    OK(ctx, remat_plan_make(ctx, graph, "auto", REMAT_BUDGET_MIN, &plan));
+    const remat_summary *s = remat_plan_summary(plan);
+    assert_true(s->peak_bytes < s->keep_all_peak_bytes / 1000 * 115);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
 /* One rounding of the bound's program, in turn at several thresholds. At half a gap alone the
  * search stayed with plans of 14.0 %. If this fails: seeds 0 to 7 had 11.6 to 12.2 %. */
 static void cost_by_several_roundings(void **state)
@@ -430,6 +459,8 @@ int main(void)
                                        WITH_CONTEXT(lowest_peak),
                                        WITH_CONTEXT(cost_near_the_lowest_peak),
                                        WITH_CONTEXT(found_above_the_lowest_peak),
+                                       WITH_CONTEXT(more_memory_is_not_dearer),
+                                       WITH_CONTEXT(descends_from_keep_all),
                                        WITH_CONTEXT(cost_by_several_roundings),
                                        WITH_CONTEXT(improves_with_every_strategy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
