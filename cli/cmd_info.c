@@ -476,9 +476,13 @@ int cmd_info(session *s)
     if (!status && !plan) status = session_measure(s);
     session_idle(s);
     if (status) return status;
-    if (plan) return info_plan(s, plan);
-    if (s->chain && s->args->text[FLAG_CLASSES])
+    const bool is_of_graphs = s->args->text[FLAG_CLASSES];
+    if (plan && (is_of_graphs || s->args->text[FLAG_CHAIN]))
+        return out_fail(s->out, REMAT_E_USAGE, "info", is_of_graphs ? "--classes" : "--chain",
+                        "is for graphs: this is a plan");
+    if (s->chain && is_of_graphs)
         return out_fail(s->out, REMAT_E_USAGE, "info", "--classes",
                         "is for graphs: a chain has no ops");
+    if (plan) return info_plan(s, plan);
     return s->chain ? info_chain(s) : info_graph(s);
 }

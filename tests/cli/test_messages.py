@@ -256,6 +256,12 @@ def test_warnings_are_said_once(remat, small):
     assert done.returncode == 0 and done.stderr.decode().count("remat: warning: ") == 1
 
 
+def test_info_of_a_plan_refuses_what_is_for_graphs(remat):
+    remat.ok("plan", "zoo:mlp", "-o", "plan.json")
+    for flag in ("--chain", "--classes"):
+        remat.fails(USAGE, "info", "plan.json", flag, says=(flag, "is for graphs: this is a plan"))
+
+
 def test_info_shows_what_decides(remat, small):
     """Outputs, cost model, and how many ops are pinned and why."""
     small["nodes"][0]["class"], small["nodes"][2]["pinned"] = "random", True
