@@ -408,6 +408,29 @@ def test_memory_is_read_from_generated_code():
     assert generated.read(CODE.replace("(20, 10)", "(s0, 10)"), arguments, "cpu").peak_bytes is None
 
 
+@pytest.mark.parametrize(
+    "workspaces, more",
+    [
+        ({}, 0),
+        ({"convolution_backward": [50]}, 4 + 400 + 400 + 800 + 50 - 1214),  # with its results, and all that it reads
+        ({"convolution_backward": [20, 50]}, 4 + 400 + 400 + 800 + 50 - 1214),  # another number than in the code
+        ({"mm": [1000]}, 4 + 400 + 400 + 1000 - 1214),
+        ({"mm": [1000], "convolution_backward": [50], "addmm": [10**6]}, 4 + 400 + 400 + 1000 - 1214),
+    ],
+)
+def test_workspaces_count_while_their_op_runs(workspaces, more):
+    arguments = {
+        "primals_1": generated.Argument(400, 4, False),
+        "saved": generated.Argument(400, 4, True),
+        "tangents_1": generated.Argument(4, 4, True),
+    }
+    code = CODE.replace("        del saved\n        buf3 = buf2[0]\n", "        buf3 = buf2[0]\n").replace(
+        "        del buf1\n", "        del saved\n        del buf1\n"
+    )
+    most = 4 + 400 + 400 + 800 + 10  # saved goes behind buf4
+    assert generated.read(code, arguments, "cpu", workspaces).peak_bytes == max(most, 1214 + more)
+
+
 def test_through_inductor(monkeypatch, tmp_path):
     """The real thing: gradients, and so masks, are torch.compile's; what runs again is in the code that Inductor
     made. A second time no code is written before the plan is chosen: what was read is on the disk.

@@ -9,13 +9,17 @@ gives a buffer another name; `del` drops a name, and a buffer is freed with its 
 is as large as the assertion behind it says, with the dtype of its first argument. Arguments are freed if they are the
 caller's last reference: what was saved is, parameters and inputs are not.
 
+What a library takes for itself while it runs is in no line: the caller says what each op of a name takes, in the order
+of the plan, which is that of the code. Where the code has another number of them, each may take the most.
+
 Lines that are not understood allocate nothing, so the peak is a lower limit; sizes that are not numbers (dynamic
 shapes) give none at all. Cost: linear in the code."""
 
 from __future__ import annotations
 
 import re
-from typing import Collection, Dict, List, NamedTuple, Optional, Set
+from collections import Counter
+from typing import Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 import torch
 from torch import fx
@@ -26,6 +30,7 @@ ALLOCATES = re.compile(r"(\w+) = empty_strided\w*\((\([^()]*\)), (\([^()]*\)), t
 RENAMES = re.compile(r"(\w+) = (?:reinterpret_tensor\()?(\w+)\b[^;]*; del \2\b")
 PICKS = re.compile(r"(\w+) = (\w+)\[\d+\]$")
 CALLS = re.compile(r"(\w+) = ((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
+LIBRARY = re.compile(r"(?:\w+ = )?(?:extern_kernels|torch\.ops\.aten|aten)\.(\w+)")
 SIZES = re.compile(r"assert_size_stride\((\w+), (\([^()]*\)), (\([^()]*\))")
 DROPS = re.compile(r"del (\w+)$")
 PRODUCTS = re.compile(
@@ -71,13 +76,17 @@ class _Memory:
         self.names: Dict[str, str] = {name: name for name in self.size}  # buffer of each name
         self.live = sum(self.size.values())
         self.peak, self.at = self.live, ""
+        self.workspace = 0  # of the library kernel that runs
 
     def allocate(self, name: str, n_bytes: int, item_bytes: int) -> None:
         self.drop(name)
         self.names[name], self.item[name], self.size[name] = name, item_bytes, n_bytes
         self.live += n_bytes
-        if self.live > self.peak:
-            self.peak, self.at = self.live, name
+        self.look(name)
+
+    def look(self, name: str) -> None:
+        if self.live + self.workspace > self.peak:
+            self.peak, self.at = self.live + self.workspace, name
 
     def rename(self, new: str, old: str) -> None:
         self.item[new] = self.item.get(old, 0)
@@ -105,13 +114,33 @@ def _body(source: str) -> List[str]:
     return found
 
 
-def read(source: str, arguments: Dict[str, Argument], device_type: str) -> Generated:
-    """The peak of the code's buffers and of the arguments that are owned, and how many products it runs."""
+def _in_order(body: List[str], workspaces: Mapping[str, Sequence[int]]) -> Dict[str, Iterator[int]]:
+    """What the calls of each name take, one after the other."""
+    calls = Counter(match[1] for match in map(LIBRARY.match, body) if match)
+    return {
+        name: iter(workspaces[name] if len(workspaces[name]) == n else [max(workspaces[name])] * n)
+        for name, n in calls.items()
+        if any(workspaces.get(name, ()))
+    }
+
+
+def read(
+    source: str, arguments: Dict[str, Argument], device_type: str, workspaces: Mapping[str, Sequence[int]] = {}
+) -> Generated:
+    """The peak of the code's buffers, of the arguments that are owned and of `workspaces` (bytes by name of the op, one
+    for each of its runs), and how many products it runs.
+    """
     align = CUDA_ALIGN if device_type == "cuda" else 1
-    memory, products = _Memory(arguments), 0
+    memory, products, body = _Memory(arguments), 0, _body(source)
+    taken = _in_order(body, workspaces)
     returned: Dict[str, int] = {}  # by library kernels: bytes of an element, until the size is known
-    for line in _body(source):
+    for line in body:
         products += bool(PRODUCTS.search(line))
+        if match := LIBRARY.match(line):
+            memory.workspace = next(taken[match[1]]) if match[1] in taken else 0
+            memory.look(match[1])
+        elif not (PICKS.match(line) or line.startswith("assert_")):
+            memory.workspace = 0  # what it returned is there
         if match := ALLOCATES.match(line):
             item = torch.empty(0, dtype=getattr(torch, match[4])).element_size()
             n_bytes = _n_bytes(match[2], match[3], item, align)

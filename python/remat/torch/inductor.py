@@ -207,6 +207,7 @@ class KernelWork(Work):
             halves,
             meta["remat_residents"],
             self.num_fwd_outputs,
+            _workspaces(solution),
             lambda: _as_planned(meta),
         )
         if found is None:
@@ -214,9 +215,7 @@ class KernelWork(Work):
         rows = solution.joint.document["nodes"]
         library = sum(rows[op]["cost"] for op in solution.schedule if solution.joint.ops[op].kind == "node")
         fused = found.kernels * LAUNCH_NS + found.traffic_bytes * (self.ns_per_byte or CPU_NS_PER_BYTE)
-        return Look(
-            solution, 0, found.peak_bytes + solution.info["resident_bytes"] + _workspace(solution), library + fused
-        )
+        return Look(solution, 0, found.peak_bytes + solution.info["resident_bytes"], library + fused)
 
     def _keep_all(self, memory: Dict[str, Any]) -> Dict[str, Any]:
         if self.measured is None:
@@ -297,11 +296,16 @@ class KernelWork(Work):
         return lower.split(solution.joint, solution.schedule, _token(solution.joint.device))
 
 
-def _workspace(solution: Solution) -> int:
-    """How much higher the peak of a plan is because of workspaces, which are in no code."""
-    rows = solution.joint.document["nodes"]
-    memory = solution.graph.memory(solution.schedule)
-    return max(memory) - max(n_bytes - rows[op].get("workspace", 0) for n_bytes, op in zip(memory, solution.schedule))
+def _workspaces(solution: Solution) -> reading.Workspaces:
+    """What libraries take for ops of each name while they run, in the order of the plan, in each half."""
+    rows, found, behind = solution.joint.document["nodes"], ({}, {}), False
+    for op in solution.schedule:
+        entry = solution.joint.ops[op]
+        behind = behind or entry.kind == "boundary"
+        if entry.kind == "node" and entry.node is not None:
+            name = schema_name(entry.node).rpartition("::")[2]
+            found[behind].setdefault(name, []).append(rows[op].get("workspace", 0))
+    return found
 
 
 def _token(device: torch.device) -> Tuple[Callable[..., torch.Tensor], Tuple[Any, ...], Dict[str, Any]]:
@@ -409,7 +413,8 @@ def compile_module(
                 "cpu",
             )
             if source_of(code):
-                seen(meta, generated.read(source_of(code), arguments, device))
+                taken = _workspaces(meta["remat_solution"])["remat_tangents" in meta]
+                seen(meta, generated.read(source_of(code), arguments, device, taken))
             code.current_callable = tracked(code.current_callable, meta)
         return code
 

@@ -34,12 +34,13 @@ from . import generated
 from .joint import hint, is_scalar, storage_key, tensors_of
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
+Workspaces = Tuple[Dict[str, List[int]], Dict[str, List[int]]]
 
 
 class Reading(NamedTuple):
     """Of both halves."""
 
-    peak_bytes: int  # without what is resident
+    peak_bytes: int  # with workspaces, without what is resident
     traffic_bytes: int  # that fused kernels read and write
     kernels: int  # fused ones
     products: Tuple[int, int]  # matrix products, convolutions and attentions of each half
@@ -156,10 +157,15 @@ def _traffic(graph: Any) -> Tuple[int, int]:
 
 
 def read(
-    halves: Modules, residents: Set[str], n_results: int, around: Callable[[], ContextManager[Any]]
+    halves: Modules,
+    residents: Set[str],
+    n_results: int,
+    workspaces: Workspaces,
+    around: Callable[[], ContextManager[Any]],
 ) -> Optional[Reading]:
     """What the code of both halves would need and move; None: Inductor does not get that far, or sizes are not
-    numbers. `around()` makes the settings that both will be compiled with.
+    numbers. `workspaces` of ops in each half (generated.py); `around()` makes the settings that both will be compiled
+    with.
     """
     forward, backward = (_twin(half) for half in halves)
     n_tangents = halves[1].meta["remat_tangents"]
@@ -181,7 +187,7 @@ def read(
             arguments = generated.arguments_of(half, residents)
             with around(), _donating(donated) if is_backward else contextlib.nullcontext():
                 written.append(_written(half, inputs, bool(is_backward)))
-            codes.append(generated.read(written[-1].source, arguments, device))
+            codes.append(generated.read(written[-1].source, arguments, device, workspaces[is_backward]))
             results = halves[is_backward].graph.find_nodes(op="output")[0].args[0]
             strides = {
                 node.name: steps
@@ -258,18 +264,19 @@ def read_once(
     halves: Modules,
     residents: Set[str],
     n_results: int,
+    workspaces: Workspaces,
     around: Callable[[], ContextManager[Any]],
 ) -> Optional[Reading]:
     """The same, kept in a folder by what the halves are, by torch and its settings, and by the `question`: what else
     the answer depends on.
     """
     try:
-        path = _file(folder, question, halves)
+        path = _file(folder, repr((question, workspaces)), halves)
     except Exception:  # internals of another version
         path = None
     found = _load(path)
     if found is None:
-        found = read(halves, residents, n_results, around)
+        found = read(halves, residents, n_results, workspaces, around)
         if found is not None:
             _save(path, found)
     return found
