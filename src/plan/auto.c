@@ -187,7 +187,8 @@ static remat_status find_and_improve(const rm_problem *p, const rm_normal *nm, i
     const remat_status status = search(p, nm, best);
     rm_limit_pop(ctx);
     TRY(status);
-    if (rm_fits(p, best->peak_bytes) && (is_limited || !is_dear(p, best))) return REMAT_OK;
+    const bool is_enough = is_limited ? is_all : !is_dear(p, best);
+    if (rm_fits(p, best->peak_bytes) && is_enough) return REMAT_OK;
     if (!is_limited) rm_limits_ensure(ctx, MORE_WORK);
     if (!rm_fits(p, best->peak_bytes)) TRY(descend(p, nm, rotor_peak, second_share, best));
     if (!rm_fits(p, best->peak_bytes)) TRY(descend(p, nm, REMAT_ABSENT, 0.5, best));

@@ -367,6 +367,24 @@ static void more_memory_is_not_dearer(void **state)
     remat_graph_free(graph);
 }
 
+/* Nothing fits at first, and half of the work is enough to find a plan: the other half, which would
+ * have been for a descent, makes it cheaper. */
+static void work_is_used_up(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph =
+        load(ctx, "moccasin/random_layered_n100_w0.27_nlv0.75_ed0.2_scd0.14", NULL);
+    remat_info info = REMAT_INFO_INIT;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    OK(ctx, remat_ctx_set(ctx, "work", 500000));
+    OK(ctx, remat_plan_make(ctx, graph, "auto", info.keep_all_peak_bytes / 10 * 7, &plan));
+    assert_true(remat_plan_summary(plan)->within_budget);
+    assert_true(remat_plan_summary(plan)->work > 450000);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
 /* What rotor makes of DenseNet needs three times the memory of mincut's plan, and is dear. A
  * descent from there ended at 11.96 % of keep-all's peak; from keep-all it gets to 10.7 %. */
 static void descends_from_keep_all(void **state)
@@ -460,6 +478,7 @@ int main(void)
                                        WITH_CONTEXT(cost_near_the_lowest_peak),
                                        WITH_CONTEXT(found_above_the_lowest_peak),
                                        WITH_CONTEXT(more_memory_is_not_dearer),
+                                       WITH_CONTEXT(work_is_used_up),
                                        WITH_CONTEXT(descends_from_keep_all),
                                        WITH_CONTEXT(cost_by_several_roundings),
                                        WITH_CONTEXT(improves_with_every_strategy)};
