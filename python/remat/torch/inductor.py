@@ -283,7 +283,7 @@ class KernelWork(Work):
             half.meta["remat_residents"] = {node.name for node in solution.joint.primals}
             half.meta["remat_is_torchs"] = self.is_own(solution) and not solution.again
             half.meta["remat_layout"] = self.channels_last()
-            half.meta["remat_products"] = sum(schema_name(node) in PRODUCTS for node in half.graph.nodes)
+            half.meta["remat_products"] = sum(map(_is_product, half.graph.nodes))
         return halves
 
     def _halves(self, solution: Solution) -> Modules:
@@ -294,6 +294,11 @@ class KernelWork(Work):
                 _add_token(forward, backward, self.num_fwd_outputs, solution.joint.device)
             return forward, backward
         return lower.split(solution.joint, solution.schedule, _token(solution.joint.device))
+
+
+def _is_product(node: fx.Node) -> bool:
+    """What generated.py counts, too."""
+    return schema_name(node) in PRODUCTS or schema_name(node).startswith("aten::_scaled_dot_product")
 
 
 def _workspaces(solution: Solution) -> reading.Workspaces:
