@@ -599,6 +599,38 @@ def test_where_nothing_fits_the_least_memory_is_a_place_to_start_from():
     assert any(other.room == 300 for other in found.looks)
 
 
+@pytest.mark.parametrize("excess", [0.96, 2])
+def test_no_room_is_negative_and_none_below_the_least(excess):
+    """Where code needs twice the budget, the least memory that there is fits: between it and the budget lies better."""
+    rooms = []
+
+    def plan(room):
+        rooms.append(room)
+        return [Planned(max(room, 400))]
+
+    def read(solution):
+        room = solution.schedule[0]
+        return fitting.Look(solution, 0, 900 + (1000 * (1 + excess) - 900) * (room - 400) / 600, 1e6 / room)
+
+    found = fitting.Fit(1000, plan, read)
+    look = found.run(Planned(1000))
+    assert min(rooms) >= 0 and look.needs_bytes <= 1005 and look.solution.schedule[0] > 400
+
+
+def test_a_partition_that_does_not_fit_does_not_end_the_search():
+    """It comes again with less room, and as the cheapest, because by the model it fits; the next one does fit."""
+
+    def plan(room):
+        return [Planned(970, "as it is"), Planned(room, "planned")]
+
+    def read(solution):
+        planned = solution.joint.module == "planned"
+        return fitting.Look(solution, 0, solution.schedule[0] * 1.02 if planned else 1050, 1)
+
+    look = fitting.Fit(1000, plan, read).run(Planned(1000))
+    assert look.solution.joint.module == "planned" and 960 <= look.needs_bytes <= 1005
+
+
 def test_nothing_can_be_read():
     found = fitting.Fit(1000, lambda room: [Planned(room)], lambda *_: None)
     assert found.run(Planned(1000)) is None
