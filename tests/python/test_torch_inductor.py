@@ -507,6 +507,42 @@ def test_at_100_percent_the_code_is_torchs(monkeypatch):
         assert found[0] == found[1] and found[0][0] and found[0][1]
 
 
+def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_path):
+    """And of torch's settings, and of remat's own code; what is no reading is read again."""
+    config = torch._inductor.config
+    halves = [torch.fx.symbolic_trace(lambda x: x + 1)] * 2
+    monkeypatch.setattr(reading, "read", lambda *_: reading.Reading(3, 2, 1))
+
+    def is_known(residents=("x",), n_results=1, **other):
+        with config.patch(other):
+            path = reading._file(tmp_path, (0, sorted(residents), n_results, ({}, {})), halves)
+            known = path is not None and path.exists()
+            assert reading.read_once(tmp_path, 0, halves, set(residents), n_results, ({}, {}), None) == (3, 2, 1)
+        return known
+
+    assert not is_known() and is_known()
+    others = [{"residents": ("x", "y")}, {"n_results": 2}, {"max_fusion_size": 3}, {"_pre_fusion_custom_pass": len}]
+    others += [{"_micro_pipeline_tp": not config._micro_pipeline_tp}, {"post_grad_custom_post_pass": len}]
+    assert not any([is_known(**other) for other in others])
+    assert [is_known(**other) for other in others] == ["pass" not in str(other) for other in others]
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert not is_known()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    monkeypatch.setattr(reading, "_reader", lambda: "another version")
+    assert not is_known() and is_known()
+
+    path = reading._file(tmp_path, (0, ["x"], 1, ({}, {})), halves)
+    for text in ("", "{", "[]", "[1, 2]", "[1, 2, Infinity]", "[1, 2, null]", "[1, 2, 3, 4]", '{"a": 1}', "null", "\0"):
+        path.write_text(text)
+        assert reading._load(path) is None
+        assert is_known() and reading._load(path) == (3, 2, 1)
+    path.unlink()
+    path.mkdir()
+    assert is_known() and list(path.iterdir()) == []  # as if it were not there
+
+
 # ---- fitting ----
 
 

@@ -62,7 +62,11 @@ class Fit:
 
     def _seen(self, solution: Solution) -> Optional[Look]:
         return next(
-            (look for look in self.looks if look.solution.schedule == solution.schedule and self._is_of(look, solution)),
+            (
+                look
+                for look in self.looks
+                if look.solution.schedule == solution.schedule and self._is_of(look, solution)
+            ),
             None,
         )
 

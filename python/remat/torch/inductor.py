@@ -203,7 +203,7 @@ class KernelWork(Work):
         meta = halves[0].meta
         found = reading.read_once(
             planning.cache_folder(self.settings),
-            repr((core.version(), NEAR, BUFFERS, meta["remat_is_torchs"], meta["remat_layout"])),
+            (meta["remat_is_torchs"], meta["remat_layout"]),
             halves,
             meta["remat_residents"],
             self.num_fwd_outputs,
