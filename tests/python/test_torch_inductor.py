@@ -342,6 +342,33 @@ def test_keep_all_is_torchs_partition(halves):
     assert names <= saved | tuples | views
 
 
+def test_saved_views_of_parameters_are_not_freed(halves):
+    """Torch's own partition saves the transposed weights of the last layers, which are in memory in any case."""
+
+    class Head(nn.Linear):
+        def forward(self, x):
+            return nn.functional.cross_entropy(super().forward(x), torch.arange(len(x)))
+
+    work = joint_work(nn.Sequential(nn.Linear(16, 16), nn.GELU(), Head(16, 64)), torch.randn(64, 16))
+    forward, backward = work.split(work.solve(None))
+    inputs = {node.meta["val"].untyped_storage()._cdata for node in forward.graph.find_nodes(op="placeholder")}
+    views = [
+        node.name
+        for node in backward.graph.find_nodes(op="placeholder")
+        if node.meta["val"].untyped_storage()._cdata in inputs
+    ]
+    assert any(name.startswith("permute") for name in views)
+    owned = {name for name, a in generated.arguments_of(backward, backward.meta["remat_residents"]).items() if a.owned}
+    assert owned and owned.isdisjoint(views)
+
+
+def test_a_plan_that_cannot_be_lowered_is_not_read(halves, monkeypatch):
+    work = joint_work(*net())
+    solution = work.solve("min")
+    monkeypatch.setattr(work, "split", lambda _: (_ for _ in ()).throw(remat.torch.Unsupported("a wall")))
+    assert work.read(solution) is None
+
+
 def test_waists_are_where_blocks_begin(halves):
     """Net: x before each layer, and nothing inside a layer, where x waits to be added; but for the first, whose x is
     an argument and in memory anyway.

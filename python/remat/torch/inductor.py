@@ -37,7 +37,7 @@ from .. import core
 from ..errors import BudgetError
 from . import generated, lower, measuring, planning, reading, structures
 from .fitting import Look
-from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, tensors_of
+from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, storage_key, tensors_of
 from .kernels import LAUNCH_NS, KernelJoint, schema_name, stitched
 from .options import Budget, Settings, bytes_of
 from .planning import Solution, Work, roofline
@@ -199,7 +199,10 @@ class KernelWork(Work):
         """What the code of a plan would need and take: kernels of libraries as measured, fused ones by the bytes
         that their code reads and writes.
         """
-        halves = self.split(solution)
+        try:
+            halves = self.split(solution)
+        except Unsupported:  # another plan may do
+            return None
         meta = halves[0].meta
         found = reading.read_once(
             planning.cache_folder(self.settings),
@@ -278,9 +281,10 @@ class KernelWork(Work):
 
     def split(self, solution: Solution) -> Modules:
         halves = self._owner(solution)._halves(solution)
+        residents = _residents(halves)
         for half in halves:
             half.meta["remat_solution"] = solution
-            half.meta["remat_residents"] = {node.name for node in solution.joint.primals}
+            half.meta["remat_residents"] = residents
             half.meta["remat_is_torchs"] = self.is_own(solution) and not solution.again
             half.meta["remat_layout"] = self.channels_last()
             half.meta["remat_products"] = sum(map(_is_product, half.graph.nodes))
@@ -294,6 +298,20 @@ class KernelWork(Work):
                 _add_token(forward, backward, self.num_fwd_outputs, solution.joint.device)
             return forward, backward
         return lower.split(solution.joint, solution.schedule, _token(solution.joint.device))
+
+
+def _residents(halves: Modules) -> Set[str]:
+    """The arguments of both halves that lie in inputs and parameters: torch may save views of them."""
+    arguments = [
+        [(node.name, node.meta.get("val")) for node in half.graph.find_nodes(op="placeholder")] for half in halves
+    ]
+    held = {storage_key(value) for _, value in arguments[0] if isinstance(value, torch.Tensor)}
+    return {
+        name
+        for half in arguments
+        for name, value in half
+        if isinstance(value, torch.Tensor) and storage_key(value) in held
+    }
 
 
 def _is_product(node: fx.Node) -> bool:
