@@ -369,6 +369,22 @@ def test_a_plan_that_cannot_be_lowered_is_not_read(halves, monkeypatch):
     assert work.read(solution) is None
 
 
+def test_processes_agree_on_the_bandwidth(halves, monkeypatch):
+    """Each has measured another one; with costs of its own each would make a plan of its own."""
+    work = joint_work(*net())
+    work.measured = {}, {}
+    monkeypatch.setattr(work, "joint", lambda: SimpleNamespace(device=torch.device("cuda")))
+    monkeypatch.setattr(planning.Work, "measure", lambda _: None)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "gpu")
+    monkeypatch.setattr(inductor.measuring, "ns_per_byte", lambda *_: 0.5)
+    work.measure()
+    assert work.ns_per_byte == 0.5
+    asked = []
+    monkeypatch.setattr(inductor.distributed, "shared", lambda *question: asked.append(question) or (b"0.25", 0))
+    work.measure()
+    assert work.ns_per_byte == 0.25 and asked[0][1]() == b"0.5"
+
+
 def test_waists_are_where_blocks_begin(halves):
     """Net: x before each layer, and nothing inside a layer, where x waits to be added; but for the first, whose x is
     an argument and in memory anyway.

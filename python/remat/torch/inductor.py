@@ -35,7 +35,7 @@ from torch import fx
 
 from .. import core
 from ..errors import BudgetError
-from . import generated, lower, measuring, planning, reading, structures
+from . import distributed, generated, lower, measuring, planning, reading, structures
 from .fitting import Look
 from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, storage_key, tensors_of
 from .kernels import LAUNCH_NS, KernelJoint, schema_name, stitched
@@ -260,8 +260,14 @@ class KernelWork(Work):
         super().measure()
         device = self.joint().device
         if device.type == "cuda" and self.measured is not None and self.measured[0] is not None:
-            self.ns_per_byte = measuring.ns_per_byte(device, planning.cache_folder(self.settings))
+            # one for all processes that train together, as the times of ops are: costs are part of what they agree on
+            question = repr(("bandwidth", torch.cuda.get_device_name(device)))
+            data, _ = distributed.shared(question, lambda: self._bandwidth(device))
+            self.ns_per_byte = float(self._bandwidth(device) if data is None else data)
             self.solved.clear()
+
+    def _bandwidth(self, device: torch.device) -> bytes:
+        return repr(measuring.ns_per_byte(device, planning.cache_folder(self.settings))).encode()
 
     def _joint(self, more: Dict[str, Any], costs: Any, workspaces: Any) -> Joint:
         return KernelJoint(
