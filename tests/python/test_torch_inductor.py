@@ -362,6 +362,23 @@ def test_saved_views_of_parameters_are_not_freed(halves):
     assert owned and owned.isdisjoint(views)
 
 
+def test_copies_of_inputs_in_another_layout_are_freed(halves):
+    """Convolutions run in channels-last: the code of the forward half saves copies of their weights and of x."""
+    work = joint_work(*convolutions())
+    _, backward = work.split(work.solve(None))
+    tensors = {node.name: node.meta["val"] for node in backward.graph.find_nodes(op="placeholder")}
+    strides = {
+        name: t.stride() if t.dim() != 4 else torch.empty(t.shape).to(memory_format=torch.channels_last).stride()
+        for name, t in tensors.items()
+    }
+    residents = backward.meta["remat_residents"]
+    plain, found = (generated.arguments_of(backward, residents, more) for more in ({}, strides))
+    copies = {name for name in residents & tensors.keys() if found[name].owned}
+    assert copies == {name for name in residents & tensors.keys() if tensors[name].dim() == 4} and len(copies) > 3
+    assert all(found[name] == plain[name]._replace(owned=True) for name in copies)
+    assert all(found[name] == plain[name] for name in tensors.keys() - copies)
+
+
 def test_a_plan_that_cannot_be_lowered_is_not_read(halves, monkeypatch):
     work = joint_work(*net())
     solution = work.solve("min")

@@ -177,16 +177,22 @@ def read(
     return Generated(memory.peak, products, memory.at)
 
 
-def arguments_of(half: fx.GraphModule, residents: Collection[str]) -> Dict[str, Argument]:
+def arguments_of(
+    half: fx.GraphModule, residents: Collection[str], strides: Mapping[str, Sequence[int]] = {}
+) -> Dict[str, Argument]:
     """The tensors that a half is called with, by the names that the code has for them; `residents` are not freed by
-    it.
+    it. Where the code of the other half returns an argument with other `strides`, it is a copy of what is resident.
     """
     found: Dict[str, Argument] = {}
     counted: Set[int] = set()  # storages: several views of one may be saved
     for node in half.graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+            is_copy = any(
+                hint(n) > 1 and hint(a) != hint(b)
+                for n, a, b in zip(value.shape, value.stride(), strides.get(node.name, ()))
+            )
             n_bytes = 0 if storage_key(value) in counted else hint(value.untyped_storage().nbytes())
             counted.add(storage_key(value))
-            found[node.name] = Argument(n_bytes, value.element_size(), node.name not in residents)
+            found[node.name] = Argument(n_bytes, value.element_size(), node.name not in residents or is_copy)
     return found

@@ -428,7 +428,9 @@ def compile_module(
     def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
         # Inductor's cache would make it part of its key
         meta = {key: half.meta.pop(key) for key in list(half.meta) if key.startswith("remat_")}
-        arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
+        named = zip(half.graph.find_nodes(op="placeholder"), example_inputs)
+        strides = {node.name: value.stride() for node, value in named if isinstance(value, torch.Tensor)}
+        arguments = generated.arguments_of(half, meta.get("remat_residents", ()), strides)
         with _settings(), _as_planned(meta) if "remat_token" in meta else contextlib.nullcontext():
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:

@@ -183,8 +183,8 @@ def read(
     strides: Dict[str, Sequence[int]] = {}
     try:
         for is_backward, half in enumerate((forward, backward)):
+            arguments = generated.arguments_of(half, residents, strides)
             inputs = _inputs(half, strides)
-            arguments = generated.arguments_of(half, residents)
             with around(), _donating(donated) if is_backward else contextlib.nullcontext():
                 written.append(_written(half, inputs, bool(is_backward)))
             codes.append(generated.read(written[-1].source, arguments, device, workspaces[is_backward]))
