@@ -53,14 +53,27 @@ class Fit:
 
     def _look(self, solution: Solution, room: int) -> bool:
         """Whether there was anything new to be read."""
-        if len(self.looks) >= self._most or any(
-            look.solution.schedule == solution.schedule and self._is_of(look, solution) for look in self.looks
-        ):
+        if len(self.looks) >= self._most or self._seen(solution):
             return False
         found = self._read(solution)
-        if found is not None:
-            self.looks.append(found._replace(room=room))
+        if found is not None:  # where nothing fits the room, the plan of least memory has what it needs
+            self.looks.append(found._replace(room=max(room, solution.verdict.peak_bytes or 0)))
         return found is not None
+
+    def _seen(self, solution: Solution) -> Optional[Look]:
+        return next(
+            (
+                look
+                for look in self.looks
+                if look.solution.schedule == solution.schedule and self._is_of(look, solution)
+            ),
+            None,
+        )
+
+    def _is_over(self, solution: Solution) -> bool:
+        """Whether it was seen that this plan does not fit: partitions as they are come again with another room."""
+        look = self._seen(solution)
+        return look is not None and not self._fits(look)
 
     def _fits(self, look: Look) -> bool:
         return look.needs_bytes <= TOLERANCE * self.limit
@@ -94,15 +107,15 @@ class Fit:
         if self.looks and not any(map(self._fits, self.looks)):
             self._most = LOOKS + MORE
             least = self._plan(0)[0]
-            if self._look(least, least.verdict.peak_bytes):  # type: ignore[arg-type]
+            if self._look(least, 0):
                 self._converge()
         return self.best()
 
     def _converge(self) -> None:
         room = self._next_room()
         while room is not None and len(self.looks) < self._most:
-            found = sorted(self._plan(room), key=self._is_off)
-            if not found or not self._look(found[0], room):
+            found = [solution for solution in self._plan(room) if not self._is_over(solution)]
+            if not found or not self._look(min(found, key=self._is_off), room):
                 break
             room = self._next_room()
 
@@ -123,7 +136,7 @@ class Fit:
             return None
         above = min(over, key=lambda look: look.needs_bytes)
         if under is None or above.room <= under.room:
-            return above.room - max(1, round(1.05 * (above.needs_bytes - self.limit)))
+            return max(0, above.room - max(1, round(1.05 * (above.needs_bytes - self.limit))))
         slope = (above.room - under.room) / max(1, above.needs_bytes - under.needs_bytes)
         return min(
             above.room - 1, under.room + round(min(1.0, max(0.1, slope)) * 0.95 * (self.limit - under.needs_bytes))

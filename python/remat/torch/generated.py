@@ -6,11 +6,13 @@ Whether it did is in the code: every buffer is allocated, renamed and deleted by
 
 Method. The lines of `call` are read in order. A line that allocates says shape, strides and dtype; one that reuses
 gives a buffer another name; `del` drops a name, and a buffer is freed with its last name. What a library kernel returns
-is as large as the assertion behind it says, with the dtype of its first argument. Arguments are freed if they are the
-caller's last reference: what was saved is, parameters and inputs are not.
+is as large as the assertion behind it says, with the dtype of its first argument; where it returns several tensors, they
+are picked, and their sizes said, behind the lines that delete what it read, and yet both were in memory together.
+Arguments are freed if they are the caller's last reference: what was saved is, parameters and inputs are not.
 
 What a library takes for itself while it runs is in no line: the caller says what each op of a name takes, in the order
-of the plan, which is that of the code. Where the code has another number of them, each may take the most.
+of the plan, which is that of the code unless Inductor found another order of less memory. Where the code has another
+number of them, each may take the most.
 
 Lines that are not understood allocate nothing, so the peak is a lower limit; sizes that are not numbers (dynamic
 shapes) give none at all. Cost: linear in the code."""
@@ -33,6 +35,7 @@ CALLS = re.compile(r"(\w+) = ((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
 LIBRARY = re.compile(r"(?:\w+ = )?(?:extern_kernels|torch\.ops\.aten|aten)\.(\w+)")
 SIZES = re.compile(r"assert_size_stride\((\w+), (\([^()]*\)), (\([^()]*\))")
 DROPS = re.compile(r"del (\w+)$")
+BEHIND = re.compile(rf"assert_|{PICKS.pattern}|{DROPS.pattern}")  # lines that still belong to the call before them
 PRODUCTS = re.compile(
     r"extern_kernels\.(?:mm|addmm|bmm|baddbmm|convolution|_mm_plus_mm)\b|triton_tem_\w*\.run|torch\.ops\.aten\.(?:_scaled_dot_product|(?:convolution|mm|addmm|bmm)\b)|mkldnn\.\w*(?:linear|convolution)"
 )
@@ -77,12 +80,20 @@ class _Memory:
         self.live = sum(self.size.values())
         self.peak, self.at = self.live, ""
         self.workspace = 0  # of the library kernel that runs
+        self.unread: List[str] = []  # names that are deleted behind it
 
     def allocate(self, name: str, n_bytes: int, item_bytes: int) -> None:
         self.drop(name)
         self.names[name], self.item[name], self.size[name] = name, item_bytes, n_bytes
         self.live += n_bytes
         self.look(name)
+
+    def end_call(self) -> None:
+        """What a call returned is there, and what is deleted behind it goes."""
+        self.workspace = 0
+        for name in self.unread:
+            self.drop(name)
+        self.unread.clear()
 
     def look(self, name: str) -> None:
         if self.live + self.workspace > self.peak:
@@ -100,7 +111,7 @@ class _Memory:
 
 
 def _body(source: str) -> List[str]:
-    """The statements of the function that runs the kernels."""
+    """The statements of the function that runs the kernels, without comments."""
     lines = source.splitlines()
     starts = [i for i, line in enumerate(lines) if re.match(r"\s*def call\(", line)]
     if not starts:
@@ -111,7 +122,7 @@ def _body(source: str) -> List[str]:
         if line.strip() and len(line) - len(line.lstrip()) <= indent:
             break
         found.append(line.split("  #")[0].strip())
-    return found
+    return [line for line in found if line]
 
 
 def _in_order(body: List[str], workspaces: Mapping[str, Sequence[int]]) -> Dict[str, Iterator[int]]:
@@ -135,12 +146,12 @@ def read(
     taken = _in_order(body, workspaces)
     returned: Dict[str, int] = {}  # by library kernels: bytes of an element, until the size is known
     for line in body:
-        products += bool(PRODUCTS.search(line))
+        products += bool(PRODUCTS.search(line)) and not line.startswith("assert_")  # which says what made the tensor
+        if not BEHIND.match(line):
+            memory.end_call()
         if match := LIBRARY.match(line):
             memory.workspace = next(taken[match[1]]) if match[1] in taken else 0
             memory.look(match[1])
-        elif not (PICKS.match(line) or line.startswith("assert_")):
-            memory.workspace = 0  # what it returned is there
         if match := ALLOCATES.match(line):
             item = torch.empty(0, dtype=getattr(torch, match[4])).element_size()
             n_bytes = _n_bytes(match[2], match[3], item, align)
@@ -162,20 +173,26 @@ def read(
                 return Generated(None, products)
             memory.allocate(match[1], n_bytes, returned.pop(match[1]))
         elif match := DROPS.match(line):
-            memory.drop(match[1])
+            memory.unread.append(match[1])
     return Generated(memory.peak, products, memory.at)
 
 
-def arguments_of(half: fx.GraphModule, residents: Collection[str]) -> Dict[str, Argument]:
+def arguments_of(
+    half: fx.GraphModule, residents: Collection[str], strides: Mapping[str, Sequence[int]] = {}
+) -> Dict[str, Argument]:
     """The tensors that a half is called with, by the names that the code has for them; `residents` are not freed by
-    it.
+    it. Where the code of the other half returns an argument with other `strides`, it is a copy of what is resident.
     """
     found: Dict[str, Argument] = {}
     counted: Set[int] = set()  # storages: several views of one may be saved
     for node in half.graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+            is_copy = any(
+                hint(n) > 1 and hint(a) != hint(b)
+                for n, a, b in zip(value.shape, value.stride(), strides.get(node.name, ()))
+            )
             n_bytes = 0 if storage_key(value) in counted else hint(value.untyped_storage().nbytes())
             counted.add(storage_key(value))
-            found[node.name] = Argument(n_bytes, value.element_size(), node.name not in residents)
+            found[node.name] = Argument(n_bytes, value.element_size(), node.name not in residents or is_copy)
     return found

@@ -35,9 +35,9 @@ from torch import fx
 
 from .. import core
 from ..errors import BudgetError
-from . import generated, lower, measuring, planning, reading, structures
+from . import distributed, generated, lower, measuring, planning, reading, structures
 from .fitting import Look
-from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, tensors_of
+from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, storage_key, tensors_of
 from .kernels import LAUNCH_NS, KernelJoint, schema_name, stitched
 from .options import Budget, Settings, bytes_of
 from .planning import Solution, Work, roofline
@@ -199,11 +199,14 @@ class KernelWork(Work):
         """What the code of a plan would need and take: kernels of libraries as measured, fused ones by the bytes
         that their code reads and writes.
         """
-        halves = self.split(solution)
+        try:
+            halves = self.split(solution)
+        except Unsupported:  # another plan may do
+            return None
         meta = halves[0].meta
         found = reading.read_once(
             planning.cache_folder(self.settings),
-            repr((core.version(), NEAR, BUFFERS, meta["remat_is_torchs"], meta["remat_layout"])),
+            (meta["remat_is_torchs"], meta["remat_layout"]),
             halves,
             meta["remat_residents"],
             self.num_fwd_outputs,
@@ -257,8 +260,14 @@ class KernelWork(Work):
         super().measure()
         device = self.joint().device
         if device.type == "cuda" and self.measured is not None and self.measured[0] is not None:
-            self.ns_per_byte = measuring.ns_per_byte(device, planning.cache_folder(self.settings))
+            # one for all processes that train together, as the times of ops are: costs are part of what they agree on
+            question = repr(("bandwidth", torch.cuda.get_device_name(device)))
+            data, _ = distributed.shared(question, lambda: self._bandwidth(device))
+            self.ns_per_byte = float(self._bandwidth(device) if data is None else data)
             self.solved.clear()
+
+    def _bandwidth(self, device: torch.device) -> bytes:
+        return repr(measuring.ns_per_byte(device, planning.cache_folder(self.settings))).encode()
 
     def _joint(self, more: Dict[str, Any], costs: Any, workspaces: Any) -> Joint:
         return KernelJoint(
@@ -278,12 +287,13 @@ class KernelWork(Work):
 
     def split(self, solution: Solution) -> Modules:
         halves = self._owner(solution)._halves(solution)
+        residents = _residents(halves)
         for half in halves:
             half.meta["remat_solution"] = solution
-            half.meta["remat_residents"] = {node.name for node in solution.joint.primals}
+            half.meta["remat_residents"] = residents
             half.meta["remat_is_torchs"] = self.is_own(solution) and not solution.again
             half.meta["remat_layout"] = self.channels_last()
-            half.meta["remat_products"] = sum(schema_name(node) in PRODUCTS for node in half.graph.nodes)
+            half.meta["remat_products"] = sum(map(_is_product, half.graph.nodes))
         return halves
 
     def _halves(self, solution: Solution) -> Modules:
@@ -294,6 +304,25 @@ class KernelWork(Work):
                 _add_token(forward, backward, self.num_fwd_outputs, solution.joint.device)
             return forward, backward
         return lower.split(solution.joint, solution.schedule, _token(solution.joint.device))
+
+
+def _residents(halves: Modules) -> Set[str]:
+    """The arguments of both halves that lie in inputs and parameters: torch may save views of them."""
+    arguments = [
+        [(node.name, node.meta.get("val")) for node in half.graph.find_nodes(op="placeholder")] for half in halves
+    ]
+    held = {storage_key(value) for _, value in arguments[0] if isinstance(value, torch.Tensor)}
+    return {
+        name
+        for half in arguments
+        for name, value in half
+        if isinstance(value, torch.Tensor) and storage_key(value) in held
+    }
+
+
+def _is_product(node: fx.Node) -> bool:
+    """What generated.py counts, too."""
+    return schema_name(node) in PRODUCTS or schema_name(node).startswith("aten::_scaled_dot_product")
 
 
 def _workspaces(solution: Solution) -> reading.Workspaces:
@@ -399,7 +428,9 @@ def compile_module(
     def inner(half: fx.GraphModule, example_inputs: Sequence[Any], **more: Any) -> Any:
         # Inductor's cache would make it part of its key
         meta = {key: half.meta.pop(key) for key in list(half.meta) if key.startswith("remat_")}
-        arguments = generated.arguments_of(half, meta.get("remat_residents", ()))
+        named = zip(half.graph.find_nodes(op="placeholder"), example_inputs)
+        strides = {node.name: value.stride() for node, value in named if isinstance(value, torch.Tensor)}
+        arguments = generated.arguments_of(half, meta.get("remat_residents", ()), strides)
         with _settings(), _as_planned(meta) if "remat_token" in meta else contextlib.nullcontext():
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -43,7 +44,6 @@ class Reading(NamedTuple):
     peak_bytes: int  # with workspaces, without what is resident
     traffic_bytes: int  # that fused kernels read and write
     kernels: int  # fused ones
-    products: Tuple[int, int]  # matrix products, convolutions and attentions of each half
 
 
 class _Stopped(Exception):
@@ -183,8 +183,8 @@ def read(
     strides: Dict[str, Sequence[int]] = {}
     try:
         for is_backward, half in enumerate((forward, backward)):
+            arguments = generated.arguments_of(half, residents, strides)
             inputs = _inputs(half, strides)
-            arguments = generated.arguments_of(half, residents)
             with around(), _donating(donated) if is_backward else contextlib.nullcontext():
                 written.append(_written(half, inputs, bool(is_backward)))
             codes.append(generated.read(written[-1].source, arguments, device, workspaces[is_backward]))
@@ -203,33 +203,52 @@ def read(
         max(peaks),
         sum(half.traffic_bytes for half in written),
         sum(half.kernels for half in written),
-        (codes[0].products, codes[1].products),
     )
 
 
 # ---- what was read before, on the disk ----
 
 
+# Inductor's, that work on a half behind the partition, and what they do is told by nothing
+PASSES = (
+    "post_grad_custom_pre_pass",
+    "post_grad_custom_post_pass",
+    "_pre_fusion_custom_pass",
+    "_post_fusion_custom_pass",
+)
+
+
 def _content(half: fx.GraphModule) -> Iterator[str]:
     """All of a half that its code depends on."""
     for node in half.graph.nodes:
         made = [
-            (i, tuple(map(str, t.shape)), tuple(map(str, t.stride())), str(t.dtype), str(t.device))
+            (i, [(str(n), hint(n)) for n in (*t.shape, *t.stride())], str(t.dtype), str(t.device))
             for i, t in tensors_of(node.meta.get("val"))
         ]
         planned = sorted((name, value) for name, value in node.meta.items() if name.startswith("remat_"))
         yield repr((node.op, node.name, str(node.target), str(node.args), str(node.kwargs), made, planned))
 
 
-def _file(folder: Optional[pathlib.Path], question: str, halves: Modules) -> Optional[pathlib.Path]:
+@functools.lru_cache(maxsize=None)
+def _reader() -> str:
+    """What reads and plans: another version may read something else in the same halves."""
+    digest = hashlib.sha256()
+    for path in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _file(folder: Optional[pathlib.Path], question: Any, halves: Modules) -> Optional[pathlib.Path]:
     """Where the answer lies; None: nowhere."""
-    if folder is None:
-        return None
     from torch._inductor import config
 
+    if folder is None or any(getattr(config, name, None) is not None for name in PASSES):
+        return None
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    settings = re.sub(r" at 0x[0-9a-f]+", "", repr(sorted(config.save_config_portable().items())))
-    digest = hashlib.sha256(repr((question, torch.__version__, device, settings)).encode())
+    torchs = torch.__version__, torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision()
+    settings = repr(sorted(config.save_config_portable(ignore_private_configs=False).items()))
+    settings = re.sub(r" at 0x[0-9a-f]+", "", settings)
+    digest = hashlib.sha256(repr((question, _reader(), torchs, device, settings)).encode())
     for half in halves:
         for line in _content(half):
             digest.update(line.encode())
@@ -237,12 +256,11 @@ def _file(folder: Optional[pathlib.Path], question: str, halves: Modules) -> Opt
 
 
 def _load(path: Optional[pathlib.Path]) -> Optional[Reading]:
-    if path is None or not path.exists():
+    if path is None:
         return None
     try:
-        peak_bytes, traffic_bytes, n_kernels, (first, second) = json.loads(path.read_text())
-        return Reading(int(peak_bytes), int(traffic_bytes), int(n_kernels), (int(first), int(second)))
-    except (OSError, ValueError, TypeError):
+        return Reading(*map(int, json.loads(path.read_text())))
+    except (OSError, ValueError, TypeError, OverflowError):  # there is none, or something else lies there
         return None
 
 
@@ -260,18 +278,18 @@ def _save(path: Optional[pathlib.Path], found: Reading) -> None:
 
 def read_once(
     folder: Optional[pathlib.Path],
-    question: str,
+    question: Any,
     halves: Modules,
     residents: Set[str],
     n_results: int,
     workspaces: Workspaces,
     around: Callable[[], ContextManager[Any]],
 ) -> Optional[Reading]:
-    """The same, kept in a folder by what the halves are, by torch and its settings, and by the `question`: what else
-    the answer depends on.
+    """The same, kept in a folder by what the halves are, by torch and its settings, by remat's own code, and by the
+    `question`: what `around` depends on.
     """
     try:
-        path = _file(folder, repr((question, workspaces)), halves)
+        path = _file(folder, (question, sorted(residents), n_results, workspaces), halves)
     except Exception:  # internals of another version
         path = None
     found = _load(path)
