@@ -187,7 +187,7 @@ def _file(folder: Optional[pathlib.Path], device: torch.device) -> Optional[path
 
 
 def _load(path: Optional[pathlib.Path]) -> Dict[str, Tuple[int, int]]:
-    if path is None or not path.exists():
+    if path is None:
         return {}
     try:
         return {str(key): (int(value[0]), int(value[1])) for key, value in json.loads(path.read_text()).items()}

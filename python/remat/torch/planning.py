@@ -61,12 +61,12 @@ def cache_folder(settings: Settings) -> Optional[pathlib.Path]:
 
 def _cached(path: Optional[pathlib.Path], graph: core.Graph) -> Optional[core.Plan]:
     """A plan that lies on the disk, if the verifier takes it for this graph."""
-    if path is None or not path.exists():
+    if path is None:
         return None
     try:
         plan = core.load(path)
         return plan if isinstance(plan, core.Plan) and graph.verify(plan) else None
-    except Error:
+    except Error:  # there is none, or something else lies there
         return None
 
 
