@@ -196,12 +196,17 @@ def _load(path: Optional[pathlib.Path]) -> Dict[str, Tuple[int, int]]:
 
 
 def _save(path: Optional[pathlib.Path], known: Dict[str, Tuple[int, int]]) -> None:
+    keep(path, json.dumps(known))
+
+
+def keep(path: Optional[pathlib.Path], text: str) -> None:
+    """Writes a file of a cache, whole or not at all: other processes may read it, or write it, too."""
     if path is None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(known))
+        fresh.write_text(text)
         fresh.replace(path)
     except OSError:
         pass  # a cache that cannot be written is no cache

@@ -20,7 +20,6 @@ import copy
 import functools
 import hashlib
 import json
-import os
 import pathlib
 import re
 from types import SimpleNamespace
@@ -31,7 +30,7 @@ import torch
 from torch import fx
 from torch._guards import TracingContext
 
-from . import generated
+from . import generated, measuring
 from .joint import hint, is_scalar, storage_key, tensors_of
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
@@ -264,18 +263,6 @@ def _load(path: Optional[pathlib.Path]) -> Optional[Reading]:
         return None
 
 
-def _save(path: Optional[pathlib.Path], found: Reading) -> None:
-    if path is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(found))
-        fresh.replace(path)
-    except OSError:
-        pass  # a cache that cannot be written is no cache
-
-
 def read_once(
     folder: Optional[pathlib.Path],
     question: Any,
@@ -296,5 +283,5 @@ def read_once(
     if found is None:
         found = read(halves, residents, n_results, workspaces, around)
         if found is not None:
-            _save(path, found)
+            measuring.keep(path, json.dumps(found))
     return found
