@@ -14,6 +14,9 @@ import jsonschema
 import pytest
 from conftest import GRAPHS, INFO_FIELDS, PLAN_FIELDS, PROGRAM, ROOT, SANITIZED, VERIFY_FIELDS, schema
 
+COMMANDS = """info plan bound verify compare curve maxbatch fuse lower place gen import report maxflow
+completion""".split()
+
 
 def test_json_fields(remat, small):
     graph, plan = remat.file("g.json", small), remat.folder / "plan.json"
@@ -223,20 +226,7 @@ def test_help_and_version(remat):
     parts = [header.split(f"REMAT_VERSION_{part} ")[1].split()[0] for part in ("MAJOR", "MINOR", "PATCH")]
     assert remat.ok("--version").splitlines()[0] == "remat " + ".".join(parts)
     overview = remat.ok("--help")
-    for command in (
-        "info",
-        "plan",
-        "bound",
-        "verify",
-        "compare",
-        "curve",
-        "maxbatch",
-        "fuse",
-        "lower",
-        "gen",
-        "import",
-        "completion",
-    ):
+    for command in COMMANDS:
         assert command in overview
         text = remat.ok(command, "--help")
         assert "remat " + command in text and "\x1b" not in text
@@ -350,19 +340,7 @@ def test_cost_units(remat):
 def test_man_page():
     page = ROOT / "docs" / "remat.1"
     text = page.read_text()
-    for command in (
-        "info",
-        "plan",
-        "bound",
-        "verify",
-        "compare",
-        "curve",
-        "maxbatch",
-        "fuse",
-        "lower",
-        "gen",
-        "import",
-    ):
+    for command in COMMANDS:
         assert command in text
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed, so the man page is not linted")

@@ -743,7 +743,7 @@ class Joint:
         self.ops.append(entry)
         self._nodes.append(document)
 
-    def _besides(self, kind: str, inputs: List[int], outputs: List[int]) -> None:
+    def _besides(self, kind: str, inputs: List[int], outputs: List[int], **more: Any) -> None:
         self._append(
             Entry(kind, None),
             {
@@ -755,6 +755,7 @@ class Joint:
                 "pinned": True,
                 "cost": 0,
                 "flops": 0,
+                **more,
             },
         )
 
@@ -912,18 +913,5 @@ class Joint:
         )
         workspace = max(0, self.later_bytes - self.tangent_bytes - self.later_gradients)
         self.boundary = len(self.ops)
-        self._append(
-            Entry("boundary", None),
-            {
-                "name": "remat.boundary",
-                "op": "remat.boundary",
-                "in": inputs,
-                "out": outputs,
-                "phase": "forward",
-                "pinned": True,
-                "cost": 0,
-                "flops": 0,
-                "workspace": workspace,
-            },
-        )
+        self._besides("boundary", inputs, outputs, workspace=workspace)
         self._outputs += outputs
