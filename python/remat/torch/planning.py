@@ -156,6 +156,7 @@ class Solution:
     cached: bool
     budget_bytes: Optional[int]
     rank: Optional[int] = None  # of the process that planned; None: there is one alone
+    code_ns: Optional[float] = None  # that its code takes, by the bytes that its kernels read and write (fitting.py)
     reported: Optional[Dict[str, Any]] = None  # the report that was made of it
 
     def __deepcopy__(self, _memo: Any) -> "Solution":
@@ -204,6 +205,7 @@ class Solution:
             "resident_bytes": info["resident_bytes"],
             "saved_bytes": plan.saved_bytes,
             "overhead": verdict.cost / info["keep_all_cost"] - 1 if info["keep_all_cost"] else 0.0,
+            "modelled_ms": (self.code_ns or verdict.cost) / 1e6,
             "bound_gap": plan.gap,
             "steps": len(self.schedule),
             "ops": info["ops"],

@@ -27,6 +27,7 @@ EMPTY: Dict[str, Any] = {
         "resident_bytes",
         "saved_bytes",
         "overhead",
+        "modelled_ms",
         "bound_gap",
         "steps",
         "ops",
@@ -64,8 +65,8 @@ def last_report() -> Optional[Dict[str, Any]]:
 def reports() -> List[Dict[str, Any]]:
     """A dict for every graph planned in this process, all with the same fields (None where one does not apply):
     graph, planned (False: torch's own partition, and `reason`), device, budget_bytes, peak_bytes,
-    keep_all_peak_bytes, need_bytes, resident_bytes, saved_bytes, overhead, bound_gap, steps, ops, recomputed_ops,
-    replayed_ops, pinned_ops, strategy, cost_model, cached, digest, rank (of the process that planned, where several
+    keep_all_peak_bytes, need_bytes, resident_bytes, saved_bytes, overhead, modelled_ms (what the graph takes, by the costs
+    that were planned with), bound_gap, steps, ops, recomputed_ops, replayed_ops, pinned_ops, strategy, cost_model, cached, digest, rank (of the process that planned, where several
     train together); graphs and graph_index (of how many in the step, which), step_peak_bytes, step_keep_all_bytes,
     outside_bytes, later_bytes, existing_gradient_bytes; generated_peak_bytes (what the code that Inductor generated
     needs, read from it).
@@ -166,8 +167,10 @@ def report() -> str:
     graphs = f"{last['graphs']} graphs, " if last["graphs"] > 1 else ""
     costs = sum(s.verdict.cost for s in _last), sum(s.info["keep_all_cost"] for s in _last)
     again = sum(len(s.schedule) - len(set(s.schedule)) for s in _last)
+    code = last["generated_peak_bytes"] if last["graphs"] == 1 else None
+    by_code = f", by its code {size_text(code)}" if code is not None else ""
     lines = [
-        f"remat: {graphs}{limit}, peak {size_text(last['step_peak_bytes'])} (everything kept: {size_text(last['step_keep_all_bytes'])}); "
+        f"remat: {graphs}{limit}, peak {size_text(last['step_peak_bytes'])}{by_code} (everything kept: {size_text(last['step_keep_all_bytes'])}); "
         f"{again} ops run again, {100 * (costs[0] / costs[1] - 1) if costs[1] else 0:.1f} % more modelled time"
     ]
     if again:

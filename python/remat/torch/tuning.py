@@ -41,8 +41,9 @@ LOWER = (1.0, 0.9, 0.8)  # of the memory that there is: budgets that `tune` trie
 
 @dataclass
 class Point:
-    """One variant: median milliseconds of a step, its peak in bytes (None: not known here), what was predicted; or
-    why there is none.
+    """One variant: median milliseconds of a step, its peak in bytes (None: not known here), and what was predicted of
+    both: what the plan's code needs, where that was read, else what the plan does, and the time by the costs that were
+    planned with. Or why there is none.
     """
 
     variant: str
@@ -50,6 +51,7 @@ class Point:
     ms: Optional[float] = None
     peak_bytes: Optional[int] = None
     predicted_bytes: Optional[int] = None
+    predicted_ms: Optional[float] = None
     reason: str = ""
 
 
@@ -61,33 +63,24 @@ class Curve:
     points: List[Point] = field(default_factory=list)
 
     def __str__(self) -> str:
-        lines = [f"{'variant':<30} {'ms':>9} {'peak':>10} {'predicted':>10}"]
+        lines = [f"{'variant':<30} {'ms':>9} {'predicted':>9} {'peak':>10} {'predicted':>10}"]
         for point in self.points:
             if point.ms is None:
                 lines.append(f"{point.variant:<30} {point.reason[:46]}")
             else:
                 sizes = ["-" if n is None else size_text(n) for n in (point.peak_bytes, point.predicted_bytes)]
-                lines.append(f"{point.variant:<30} {point.ms:>9.2f} {sizes[0]:>10} {sizes[1]:>10}")
+                predicted = "-" if point.predicted_ms is None else f"{point.predicted_ms:.2f}"
+                lines.append(f"{point.variant:<30} {point.ms:>9.2f} {predicted:>9} {sizes[0]:>10} {sizes[1]:>10}")
         return "\n".join(lines)
 
     def csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["variant", "budget", "ms", "peak_bytes", "predicted_bytes", "reason"])
+        names = ("variant", "budget", "ms", "predicted_ms", "peak_bytes", "predicted_bytes", "reason")
+        writer.writerow(names)
         for point in self.points:
-            writer.writerow(
-                [
-                    "" if value is None else value
-                    for value in (
-                        point.variant,
-                        point.budget,
-                        point.ms,
-                        point.peak_bytes,
-                        point.predicted_bytes,
-                        point.reason,
-                    )
-                ]
-            )
+            values = [getattr(point, name) for name in names]
+            writer.writerow(["" if value is None else value for value in values])
         return out.getvalue()
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
@@ -230,8 +223,10 @@ class _Bench:
         made = reporting.reports()[before:]
         if point.ms is not None and made:
             last = made[-1]
-            point.predicted_bytes = last["step_peak_bytes"]
-            point.peak_bytes = point.peak_bytes or last["generated_peak_bytes"] or last["step_peak_bytes"]
+            point.predicted_bytes = last["graphs"] == 1 and last["generated_peak_bytes"] or last["step_peak_bytes"]
+            times = [report["modelled_ms"] for report in made[-last["graphs"] :]]
+            point.predicted_ms = None if None in times else sum(times)
+            point.peak_bytes = point.peak_bytes or point.predicted_bytes
             point.reason = "" if last["planned"] else last["reason"]
         return point
 
