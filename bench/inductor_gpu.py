@@ -257,7 +257,9 @@ def keep_code(folder, name, variant):
 
 
 def kernels(step):
-    """Microseconds and runs of each kernel in one step, by name, the longest first."""
+    """Microseconds and runs of each kernel in one step, by name, the longest first; and microseconds in which none
+    ran, with the kernels before and behind.
+    """
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as found:
@@ -267,7 +269,18 @@ def kernels(step):
         (round(getattr(row, "device_time_total", 0) or getattr(row, "cuda_time_total", 0)), row.count, row.key[:120])
         for row in found.key_averages()
     ]
-    return sorted((row for row in rows if row[0]), reverse=True)
+    events = sorted(
+        (event.time_range.start, event.time_range.end, event.name[:80])
+        for event in found.events()
+        if event.device_type == torch.autograd.DeviceType.CUDA
+    )
+    gaps, until, before = [], events[0][0], ""
+    for start, end, name in events:
+        if start > until:
+            gaps.append((round(start - until), before, name))
+        if end > until:
+            until, before = end, name
+    return sorted((row for row in rows if row[0]), reverse=True), sorted(gaps, reverse=True)
 
 
 def at_the_peak(step):
@@ -296,6 +309,7 @@ def at_the_peak(step):
 # what was read of code before a plan was chosen: predicted and needed MiB, milliseconds by the code, ops run again,
 # whether it is the one
 LOOKS = []
+CANDIDATES = []  # within the whole budget: predicted MiB, modelled milliseconds, ops run again
 
 
 def keep_looks():
@@ -314,6 +328,10 @@ def keep_looks():
                 look is found,
             ]
             for look in fit.looks
+        )
+        CANDIDATES.extend(
+            [round(plan.verdict.peak_bytes / MIB), round(plan.verdict.cost / 1e6, 2), plan.again]
+            for plan in fit._plan(fit.limit)
         )
         return found
 
@@ -384,8 +402,9 @@ def one(name, variant, small, ready, batch):
     with open(ready + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         times, peak = timed(step, cuda)
-        profiled, peak_of = (
-            (kernels(step), at_the_peak(step)) if cuda and os.environ.get("REMAT_CODE") else (None, None)
+        allocated = torch.cuda.memory_stats()["num_device_alloc"] if cuda else 0
+        profiled, gaps, peak_of = (
+            (*kernels(step), at_the_peak(step)) if cuda and os.environ.get("REMAT_CODE") else (None, None, None)
         )
     found = {
         "model": name,
@@ -410,14 +429,18 @@ def one(name, variant, small, ready, batch):
             reason=last["reason"],
             generated_mib=round((last.get("generated_peak_bytes") or 0) / MIB),
             looks=LOOKS,
+            candidates=CANDIDATES,
         )
     if profiled:
         found["kernel_ms"] = round(sum(row[0] for row in profiled) / 1e3, 2)
+        found["idle_ms"] = round(sum(gap[0] for gap in gaps) / 1e3, 2)
+        found["device_allocs"] = torch.cuda.memory_stats()["num_device_alloc"] - allocated
         path = (
             pathlib.Path(os.environ["REMAT_CODE"]) / f"{name}.{variant.replace(':', '.').replace('%', '')}.kernels.json"
         )
         path.write_text(json.dumps(profiled, indent=0))
         path.with_suffix("").with_suffix(".peak.json").write_text(json.dumps(peak_of, indent=0))
+        path.with_suffix("").with_suffix(".gaps.json").write_text(json.dumps(gaps[:100], indent=0))
     print(json.dumps(found), flush=True)
 
 

@@ -44,7 +44,8 @@ from .planning import Solution, Work, roofline
 
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
 CPU_NS_PER_BYTE = 0.1  # where the bandwidth was not measured
-BLOCKS = ((2, True), (1, True), (2, False), (1, False))  # structures.py: every n-th waist is kept, and products, too
+# structures.py: every n-th waist is kept, and what besides
+BLOCKS = ((2, "products"), (1, "products"), (2, "attention"), (1, "attention"), (2, "nothing"))
 # steps of a plan within which kernels that read the same tensors may become one: 12 took up to 1.4 % more time by the
 # code, and no less memory
 NEAR = 40
@@ -68,6 +69,16 @@ def own_partition(
     return min_cut_rematerialization_partition(
         module, joint_inputs, compiler="inductor", num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static
     )
+
+
+def _nothing_drops() -> Any:
+    """An attention without dropout that runs again needs no generator's state. Torch goes by the op's tag, and would
+    wrap it; what does draw is never tagged to run again (structures.py).
+    """
+    from torch._functorch import partitioners
+
+    name = "has_recomputable_rng_ops"
+    return mock.patch.object(partitioners, name, lambda _: False) if hasattr(partitioners, name) else contextlib.nullcontext()
 
 
 def _crossing(halves: Modules) -> Tuple[str, ...]:
@@ -124,13 +135,13 @@ class KernelWork(Work):
         return self.starts
 
     def _start(
-        self, module: fx.GraphModule, joint_inputs: Any, blocks: Optional[Tuple[int, bool]]
+        self, module: fx.GraphModule, joint_inputs: Any, blocks: Optional[Tuple[int, str]]
     ) -> Optional["KernelWork"]:
-        """`blocks`: which waists are kept, and whether products are; None: whatever is fusible runs again."""
+        """`blocks`: which waists are kept, and what besides; None: whatever is fusible runs again."""
         try:
             if blocks is not None and not structures.tag(module, self.num_fwd_outputs, *blocks):
                 return None
-            with torch._functorch.config.patch(aggressive_recomputation=blocks is None):
+            with torch._functorch.config.patch(aggressive_recomputation=blocks is None), _nothing_drops():
                 own = own_partition(module, joint_inputs, self.num_fwd_outputs, self.static)
             first = {node.name for node in own[0].graph.nodes if node.op == "call_function"}
             again = [node for node in own[1].graph.nodes if node.op == "call_function" and not is_scalar(node)]

@@ -1,16 +1,16 @@
 """What people checkpoint by hand, found in a joint graph: places to start a search from.
 
 Problem. Hand-written checkpointing knows where the blocks of a model are: their inputs are kept, and inside a block
-either everything runs again, or everything but products and attention (selective checkpointing). A search that moves
+either everything runs again, or everything but attention, or but products, too (selective checkpointing). A search that moves
 one value at a time from torch's own partition does not come there: half of the steps towards it cost more than they
 give.
 
 Method. A value through which the whole forward pass goes (no other large value lives across the position behind it) is
 a *waist*: the residual stream before and behind attention, the result of a residual block. Every n-th waist that has
 several readers, and the last one, is kept. Forward nodes before the last waist are tagged for torch's own partitioner:
-kept ones must be saved, others run again; what is behind it is left to torch's rules. Selective: products, attention
-and statistics (results much smaller than what they are computed from) are kept, too. Random ops and those that are not
-torch's own are always kept.
+kept ones must be saved, others run again; what is behind it is left to torch's rules. Attention is kept, too, or
+products, attention and statistics (results much smaller than what they are computed from). Random ops and those that
+are not torch's own are always kept.
 
 Invariant: tags are all that changes; torch's partitioner decides, and puts what runs again in its own order. Cost:
 linear in nodes and edges."""
@@ -55,6 +55,11 @@ def _is_product(node: fx.Node) -> bool:
     from torch._functorch.partitioners import get_default_op_list
 
     return getattr(node.target, "overloadpacket", None) in get_default_op_list().compute_intensive_ops
+
+
+def _is_attention(node: fx.Node) -> bool:
+    """An op that may drop something, and does not (joint.is_random)."""
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and not is_random(node)
 
 
 def _forward(graph: fx.Graph, num_fwd_outputs: int) -> List[fx.Node]:
@@ -111,24 +116,24 @@ def waists(forward: List[fx.Node]) -> List[fx.Node]:
     return list(found)
 
 
-def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, selective: bool) -> bool:
-    """Tags a joint graph; False: it has no waists to keep, or tags of its own."""
+def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, keep: str) -> bool:
+    """Tags a joint graph: every n-th waist is kept, and "products", "attention" or "nothing" besides. False: it has no
+    waists to keep, tags of its own, or no attention to run again.
+    """
     from torch.utils.checkpoint import CheckpointPolicy
 
     forward = _forward(module.graph, num_fwd_outputs)
     through = waists(forward)
     if len(through) < 2 or any("recompute" in node.meta for node in module.graph.nodes):  # the user's own tags stand
         return False
+    if keep == "nothing" and not any(map(_is_attention, forward)):  # then "attention" is the same
+        return False
     kept = {*through[::every], through[-1]}
     for node in forward[: forward.index(through[-1]) + 1]:
         source: Any = node.args[0] if node.target is operator.getitem else node
         statistic = STATISTICS * _bytes(node) < sum(map(_bytes, source.all_input_nodes))
-        fixed = (
-            is_random(source)
-            or not is_torchs(source)
-            or torch.Tag.nondeterministic_seeded in getattr(source.target, "tags", ())
-        )
-        save = node in kept or fixed or selective and (_is_product(source) or statistic)
+        fixed = is_random(source) or not is_torchs(source) or keep != "nothing" and _is_attention(source)
+        save = node in kept or fixed or keep == "products" and (_is_product(source) or statistic)
         node.meta["recompute"] = (
             CheckpointPolicy.MUST_SAVE if save and not _is_view(node) else CheckpointPolicy.PREFER_RECOMPUTE
         )
