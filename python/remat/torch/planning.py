@@ -8,7 +8,7 @@ import json
 import os
 import pathlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
@@ -420,9 +420,14 @@ class Work:
             dict(plan=plan, cached=cached, rank=rank, budget_bytes=budget_bytes),
             graph.cost_model,
         )
-        if budget_bytes is not None and found.verdict.peak_bytes > max(budget_bytes, plan.peak_bytes):
-            raise Unsupported("a plan that needs more memory once it is lowered")
-        return found
+        # An op that copies the whole storage of what it reads takes more of an input than of the input's copy, which
+        # the plan had and the lowered one has not.
+        needs = found.verdict.peak_bytes
+        if budget_bytes is None or needs <= max(budget_bytes, plan.peak_bytes):
+            return found
+        if budget == "min":
+            return replace(found, budget_bytes=needs)
+        raise NotFound(f"a plan within {size_text(budget_bytes)} needs {size_text(needs)} once it is lowered", plan)
 
     def _lowered(
         self,

@@ -26,6 +26,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ..errors import BudgetError, size_text
 from . import fitting, reporting, steps
+from .joint import Unsupported
 from .measuring import library_bytes
 from .options import Budget, Settings, bytes_of
 from .planning import Solution
@@ -255,6 +256,12 @@ def _plan(runs: Sequence[Run], training: Training) -> None:
             raise
         reporting.warn(f"remat: {error}: the step does not fit its budget, the plan of least memory is used")
         found = problem.least()
+    except Unsupported as error:
+        if training.settings.strict:
+            raise
+        reporting.warn(f"remat: a graph of the step has {error}: its plans stay as they are")
+        training.learnt(runs)
+        return
     training.learnt(runs)
     counts: Dict[int, int] = {}
     for index, (run, solution) in enumerate(zip(runs, found)):
