@@ -78,7 +78,11 @@ def _nothing_drops() -> Any:
     from torch._functorch import partitioners
 
     name = "has_recomputable_rng_ops"
-    return mock.patch.object(partitioners, name, lambda _: False) if hasattr(partitioners, name) else contextlib.nullcontext()
+    return (
+        mock.patch.object(partitioners, name, lambda _: False)
+        if hasattr(partitioners, name)
+        else contextlib.nullcontext()
+    )
 
 
 def _crossing(halves: Modules) -> Tuple[str, ...]:
