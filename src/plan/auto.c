@@ -11,6 +11,7 @@
  *   5. Where nothing fits yet, or only what runs a third of all ops again, a descent to the budget
  *      (plan/search/descend.c).
  *   6. A search from the best of them takes the rest (plan/search/anneal.c).
+ *   7. What ran early or late for nothing goes back to the graph's order (plan/search/restore.c).
  *
  * For the lowest peak: keep-all, mincut and rotor, and a descent; then roundings and a search for
  * the cost within a hundredth of the lowest peak that was found.
@@ -30,6 +31,7 @@
 #include "plan/search/descend.h"
 #include "plan/search/fastsa.h"
 #include "plan/search/polish.h"
+#include "plan/search/restore.h"
 
 enum {
     PARTS_WITH_OFFLOAD = 3,
@@ -334,11 +336,35 @@ static remat_status recompute_and_move(const rm_problem *p, rm_incumbent *best)
     return status;
 }
 
+/* The best plan, as near to the graph's order as its peak allows. */
+static remat_status restore_order(const rm_problem *p, rm_incumbent *best)
+{
+    remat_ctx *ctx = p->ctx;
+    rm_normal nm;
+    rm_codes codes = {0};
+    rm_incumbent found = {.any = false};
+    TRY(rm_normal_of(ctx, p->graph, &nm));
+    remat_status status = rm_codes_of_steps(ctx, &nm, &best->steps, &codes);
+    if (status == REMAT_OK) status = rm_restore_order(ctx, &nm, best->peak_bytes, &codes);
+    if (status == REMAT_OK) status = rm_offer_codes(p, &nm, &codes, &found);
+    if (status == REMAT_OK && found.any && found.cost <= best->cost &&
+        found.peak_bytes <= best->peak_bytes) {
+        best->cost = found.cost;
+        best->peak_bytes = found.peak_bytes;
+        status = rm_schedule_copy(ctx, &best->steps, &found.steps);
+    }
+    RM_VEC_FREE(&ctx->heap, found.steps);
+    RM_VEC_FREE(&ctx->heap, codes);
+    return status;
+}
+
 static remat_status run(const rm_problem *p, rm_incumbent *best)
 {
     const rm_options *o = &p->ctx->options;
     if (o->order_only) return rm_fastsa.run(p, best);
-    return o->offload ? recompute_and_move(p, best) : recompute(p, best);
+    if (o->offload) return recompute_and_move(p, best);
+    TRY(recompute(p, best));
+    return best->any && !best->proved ? restore_order(p, best) : REMAT_OK;
 }
 
 /* Every chain strategy there is, so that none is better. rotor-float has rotor in it. The quick

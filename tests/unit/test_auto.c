@@ -1,12 +1,13 @@
 /* test_auto.c: auto is never dearer than rotor and mincut where these take little time, finds the
  * optima that Checkmate's MILP proves on a public graph, gives the same plan twice, and on chains
- * is the better of both rotors; rounded flow seeds are valid. */
+ * is the better of both rotors; rounded flow seeds are valid; what moved for nothing goes back. */
 #include <stdio.h>
 #include <string.h>
 
 #include "support.h"
 
 #include "plan/bound/rounding.h"
+#include "plan/search/restore.h"
 #include "sim/sequence.h"
 
 static remat_graph *load(remat_ctx *ctx, const char *name, const char *cost_model)
@@ -462,6 +463,84 @@ static void improves_with_every_strategy(void **state)
     remat_graph_free(graph);
 }
 
+/* A chain f0 .. f9 of ops that each read a cast c0 .. c9 of a weight as well. */
+static remat_graph *casts(remat_ctx *ctx)
+{
+    remat_builder *b = remat_builder_new(ctx, "casts");
+    uint32_t last = remat_builder_value(b, "x", 100);
+    remat_builder_value_set(b, last, REMAT_VALUE_KIND, REMAT_INPUT);
+    for (int i = 0; i < 10; i++) {
+        const uint32_t weight = remat_builder_value(b, "w", 40),
+                       cast = remat_builder_value(b, "c", 20),
+                       next = remat_builder_value(b, "y", 100);
+        remat_builder_value_set(b, weight, REMAT_VALUE_KIND, REMAT_PARAM);
+        remat_builder_op(b, "cast", &weight, 1, &cast, 1);
+        remat_builder_op(b, "mm", (uint32_t[]){last, cast}, 2, &next, 1);
+        last = next;
+    }
+    remat_builder_output(b, last);
+    remat_graph *graph = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    return graph;
+}
+
+/* All casts first is a plan, too, and nothing is gained by it. */
+static void what_moved_for_nothing_goes_back(void **state)
+{
+    remat_ctx *ctx = *state;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_graph *graph = casts(ctx);
+    rm_normal nm;
+    rm_codes codes = {0};
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    for (uint32_t op = 20; op > 0; op -= 2) OK(ctx, RM_PUSH(ctx, codes, op - 2));
+    for (uint32_t op = 1; op < 20; op += 2) OK(ctx, RM_PUSH(ctx, codes, op));
+    OK(ctx, rm_restore_order(ctx, &nm, 0, &codes));
+    assert_int_equal(codes.n, 20);
+    for (uint32_t op = 0; op < 20; op++) assert_int_equal(codes.items[op], op);
+    RM_VEC_FREE(&ctx->heap, codes);
+    remat_graph_free(graph);
+    rm_scratch_release(ctx, mark);
+}
+
+/* How many first runs are in no longest part of them that is in the graph's order. */
+static uint32_t out_of_order(const remat_plan *plan)
+{
+    size_t n;
+    uint32_t first[2000], length[2000], n_first = 0, longest = 0;
+    const remat_step *steps = remat_plan_steps(plan, &n);
+    for (size_t i = 0; i < n; i++) {
+        bool is_first = true;
+        for (uint32_t j = 0; j < n_first; j++) is_first &= first[j] != steps[i].index;
+        if (!is_first) continue;
+        assert_true(n_first < RM_LEN(first));
+        length[n_first] = 1;
+        for (uint32_t j = 0; j < n_first; j++)
+            if (first[j] < steps[i].index && length[j] >= length[n_first])
+                length[n_first] = length[j] + 1;
+        if (length[n_first] > longest) longest = length[n_first];
+        first[n_first++] = steps[i].index;
+    }
+    return n_first - longest;
+}
+
+/* A search leaves half of the ops out of order, for nothing. */
+static void plans_are_near_the_graphs_order(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = load(ctx, "resnet50", "roofline:h100");
+    remat_info info = REMAT_INFO_INIT;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    OK(ctx, remat_ctx_set(ctx, "work", 1000000));
+    OK(ctx, remat_plan_make(ctx, graph, "auto", info.keep_all_peak_bytes / 2, &plan));
+    OK(ctx, remat_ctx_set(ctx, "work", 0));
+    assert_true(remat_plan_summary(plan)->within_budget);
+    assert_in_range(out_of_order(plan), 0, info.ops / 8);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {WITH_CONTEXT(never_dearer),
@@ -481,6 +560,8 @@ int main(void)
                                        WITH_CONTEXT(work_is_used_up),
                                        WITH_CONTEXT(descends_from_keep_all),
                                        WITH_CONTEXT(cost_by_several_roundings),
-                                       WITH_CONTEXT(improves_with_every_strategy)};
+                                       WITH_CONTEXT(improves_with_every_strategy),
+                                       WITH_CONTEXT(what_moved_for_nothing_goes_back),
+                                       WITH_CONTEXT(plans_are_near_the_graphs_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
