@@ -443,7 +443,7 @@ def test_waists_are_where_blocks_begin(halves):
 
 def test_attention_without_dropout_runs_again_as_people_checkpoint_it(halves):
     """Torch goes by its tag, which says random, and would wrap it in its generator's state."""
-    starts = joint_work(*attention()).others()
+    starts = joint_work(*attention()).others({})
     again = [
         sum("attention" in str(node.target) and "backward" not in str(node.target) for node in made.own[1].graph.nodes)
         for made in starts
@@ -459,7 +459,7 @@ def test_every_start_gives_the_gradients_of_torchs_partition(halves, monkeypatch
     used = []
 
     def start(work, _budget, **memory):
-        starts = work.others()
+        starts = work.others(memory)
         used.append(starts[min(which, len(starts) - 1)])
         return planning.Work.solve(used[-1], None, **memory)
 
@@ -605,17 +605,52 @@ def test_at_100_percent_the_code_is_torchs(monkeypatch):
         assert found[0] == found[1] and found[0][0] and found[0][1]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_code_that_was_read_is_what_is_compiled(monkeypatch, lost):
+    """And is written again where it was of another half."""
+    from torch._inductor.graph import GraphLowering
+
+    model, x = attention()
+    expected = trained(model, x, torch.compile(model, dynamic=False))
+    model.zero_grad()
+    torch._dynamo.reset()
+    compiled, written, read = [], [], []
+    codegen, halves_read, taken = GraphLowering.codegen, reading._written, reading.compiling
+
+    def counted(graph):
+        written.append(codegen(graph))
+        return written[-1]
+
+    monkeypatch.setattr(GraphLowering, "codegen", counted)
+    monkeypatch.setattr(GraphLowering, "save_output_code", staticmethod(compiled.append))
+    monkeypatch.setattr(reading, "_written", lambda *half: read.append(half) or halves_read(*half))
+    if lost:
+        monkeypatch.setattr(
+            reading,
+            "compiling",
+            lambda draft, half, inputs, is_backward: taken(draft, half, [*inputs, 0], is_backward),
+        )
+    with torch._inductor.config.patch(fx_graph_cache=False):
+        found = trained(model, x, ours(model, budget="75%"))
+    assert remat.torch.last_report()["planned"] and len(compiled) == 2 and len(read) >= 2
+    assert len(written) == len(read) + (2 if lost else 0)
+    assert {*compiled} <= {codes[0].value for codes in written}
+    for a, b in zip(expected, found):
+        torch.testing.assert_close(a, b)
+
+
 def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_path):
     """And of torch's settings, and of remat's own code; what is no reading is read again."""
     config = torch._inductor.config
     halves = [torch.fx.symbolic_trace(lambda x: x + 1)] * 2
-    monkeypatch.setattr(reading, "read", lambda *_: reading.Reading(3, 2, 1))
+    monkeypatch.setattr(reading, "read", lambda *_: (reading.Reading(3, 2, 1), ()))
 
     def is_known(residents=("x",), n_results=1, **other):
         with config.patch(other):
             path = reading._file(tmp_path, (0, sorted(residents), n_results, ({}, {})), halves)
             known = path is not None and path.exists()
-            assert reading.read_once(tmp_path, 0, halves, set(residents), n_results, ({}, {}), None) == (3, 2, 1)
+            found, _ = reading.read_once(tmp_path, 0, halves, set(residents), n_results, ({}, {}), None)
+            assert found == (3, 2, 1)
         return known
 
     assert not is_known() and is_known()

@@ -19,7 +19,7 @@ first plan, unchanged. Cost: LOOKS + MORE readings and plans at most."""
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from .planning import Solution
 
@@ -43,6 +43,7 @@ class Look(NamedTuple):
     room: int
     needs_bytes: int
     ns: float
+    drafts: Tuple[Any, ...] = ()  # its code, to be compiled if it is chosen (reading.py)
 
 
 class Fit:

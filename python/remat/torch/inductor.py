@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 from unittest import mock
@@ -123,23 +124,24 @@ class KernelWork(Work):
         own = own_partition(module, joint_inputs, num_fwd_outputs, static)
         return cls(module, num_fwd_outputs, static, settings, own=own, spare=spare, signature=signature)
 
-    def others(self) -> List["KernelWork"]:
+    def others(self, memory: Dict[str, Any]) -> List["KernelWork"]:
         """The same joint graph as torch partitions it under other rules: other places to start from. Those that
-        cannot be planned, or would draw seeds or run what is not torch's again, are none.
+        cannot be planned, or would draw seeds or run what is not torch's again, are none. `memory`: of the first
+        question about them.
         """
         if self.spare is not None:
             module, joint_inputs = self.spare
             self.spare = None
             found = {_crossing(self.own): self}
             for blocks in (None, *BLOCKS):
-                made = self._start(_twin(module), joint_inputs, blocks)
+                made = self._start(_twin(module), joint_inputs, blocks, memory)
                 if made is not None:
                     found.setdefault(_crossing(made.own), made)
             self.starts = list(found.values())[1:]
         return self.starts
 
     def _start(
-        self, module: fx.GraphModule, joint_inputs: Any, blocks: Optional[Tuple[int, str]]
+        self, module: fx.GraphModule, joint_inputs: Any, blocks: Optional[Tuple[int, str]], memory: Dict[str, Any]
     ) -> Optional["KernelWork"]:
         """`blocks`: which waists are kept, and what besides; None: whatever is fusible runs again."""
         try:
@@ -163,7 +165,7 @@ class KernelWork(Work):
                 measured=self.measured,
                 ns_per_byte=self.ns_per_byte,
             )
-            made.joint()
+            made.keep_all_info(**memory)
             return made
         except Unsupported:
             return None
@@ -202,7 +204,7 @@ class KernelWork(Work):
 
     def _worth(self, budget: Budget, memory: Dict[str, Any]) -> List["KernelWork"]:
         """The other starts that fit as they are, and the smallest of the rest."""
-        peaks = [(other._keep_all(memory)["keep_all_peak_bytes"], i) for i, other in enumerate(self.others())]
+        peaks = [(other._keep_all(memory)["keep_all_peak_bytes"], i) for i, other in enumerate(self.others(memory))]
         rest = sorted(peak for peak in peaks if not isinstance(budget, int) or peak[0] > NEARLY * budget)
         return [self.starts[i] for peak, i in peaks if (peak, i) not in rest[1:]]
 
@@ -219,7 +221,7 @@ class KernelWork(Work):
         except Unsupported:  # another plan may do
             return None
         meta = halves[0].meta
-        found = reading.read_once(
+        found, drafts = reading.read_once(
             planning.cache_folder(self.settings),
             (meta["remat_is_torchs"], meta["remat_layout"]),
             halves,
@@ -233,7 +235,7 @@ class KernelWork(Work):
         rows = solution.joint.document["nodes"]
         library = sum(rows[op]["cost"] for op in solution.schedule if solution.joint.ops[op].kind == "node")
         fused = found.kernels * LAUNCH_NS + found.traffic_bytes * (self.ns_per_byte or CPU_NS_PER_BYTE)
-        return Look(solution, 0, found.peak_bytes + solution.info["resident_bytes"], library + fused)
+        return Look(solution, 0, found.peak_bytes + solution.info["resident_bytes"], library + fused, drafts)
 
     def _keep_all(self, memory: Dict[str, Any]) -> Dict[str, Any]:
         if self.measured is None:
@@ -261,6 +263,9 @@ class KernelWork(Work):
 
     def _telling(self, more: Dict[str, Any]) -> Dict[str, Any]:
         return {name: value for name, value in more.items() if name not in planning.COPYING}  # KernelJoint has neither
+
+    def _needed_copies(self) -> Set[fx.Node]:
+        return set()
 
     def channels_last(self) -> bool:
         """Inductor's choice for the whole graph: another layout has other algorithms and workspaces."""
@@ -303,7 +308,8 @@ class KernelWork(Work):
     def split(self, solution: Solution) -> Modules:
         halves = self._owner(solution)._halves(solution)
         residents = _residents(halves)
-        for half in halves:
+        for half, draft in itertools.zip_longest(halves, solution.drafts):
+            half.meta["remat_draft"] = draft
             half.meta["remat_solution"] = solution
             half.meta["remat_residents"] = residents
             half.meta["remat_is_torchs"] = self.is_own(solution) and not solution.again
@@ -446,7 +452,8 @@ def compile_module(
         named = zip(half.graph.find_nodes(op="placeholder"), example_inputs)
         strides = {node.name: value.stride() for node, value in named if isinstance(value, torch.Tensor)}
         arguments = generated.arguments_of(half, meta.get("remat_residents", ()), strides)
-        with _settings(), _as_planned(meta) if "remat_token" in meta else contextlib.nullcontext():
+        drafted = reading.compiling(meta.pop("remat_draft", None), half, example_inputs, "remat_tangents" in meta)
+        with _settings(), _as_planned(meta) if "remat_token" in meta else contextlib.nullcontext(), drafted:
             code = compile_fx_inner(half, example_inputs, **more)
         if "remat_token" in meta:
             device = next(

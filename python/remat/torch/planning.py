@@ -157,6 +157,7 @@ class Solution:
     budget_bytes: Optional[int]
     rank: Optional[int] = None  # of the process that planned; None: there is one alone
     code_ns: Optional[float] = None  # that its code takes, by the bytes that its kernels read and write (fitting.py)
+    drafts: Tuple[Any, ...] = ()  # code that was written of its halves (reading.py)
     reported: Optional[Dict[str, Any]] = None  # the report that was made of it
 
     def __deepcopy__(self, _memo: Any) -> "Solution":
@@ -271,7 +272,7 @@ class Work:
         """The remat graph; it is asked for many times, and made once for all questions that have the same one as
         their answer.
         """
-        more = self._telling(more)
+        more = {name: value for name, value in self._telling(more).items() if value or name in COPYING}
         key = repr(("joint", any(self.measured or ()), sorted(more.items())))
         if key not in self.solved:
             self.solved[key] = self._joint(more, *(self.measured or (None, None)))

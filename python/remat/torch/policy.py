@@ -171,7 +171,7 @@ def fitted(graph: Any, work: Any, first: Solution) -> Solution:
         return [replace(solution, budget_bytes=limit) for solution in found]
 
     look = fitting.Fit(limit, plan, work.read).run(first)
-    return first if look is None else replace(look.solution, code_ns=look.ns)
+    return first if look is None else replace(look.solution, code_ns=look.ns, drafts=look.drafts)
 
 
 def unforeseen(run: Run, occurrence: int) -> Solution:

@@ -7,11 +7,13 @@ every try would take as long as compiling the model each time.
 Method. Inductor's own entry point works on a copy of each half until its code is written, and is stopped there: kernels
 take most of the time of a compilation, and none is compiled. The backward half reads what the forward half saves in the
 layout that its code gives it, and may write into saved tensors that nothing else holds, as AOTAutograd would have told
-it.
+it. Code that was written is not written again: where that plan is chosen, Inductor's graph behind it (a draft) takes
+the place of the one that would be lowered from the same half.
 
 Invariant: the halves that are read are left as they are, and nothing is kept in Inductor's caches. What Inductor
-refuses here has no reading (None): it is compiled as planned, and what the real code needs is said afterwards. Cost:
-that of lowering and writing code, some seconds for a large model, once: readings are kept on the disk."""
+refuses here has no reading (None): it is compiled as planned, and what the real code needs is said afterwards. A draft
+stands in for nothing but the very half, inputs and donated tensors that it was made of. Cost: that of lowering and
+writing code, some seconds for a large model, once: readings are kept on the disk."""
 
 from __future__ import annotations
 
@@ -45,6 +47,21 @@ class Reading(NamedTuple):
     kernels: int  # fused ones
 
 
+class Draft:
+    """The code of a half that is not compiled: Inductor's graph behind it, and what that wrote. Used once."""
+
+    def __init__(self, digest: str, graph: Any, codes: Any):
+        self.digest = digest
+        self._kept: Optional[Tuple[Any, Any]] = (graph, codes)
+
+    def __deepcopy__(self, _memo: Any) -> "Draft":
+        return self  # torch copies modules, with what their meta holds
+
+    def take(self) -> Optional[Tuple[Any, Any]]:
+        kept, self._kept = self._kept, None
+        return kept
+
+
 class _Stopped(Exception):
     """The code is written."""
 
@@ -58,9 +75,10 @@ class _Written(NamedTuple):
     strides: List[Optional[Sequence[int]]]
     traffic_bytes: int
     kernels: int
+    draft: Draft
 
 
-def _written(half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool) -> _Written:
+def _written(half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool, digest: str) -> _Written:
     """What Inductor writes for a half."""
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner
@@ -69,9 +87,10 @@ def _written(half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool) -> 
     found: List[_Written] = []
 
     def stop(graph: Any) -> Any:
-        code = graph.codegen()[0]
+        codes = graph.codegen()
+        source = getattr(codes[0], "value", codes[0])
         # while it is Inductor's graph at work
-        found.append(_Written(getattr(code, "value", code), _strides(graph), *_traffic(graph)))
+        found.append(_Written(source, _strides(graph), *_traffic(graph), Draft(digest, graph, codes)))
         raise _Stopped
 
     with mock.patch.object(GraphLowering, "compile_to_module", stop), config.patch(fx_graph_cache=False):
@@ -155,13 +174,64 @@ def _traffic(graph: Any) -> Tuple[int, int]:
     return sum(hint(node.get_read_write_buffers_sizes()) for node in fused), len(fused)
 
 
+def _drafted(half: fx.GraphModule, inputs: Sequence[Any], donated: Optional[Sequence[int]]) -> str:
+    """All that the code of a half depends on within one compilation. `donated`: None: the forward half."""
+    digest = hashlib.sha256(repr(donated if donated is None else list(donated)).encode())
+    for value in inputs:
+        made = (
+            (list(value.shape), list(value.stride()), str(value.dtype), str(value.device))
+            if isinstance(value, torch.Tensor)
+            else value
+        )
+        digest.update(repr(made).encode())
+    for line in _content(half):
+        digest.update(line.encode())
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def compiling(draft: Optional[Draft], half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool) -> Iterator[None]:
+    """Inductor compiles what it wrote when the half was read, where nothing has changed since; else it writes code."""
+    kept = None
+    if draft is not None:
+        context = TracingContext.try_get()
+        donated = getattr(getattr(context, "fw_metadata", None), "bw_donated_idxs", None) or [] if is_backward else None
+        with contextlib.suppress(Exception):  # internals of another version
+            kept = draft.take()
+            kept = kept if _drafted(half, inputs, donated) == draft.digest else None
+    if kept is None:
+        yield
+        return
+    from torch._inductor.graph import GraphLowering
+
+    written, codes = kept
+    run, codegen = GraphLowering.run, GraphLowering.codegen
+    standing: List[Any] = []
+
+    def taken(graph: Any, *arguments: Any) -> Any:
+        if standing:  # a graph inside another one
+            return run(graph, *arguments)
+        standing.append(graph)
+        vars(graph).update(vars(written))
+        return None
+
+    def said(graph: Any) -> Any:
+        return codes if standing and graph is standing[0] else codegen(graph)
+
+    with mock.patch.object(GraphLowering, "run", taken), mock.patch.object(GraphLowering, "codegen", said):
+        yield
+
+
+Drafts = Tuple[Draft, ...]  # of both halves
+
+
 def read(
     halves: Modules,
     residents: Set[str],
     n_results: int,
     workspaces: Workspaces,
     around: Callable[[], ContextManager[Any]],
-) -> Optional[Reading]:
+) -> Tuple[Optional[Reading], Drafts]:
     """What the code of both halves would need and move; None: Inductor does not get that far, or sizes are not
     numbers. `workspaces` of ops in each half (generated.py); `around()` makes the settings that both will be compiled
     with.
@@ -184,8 +254,9 @@ def read(
         for is_backward, half in enumerate((forward, backward)):
             arguments = generated.arguments_of(half, residents, strides)
             inputs = _inputs(half, strides)
+            digest = _drafted(halves[is_backward], inputs, donated if is_backward else None)
             with around(), _donating(donated) if is_backward else contextlib.nullcontext():
-                written.append(_written(half, inputs, bool(is_backward)))
+                written.append(_written(half, inputs, bool(is_backward), digest))
             codes.append(generated.read(written[-1].source, arguments, device, workspaces[is_backward]))
             results = halves[is_backward].graph.find_nodes(op="output")[0].args[0]
             strides = {
@@ -194,15 +265,16 @@ def read(
                 if isinstance(node, fx.Node) and steps is not None
             }
     except Exception:  # internals of another version, or what Inductor cannot compile: that is said when it is compiled
-        return None
+        return None, ()
     peaks = [code.peak_bytes for code in codes if code.peak_bytes is not None]
     if len(peaks) < len(codes):
-        return None
-    return Reading(
+        return None, ()
+    found = Reading(
         max(peaks),
         sum(half.traffic_bytes for half in written),
         sum(half.kernels for half in written),
     )
+    return found, tuple(half.draft for half in written)
 
 
 # ---- what was read before, on the disk ----
@@ -271,17 +343,18 @@ def read_once(
     n_results: int,
     workspaces: Workspaces,
     around: Callable[[], ContextManager[Any]],
-) -> Optional[Reading]:
+) -> Tuple[Optional[Reading], Drafts]:
     """The same, kept in a folder by what the halves are, by torch and its settings, by remat's own code, and by the
-    `question`: what `around` depends on.
+    `question`: what `around` depends on. What was found there has no drafts.
     """
     try:
         path = _file(folder, (question, sorted(residents), n_results, workspaces), halves)
     except Exception:  # internals of another version
         path = None
-    found = _load(path)
-    if found is None:
-        found = read(halves, residents, n_results, workspaces, around)
-        if found is not None:
-            measuring.keep(path, json.dumps(found))
-    return found
+    known = _load(path)
+    if known is not None:
+        return known, ()
+    found, drafts = read(halves, residents, n_results, workspaces, around)
+    if found is not None:
+        measuring.keep(path, json.dumps(found))
+    return found, drafts

@@ -17,8 +17,9 @@ linear in nodes and edges."""
 
 from __future__ import annotations
 
+import functools
 import operator
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, FrozenSet, List, Set
 
 import torch
 from torch import fx
@@ -50,11 +51,16 @@ def is_torchs(node: fx.Node) -> bool:
     )
 
 
-def _is_product(node: fx.Node) -> bool:
-    """What torch's partitioner calls compute-intensive."""
+@functools.lru_cache(maxsize=None)
+def _products() -> FrozenSet[Any]:
+    """What torch's partitioner calls compute-intensive. It makes the list anew whenever it is asked."""
     from torch._functorch.partitioners import get_default_op_list
 
-    return getattr(node.target, "overloadpacket", None) in get_default_op_list().compute_intensive_ops
+    return frozenset(get_default_op_list().compute_intensive_ops)
+
+
+def _is_product(node: fx.Node) -> bool:
+    return getattr(node.target, "overloadpacket", None) in _products()
 
 
 def _is_attention(node: fx.Node) -> bool:
