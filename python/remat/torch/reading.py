@@ -67,18 +67,19 @@ class _Stopped(Exception):
 
 
 class _Written(NamedTuple):
-    """The code of a half, the strides of its results, the bytes that its fused kernels read and write, and how many
-    there are.
+    """The code of a half, the strides of its results, the bytes that its fused kernels read and write, how many there
+    are, and what it was written with.
     """
 
     source: str
     strides: List[Optional[Sequence[int]]]
     traffic_bytes: int
     kernels: int
-    draft: Draft
+    graph: Any  # Inductor's
+    codes: Any
 
 
-def _written(half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool, digest: str) -> _Written:
+def _written(half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool) -> _Written:
     """What Inductor writes for a half."""
     from torch._inductor import config
     from torch._inductor.compile_fx import compile_fx_inner
@@ -90,7 +91,7 @@ def _written(half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool, dig
         codes = graph.codegen()
         source = getattr(codes[0], "value", codes[0])
         # while it is Inductor's graph at work
-        found.append(_Written(source, _strides(graph), *_traffic(graph), Draft(digest, graph, codes)))
+        found.append(_Written(source, _strides(graph), *_traffic(graph), graph, codes))
         raise _Stopped
 
     with mock.patch.object(GraphLowering, "compile_to_module", stop), config.patch(fx_graph_cache=False):
@@ -248,15 +249,15 @@ def read(
         "cpu",
     )
     donated = _donated(forward, backward, n_results, n_tangents)
-    codes, written = [], []
+    codes, written, digests = [], [], []
     strides: Dict[str, Sequence[int]] = {}
     try:
         for is_backward, half in enumerate((forward, backward)):
             arguments = generated.arguments_of(half, residents, strides)
             inputs = _inputs(half, strides)
-            digest = _drafted(halves[is_backward], inputs, donated if is_backward else None)
+            digests.append(_drafted(halves[is_backward], inputs, donated if is_backward else None))
             with around(), _donating(donated) if is_backward else contextlib.nullcontext():
-                written.append(_written(half, inputs, bool(is_backward), digest))
+                written.append(_written(half, inputs, bool(is_backward)))
             codes.append(generated.read(written[-1].source, arguments, device, workspaces[is_backward]))
             results = halves[is_backward].graph.find_nodes(op="output")[0].args[0]
             strides = {
@@ -274,7 +275,7 @@ def read(
         sum(half.traffic_bytes for half in written),
         sum(half.kernels for half in written),
     )
-    return found, tuple(half.draft for half in written)
+    return found, tuple(Draft(digest, half.graph, half.codes) for digest, half in zip(digests, written))
 
 
 # ---- what was read before, on the disk ----
