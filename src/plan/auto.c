@@ -49,6 +49,7 @@ static const double too_far = 2;           /* times the best peak so far: what r
 static const double search_share = 0.5;    /* to find a first plan without a descent */
 static const double second_share = 0.75;   /* to get down after all, at most */
 static const double hopeless_share = 0.25; /* for the lowest peak, where nothing fits */
+static const double restore_share = 0.02;  /* of the time, left for the graph's order */
 
 /* Rotor's own result. *peak: of its plan; REMAT_ABSENT: it has none. */
 static remat_status try_rotor(const rm_problem *p, int64_t *peak, rm_incumbent *best)
@@ -363,7 +364,13 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     const rm_options *o = &p->ctx->options;
     if (o->order_only) return rm_fastsa.run(p, best);
     if (o->offload) return recompute_and_move(p, best);
-    TRY(recompute(p, best));
+    const bool is_timed = rm_time_left(p->ctx) != RM_NO_LIMIT;
+    rm_limit_push(p->ctx, is_timed ? 1 - restore_share : 1, RM_NO_LIMIT);
+    const remat_status status = recompute(p, best);
+    const remat_stopped why = rm_stopped(p->ctx);
+    rm_limit_pop(p->ctx);
+    rm_note_stop(p->ctx, why);
+    TRY(status);
     return best->any && !best->proved ? restore_order(p, best) : REMAT_OK;
 }
 

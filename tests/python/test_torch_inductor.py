@@ -452,6 +452,15 @@ def test_attention_without_dropout_runs_again_as_people_checkpoint_it(halves):
     assert not any("rng" in str(node.target) for made in starts for node in made.own[1].graph.nodes)
 
 
+def test_seeds_are_looked_up_where_they_are_wanted(halves):
+    """A seed that is saved by itself has a kernel of its own, with one element; all of them together are one value."""
+    starts = joint_work(Attention(6), attention()[1]).others({})
+    saved = [made.own[0].graph.find_nodes(op="output")[0].args[0] for made in starts]
+    names = [[str(node.target) for node in nodes if isinstance(node, torch.fx.Node)] for nodes in saved]
+    assert len(names) >= 5 and all(sum("inductor_seeds" in name for name in found) == 1 for found in names)
+    assert not any("lookup_seed" in name for found in names for name in found)
+
+
 @pytest.mark.parametrize("make, which", [(net, i) for i in range(5)] + [(attention, i) for i in range(6)])
 def test_every_start_gives_the_gradients_of_torchs_partition(halves, monkeypatch, make, which):
     expected = without_a_plan(make)

@@ -525,20 +525,28 @@ static uint32_t out_of_order(const remat_plan *plan)
 }
 
 /* A search leaves half of the ops out of order, for nothing. */
-static void plans_are_near_the_graphs_order(void **state)
+static void plan_near_the_graphs_order(remat_ctx *ctx, const char *limit, int64_t value,
+                                       remat_stopped stopped)
 {
-    remat_ctx *ctx = *state;
     remat_graph *graph = load(ctx, "resnet50", "roofline:h100");
     remat_info info = REMAT_INFO_INIT;
     remat_plan *plan = NULL;
     OK(ctx, remat_graph_info(ctx, graph, &info));
-    OK(ctx, remat_ctx_set(ctx, "work", 1000000));
+    OK(ctx, remat_ctx_set(ctx, limit, value));
     OK(ctx, remat_plan_make(ctx, graph, "auto", info.keep_all_peak_bytes / 2, &plan));
-    OK(ctx, remat_ctx_set(ctx, "work", 0));
+    OK(ctx, remat_ctx_set(ctx, limit, 0));
     assert_true(remat_plan_summary(plan)->within_budget);
+    assert_int_equal(remat_plan_summary(plan)->stopped, stopped);
     assert_in_range(out_of_order(plan), 0, info.ops / 8);
     remat_plan_free(plan);
     remat_graph_free(graph);
+}
+
+/* Also where a search uses all of its time up. */
+static void plans_are_near_the_graphs_order(void **state)
+{
+    plan_near_the_graphs_order(*state, "work", 1000000, REMAT_WORK);
+    plan_near_the_graphs_order(*state, "time_ms", 2000, REMAT_TIME);
 }
 
 int main(void)

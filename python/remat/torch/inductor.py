@@ -147,6 +147,7 @@ class KernelWork(Work):
         try:
             if blocks is not None and not structures.tag(module, self.num_fwd_outputs, *blocks):
                 return None
+            structures.look_up_seeds(module)
             with torch._functorch.config.patch(aggressive_recomputation=blocks is None), _nothing_drops():
                 own = own_partition(module, joint_inputs, self.num_fwd_outputs, self.static)
             first = {node.name for node in own[0].graph.nodes if node.op == "call_function"}

@@ -111,11 +111,16 @@ OF_SEEDS = ("prims::inductor_random", "prims::inductor_randint", "prims::inducto
 SEEDS = ("prims::inductor_seeds", "prims::inductor_seed")  # draw from the generator: once
 
 
+def is_of_seeds(node: fx.Node) -> bool:
+    """Whether a node is a function of seeds that were drawn before."""
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.name in OF_SEEDS
+
+
 def is_random(node: fx.Node) -> bool:
     return (
         isinstance(node.target, torch._ops.OpOverload)
         and torch.Tag.nondeterministic_seeded in node.target.tags
-        and node.target._schema.name not in OF_SEEDS
+        and not is_of_seeds(node)
         and not _drops_nothing(node)
     )
 

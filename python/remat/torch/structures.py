@@ -24,7 +24,8 @@ from typing import Any, Dict, FrozenSet, List, Set
 import torch
 from torch import fx
 
-from .joint import hint, is_random, is_scalar, tensors_of
+from .joint import hint, is_of_seeds, is_random, is_scalar, tensors_of
+from .kernels import schema_name
 
 SMALL = 16  # a value that is so many times smaller than the median product is not large
 STATISTICS = 4  # a result that is so many times smaller than what it is computed from
@@ -122,6 +123,17 @@ def waists(forward: List[fx.Node]) -> List[fx.Node]:
     return list(found)
 
 
+def look_up_seeds(module: fx.GraphModule) -> None:
+    """A seed is looked up among all of them inside the kernel that wants it. To torch's cut 24 seeds are less than the
+    tensor of 25; saved by itself, each has a kernel of its own that makes one number.
+    """
+    from torch.utils.checkpoint import CheckpointPolicy
+
+    for node in module.graph.nodes:
+        if schema_name(node) == "prims::inductor_lookup_seed" and "recompute" not in node.meta:
+            node.meta["recompute"] = CheckpointPolicy.PREFER_RECOMPUTE
+
+
 def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, keep: str) -> bool:
     """Tags a joint graph: every n-th waist is kept, and "products", "attention" or "nothing" besides. False: it has no
     waists to keep, tags of its own, or no attention to run again.
@@ -137,7 +149,7 @@ def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, keep: str) -> 
     kept = {*through[::every], through[-1]}
     for node in forward[: forward.index(through[-1]) + 1]:
         source: Any = node.args[0] if node.target is operator.getitem else node
-        statistic = STATISTICS * _bytes(node) < sum(map(_bytes, source.all_input_nodes))
+        statistic = STATISTICS * _bytes(node) < sum(map(_bytes, source.all_input_nodes)) and not is_of_seeds(source)
         fixed = is_random(source) or not is_torchs(source) or keep != "nothing" and _is_attention(source)
         save = node in kept or fixed or keep == "products" and (_is_product(source) or statistic)
         node.meta["recompute"] = (
