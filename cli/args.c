@@ -109,8 +109,8 @@ const flag flags[FLAG_COUNT] = {
                          ON(IMPORT),
                      "write the result to FILE, gzip if it ends in .gz; - is standard output"},
     [FLAG_COST_MODEL] = {"cost-model", 0, TEXT, "C", NULL, COMPLETE_COST, GRAPHS & ~ON(LOWER),
-                         "costs of ops: given, unit, node, flops, roofline:DEVICE; see remat "
-                         "help " COST_MODELS_TOPIC},
+                         "costs of ops: given, unit, node, flops, roofline:DEVICE, "
+                         "fused:DEVICE; see remat help " COST_MODELS_TOPIC},
     [FLAG_DCE] = {"dce", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,
                   "drop ops that reach no output"},
     [FLAG_FOLD_IDENTITY] = {"fold-identity", 0, SWITCH, NULL, NULL, COMPLETE_NONE, GRAPHS,

@@ -49,13 +49,18 @@ static bool flag_at(int c, size_t i, flag *f, amount *name)
     return false;
 }
 
-/* Words to choose from, nothing for files and free text. `roofline` is that prefix, with its colon
- * as the shell wants it. */
-static void put_values(out *o, complete kind, const char *roofline)
+/* Words to choose from, nothing for files and free text, with `colon` as the shell wants it. */
+static void put_values(out *o, complete kind, const char *colon)
 {
     if (kind == COMPLETE_COST) {
-        out_print(o, "given unit node flops ");
-        put_words(o, roofline, remat_device_at);
+        static const char *const models[] = {"roofline", "fused"};
+        out_print(o, "given unit node flops");
+        for (size_t i = 0; i < LEN(models); i++) {
+            char prefix[20];
+            snprintf(prefix, sizeof prefix, "%s%s", models[i], colon);
+            out_print(o, " ");
+            put_words(o, prefix, remat_device_at);
+        }
     }
     if (kind == COMPLETE_FORMAT) out_print(o, "json dot");
     if (kind == COMPLETE_PROGRAM) out_print(o, "plan graph c csv remat-plan");
@@ -107,7 +112,7 @@ static void bash_flag(out *o, const flag *f)
         put_words(o, "", remat_strategy_at);
     } else {
         out_print(o, ") words='");
-        put_values(o, f->complete, "roofline:");
+        put_values(o, f->complete, ":");
     }
     out_print(o, "' ;;\n");
 }
@@ -180,7 +185,7 @@ static void zsh_flag(out *o, const flag *f)
         put_words(o, "", remat_strategy_at);
     } else if (f->complete != COMPLETE_NONE) {
         out_print(o, "(");
-        put_values(o, f->complete, "roofline\\:");
+        put_values(o, f->complete, "\\:");
         out_print(o, ")");
     }
     out_print(o, "'");
@@ -234,7 +239,7 @@ static void fish_flag(out *o, const char *command_name, const flag *f)
         out_print(o, " -a '(__fish_complete_list , __remat_strategies)'");
     } else if (f->complete != COMPLETE_FILE && f->complete != COMPLETE_NONE) {
         out_print(o, " -a '");
-        put_values(o, f->complete, "roofline:");
+        put_values(o, f->complete, ":");
         out_print(o, "'");
     }
     out_print(o, " -d '");

@@ -105,13 +105,16 @@ void help_cost_models(out *o)
         {"roofline:DEVICE", "ns: the larger of flops over the device's rate and bytes over its "
                             "bandwidth; roofline:h100 is the "
                             "default where the file has flops"},
+        {"fused:DEVICE",
+         "ns behind a compiler that fuses: an op that fuses costs what a kernel reads "
+         "for it where it runs again; the others as by roofline"},
         {"unit", "1 for every op that makes a storage; the default otherwise"},
         {"node", "1 for every op"},
         {"flops", "floating point operations"}};
     out_wrap(o, 0, 0, "What running an op once costs: --cost-model C.");
     heading(o, "Cost models");
     for (size_t i = 0; i < LEN(models); i++) row(o, models[i][0], models[i][1]);
-    entries(o, "Devices of roofline", remat_device_at);
+    entries(o, "Devices of roofline and fused", remat_device_at);
 }
 
 static void option_row(out *o, const remat_option *option)

@@ -132,13 +132,15 @@ static void put_edges(graph_writer *x, const char *key,
 }
 
 /* Costs as they were planned with, by op of the original. A view that is none any more has a cost.
- * Kernels of --fuse have costs of their own: null. */
+ * Costs of kernels are not those of ops, and what an op costs in one depends on which others were
+ * dropped: null. */
 static remat_status put_costs(graph_writer *x)
 {
     remat_graph *costed = NULL;
     page_writer *w = x->w;
     const session *s = w->s;
-    if (s->prepared & REMAT_FUSE) {
+    const bool by_kernel = strncmp(remat_graph_cost_model(s->graph), "fused:", 6) == 0;
+    if (by_kernel || (s->prepared & REMAT_FUSE)) {
         emit_null(&w->j, "cost");
         return REMAT_OK;
     }

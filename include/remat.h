@@ -62,9 +62,9 @@
  *
  * remat_graph_prepare gives a copy. The flags say what is done to it: REMAT_DCE (no dead ops),
  * REMAT_FOLD_IDENTITY, REMAT_NO_ALIAS (no views), REMAT_REPLAY_RANDOM. Its costs are by the model
- * "given", "unit", "node", "flops" or "roofline:DEVICE"; NULL: as they are. The copy may have fewer
- * ops, so it has indices of its own. Getters and remat_info use these. Steps, plans, verdicts,
- * bounds and statements use the indices of the original.
+ * "given", "unit", "node", "flops", "roofline:DEVICE" or "fused:DEVICE"; NULL: as they are. The
+ * copy may have fewer ops, so it has indices of its own. Getters and remat_info use these. Steps,
+ * plans, verdicts, bounds and statements use the indices of the original.
  *
  * BUILDERS need no checks between calls. A builder remembers the first wrong call, or the lack of
  * memory, and finish returns it. Finish also checks the graph itself. After more calls a builder

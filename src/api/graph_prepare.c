@@ -2,6 +2,7 @@
  * that was read. */
 #include <string.h>
 
+#include "fusion/fused_cost.h"
 #include "fusion/inplace.h"
 #include "fusion/kernel_ops.h"
 #include "graph/graph.h"
@@ -14,6 +15,7 @@ static remat_status finish(remat_ctx *ctx, unsigned flags, const char *cost_mode
     const char *unit = NULL;
     if (flags & REMAT_INPLACE) TRY(rm_declare_inplace(ctx, *graph));
     if (flags & REMAT_FUSE) TRY(rm_kernels_as_ops(ctx, graph));
+    TRY(rm_fused_costs(ctx, *graph));
     if (cost_model) TRY(rm_cost_unit(ctx, cost_model, &unit));
     if (unit)
         memcpy((*graph)->given_cost, (*graph)->cost, (*graph)->n_ops * sizeof *(*graph)->cost);

@@ -7,6 +7,7 @@
  *
  * Cost: that of the search (src/place), and O(n log n) for the check. */
 #include "api/answer.h"
+#include "fusion/fused_cost.h"
 #include "graph/graph.h"
 #include "graph/plan.h"
 #include "import/spans.h"
@@ -436,6 +437,7 @@ remat_status remat_graph_align(remat_ctx *ctx, const remat_graph *graph, int64_t
     remat_graph *aligned = NULL;
     remat_status status = rm_prepare(ctx, graph, 0, NULL, &aligned);
     rm_scratch_release(ctx, mark);
+    if (status == REMAT_OK) status = rm_fused_costs(ctx, aligned);
     if (status == REMAT_OK) status = rm_graph_round(ctx, aligned, align);
     if (status == REMAT_OK) *out = aligned;
     else remat_graph_free(aligned);

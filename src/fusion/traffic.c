@@ -72,7 +72,7 @@ static void read_value(counter *c, uint32_t kernel, const rm_read *read)
     add(c, &moved(c, kernel)->read_bytes, bytes);
 }
 
-static bool moves_nothing(const rm_trace *x, uint32_t t)
+bool rm_moves_nothing(const rm_trace *x, uint32_t t)
 {
     const remat_graph *g = x->g;
     const uint32_t op = x->steps[t].index;
@@ -91,7 +91,7 @@ static void count_reads(counter *c, uint32_t kernel)
     c->sum.begin[kernel] = c->n_reads;
     for (uint32_t i = c->kernels->begin[kernel]; i < c->kernels->begin[kernel + 1]; i++) {
         const uint32_t t = c->kernels->steps[i];
-        if (moves_nothing(x, t)) continue;
+        if (rm_moves_nothing(x, t)) continue;
         for (uint32_t k = x->read_begin[t]; k < x->read_begin[t + 1]; k++) {
             const rm_read *read = &x->reads[k];
             const bool inside =

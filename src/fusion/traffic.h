@@ -24,6 +24,9 @@ static inline int64_t rm_written_bytes(const remat_graph *g, uint32_t root)
     return g->size[root] < g->storage[root] ? g->size[root] : g->storage[root];
 }
 
+/* A view, or an op without outputs that only checks something. */
+bool rm_moves_nothing(const rm_trace *x, uint32_t t);
+
 remat_status rm_kernel_traffic_of(remat_ctx *ctx, const rm_trace *x, const rm_kernels *kernels,
                                   rm_kernel_traffic *out);
 

@@ -23,10 +23,11 @@
 #include <string.h>
 
 /* Ops that are kernels (kernel_ops.c) cost what their members did. No model but a roofline can tell
- * that from the kernel. So such costs are copied. */
+ * that from the kernel. What ops cost in the kernels of keep-all (fused_cost.c) cannot be told from
+ * another schedule. So such costs are copied. */
 static bool keeps_costs(const remat_graph *g)
 {
-    return (g->flags & REMAT_FUSE) && !rm_cost_is_roofline(g);
+    return (g->flags & REMAT_FUSE) ? !rm_cost_is_roofline(g) : rm_cost_is_fused(g);
 }
 
 /* Of the inputs and outputs of one op. */

@@ -1,10 +1,12 @@
-/* cost.c: what it costs to run an op once, by one of five models (docs/cost-model.md).
+/* cost.c: what it costs to run an op once, by one of six models (docs/cost-model.md).
  *
  *     given      the file's own numbers, in its own unit
  *     unit       1 for every op that makes a storage; 0 for views and ops without outputs
  *     node       1 for every op (the FastSA paper's model)
  *     flops      the floating point operations of the op
  *     roofline   ns on a device; 0 for views and ops without outputs
+ *     fused      ns on a device, behind a compiler that fuses: a roofline here, and then
+ *                fusion/fused_cost.c gives ops that fuse what their kernel takes for them
  *
  * Roofline is the larger of flops over the peak rate and bytes over the bandwidth of the device. It
  * is rounded up, and at least 1.
@@ -22,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct device {
+typedef struct rm_device {
     remat_entry entry;
     int64_t fp32_flops, half_flops, bytes; /* per second */
 } device;
@@ -102,13 +104,19 @@ static bool moves_nothing(const remat_graph *g, uint32_t op)
     return rm_is_boundary(g, op);
 }
 
+/* Of an op that has outputs. */
+static int64_t compute_ns(const remat_graph *g, uint32_t op, const device *d)
+{
+    const char *dtype = rm_text(g, g->value_dtype[g->out[g->out_begin[op]]]);
+    const int64_t flops = g->flops[op] == REMAT_ABSENT ? 0 : g->flops[op];
+    return ns_at_rate(flops, is_half(dtype) ? d->half_flops : d->fp32_flops);
+}
+
 static int64_t roofline(const remat_graph *g, uint32_t op, const device *d, uint32_t *reader)
 {
     if (!makes_storage(g, op) || moves_nothing(g, op)) return 0;
-    const char *dtype = rm_text(g, g->value_dtype[g->out[g->out_begin[op]]]);
-    const int64_t flops = g->flops[op] == REMAT_ABSENT ? 0 : g->flops[op];
-    const int64_t compute = ns_at_rate(flops, is_half(dtype) ? d->half_flops : d->fp32_flops);
-    const int64_t memory = ns_at_rate(bytes_moved(g, op, reader), d->bytes);
+    const int64_t compute = compute_ns(g, op, d),
+                  memory = ns_at_rate(bytes_moved(g, op, reader), d->bytes);
     const int64_t ns = compute > memory ? compute : memory;
     return ns > 1 ? ns : 1;
 }
@@ -124,18 +132,26 @@ static const char *default_model(const remat_graph *g)
     return any_flops ? "roofline:h100" : "unit";
 }
 
-typedef enum kind { GIVEN, UNIT, NODE, FLOPS, ROOFLINE } kind;
+typedef enum kind { GIVEN, UNIT, NODE, FLOPS, ROOFLINE, FUSED } kind;
 
 typedef struct model {
     kind kind;
-    const device *device; /* of roofline; else NULL */
+    const device *device; /* of roofline and fused; else NULL */
 } model;
 
-static remat_status parse_device(remat_ctx *ctx, const char *name, model *out)
+/* Each takes a device behind the colon. */
+static const char *const prefixes[] = {[ROOFLINE] = "roofline:", [FUSED] = "fused:"};
+
+static bool begins_with(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static remat_status parse_device(remat_ctx *ctx, const char *name, kind of, model *out)
 {
     for (size_t i = 0; i < RM_LEN(devices); i++)
         if (strcmp(name, devices[i].entry.name) == 0) {
-            *out = (model){ROOFLINE, &devices[i]};
+            *out = (model){of, &devices[i]};
             return REMAT_OK;
         }
     char known[120] = "";
@@ -149,17 +165,18 @@ static remat_status parse_model(remat_ctx *ctx, const char *name, model *out)
 {
     static const char *const kinds[] = {
         [GIVEN] = "given", [UNIT] = "unit", [NODE] = "node", [FLOPS] = "flops"};
-    static const char prefix[] = "roofline:";
     for (size_t i = 0; i < RM_LEN(kinds); i++)
         if (strcmp(name, kinds[i]) == 0) {
             *out = (model){(kind)i, NULL};
             return REMAT_OK;
         }
-    if (strncmp(name, prefix, strlen(prefix)) != 0)
-        return rm_fail(ctx, REMAT_E_USAGE,
-                       "unknown cost model '%.60s': given, unit, node, flops or roofline:DEVICE",
-                       name);
-    return parse_device(ctx, name + strlen(prefix), out);
+    for (size_t i = ROOFLINE; i < RM_LEN(prefixes); i++)
+        if (begins_with(name, prefixes[i]))
+            return parse_device(ctx, name + strlen(prefixes[i]), (kind)i, out);
+    return rm_fail(ctx, REMAT_E_USAGE,
+                   "unknown cost model '%.60s': given, unit, node, flops, roofline:DEVICE or "
+                   "fused:DEVICE",
+                   name);
 }
 
 static int64_t cost_of(const remat_graph *g, uint32_t op, model m, uint32_t *reader)
@@ -169,14 +186,15 @@ static int64_t cost_of(const remat_graph *g, uint32_t op, model m, uint32_t *rea
     case UNIT: return makes_storage(g, op);
     case NODE: return 1;
     case FLOPS: return g->flops[op] == REMAT_ABSENT ? 0 : g->flops[op];
-    case ROOFLINE: return roofline(g, op, m.device, reader);
+    case ROOFLINE:
+    case FUSED: return roofline(g, op, m.device, reader);
     }
     return 0;
 }
 
 /* NULL for given: the file's own. */
-static const char *const units[] = {
-    [GIVEN] = NULL, [UNIT] = "unit", [NODE] = "node", [FLOPS] = "flops", [ROOFLINE] = "ns"};
+static const char *const units[] = {[GIVEN] = NULL,    [UNIT] = "unit",   [NODE] = "node",
+                                    [FLOPS] = "flops", [ROOFLINE] = "ns", [FUSED] = "ns"};
 
 static const char *unit_of(const remat_graph *g, model m)
 {
@@ -217,7 +235,28 @@ static remat_status apply(remat_ctx *ctx, remat_graph *g, const char *name)
 
 bool rm_cost_is_roofline(const remat_graph *g)
 {
-    return strncmp(g->cost_model, "roofline:", 9) == 0;
+    return begins_with(g->cost_model, prefixes[ROOFLINE]) || rm_cost_is_fused(g);
+}
+
+bool rm_cost_is_fused(const remat_graph *g) { return begins_with(g->cost_model, prefixes[FUSED]); }
+
+remat_status rm_device_find(remat_ctx *ctx, const remat_graph *g, const rm_device **out)
+{
+    model m;
+    TRY(parse_model(ctx, g->cost_model, &m));
+    assert(m.device);
+    *out = m.device;
+    return REMAT_OK;
+}
+
+int64_t rm_device_compute_ns(const rm_device *d, const remat_graph *g, uint32_t op)
+{
+    return compute_ns(g, op, d);
+}
+
+int64_t rm_device_memory_ns(const rm_device *d, int64_t bytes)
+{
+    return ns_at_rate(bytes, d->bytes);
 }
 
 remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *name)

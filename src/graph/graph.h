@@ -138,7 +138,14 @@ void rm_graph_digest(const remat_graph *g, char digest[80]); /* digest.c */
 remat_status rm_cost_apply(remat_ctx *ctx, remat_graph *g, const char *name);
 /* Warns if some ops of a file have costs and others do not: the former are then not used. */
 void rm_cost_warn(remat_ctx *ctx, const remat_graph *g);
+/* "roofline:..." or "fused:...": a kernel may have costs of its own. */
 bool rm_cost_is_roofline(const remat_graph *g);
+bool rm_cost_is_fused(const remat_graph *g);
+/* The device of such a graph, and what it takes, rounded up, or INT64_MAX. */
+typedef struct rm_device rm_device;
+remat_status rm_device_find(remat_ctx *ctx, const remat_graph *g, const rm_device **out);
+int64_t rm_device_compute_ns(const rm_device *d, const remat_graph *g, uint32_t op);
+int64_t rm_device_memory_ns(const rm_device *d, int64_t bytes);
 /* The unit of the model. NULL for "given". */
 remat_status rm_cost_unit(remat_ctx *ctx, const char *name, const char **unit);
 /* prepare.c: a copy with all flags but REMAT_FUSE and REMAT_INPLACE applied, and with costs by the

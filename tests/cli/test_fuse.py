@@ -119,3 +119,28 @@ def test_without_phases_and_classes(remat):
     )
     empty = remat.file("empty.json", {"format": "remat-graph", "version": 1, "values": [], "nodes": [], "outputs": []})
     assert remat.json("fuse", empty)["kernels"] == []
+
+
+def test_costs_of_fused_kernels(remat):
+    """By fused:h100 keep-all costs what its kernels take, and a plan for them has faster kernels than one for single ops."""
+    graph, plan = GRAPHS / "densenet121.json.gz", str(remat.folder / "plan.json")
+    flags = ("--dce", "--replay-random")
+
+    def kernels_ns():
+        lowered = remat.file("lowered.json", remat.json("lower", graph, plan, "--format", "graph"))
+        return remat.json("info", lowered, "--fuse", *flags[1:], "--cost-model", "roofline:h100")["keep_all_cost"]
+
+    def planned(model):
+        found = remat.json(
+            "plan", graph, *flags, "--budget", "50%", "--work", "400000", "--cost-model", model, "-o", plan
+        )
+        assert found["within_budget"] and remat.json("verify", graph, plan, "--bound")["valid"]
+        return found, kernels_ns()
+
+    single, fused = planned("roofline:h100"), planned("fused:h100")
+    keep_all = remat.json("info", graph, *flags, "--fuse", "--cost-model", "roofline:h100")["keep_all_cost"]
+    assert abs(fused[0]["keep_all_cost"] - keep_all) < 0.005 * keep_all and keep_all < single[0]["keep_all_cost"]
+    assert keep_all < fused[1] < single[1]
+    assert abs(fused[0]["cost"] - fused[1]) < 0.02 * keep_all
+    assert json.loads(pathlib.Path(plan).read_text())["cost_model"] == "fused:h100"
+    remat.fails(USAGE, "plan", graph, "--cost-model", "fused:abacus", says=("abacus",))

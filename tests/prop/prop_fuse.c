@@ -4,6 +4,7 @@
  *   fuse     the program after section 3.7 computes the same outputs, runs pinned ops once and in
  * order, and never moves more
  *   --fuse   plans of kernels verify, cost the same, and move no more than the same order of ops
+ *   costs    by fused:h100 keep-all costs what its kernels take, or little more; plans verify
  * Usage: prop_fuse N SEED; a failure prints the seed of its case. prop_fuse GRAPH: our kernels
  * against an exact search for cycles. */
 #include <string.h>
@@ -398,6 +399,55 @@ static void check_kernel_ops(remat_ctx *ctx, const remat_graph *g, random_source
     remat_plan_free(plan), remat_plan_free(whole), remat_graph_free(kernels), remat_graph_free(ops);
 }
 
+/* ---- costs of ops in kernels ---- */
+
+static int64_t ns_at(int64_t amount, int64_t per_us)
+{
+    return (amount * 1000 + per_us - 1) / per_us;
+}
+
+static void check_fused_costs(remat_ctx *ctx, const remat_graph *g)
+{
+    remat_graph *roof = NULL, *fused = NULL;
+    remat_plan *plan = NULL;
+    remat_verdict verdict = REMAT_VERDICT_INIT;
+    OK(ctx, remat_graph_prepare(ctx, g, 0, "roofline:h100", &roof));
+    OK(ctx, remat_graph_prepare(ctx, g, 0, "fused:h100", &fused));
+    uint32_t *kernel = zeros(g->n_ops, sizeof *kernel), n;
+    remat_moved *moved = zeros(g->n_ops, sizeof *moved);
+    OK(ctx, remat_graph_kernels(ctx, roof, kernel, moved, &n));
+    int64_t all = 0, sum = 0, arithmetic = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        int64_t compute = 0, alone = 0;
+        bool fuses = false;
+        for (uint32_t op = 0; op < g->n_ops; op++) {
+            if (kernel[op] != k) continue;
+            const bool view = rm_is_view_op(g, op),
+                       empty = g->out_begin[op] == g->out_begin[op + 1];
+            fuses |= !view && !empty && rm_is_fusible_class(rm_op_class(ctx, roof, op));
+            if (g->flops[op] != REMAT_ABSENT) compute += ns_at(g->flops[op], 67000000);
+            alone += roof->cost[op];
+        }
+        const int64_t memory = ns_at(moved[k].read_bytes + moved[k].written_bytes, 3350000);
+        all += !fuses ? alone : memory > compute ? memory : compute;
+        if (fuses) arithmetic += compute;
+    }
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        sum += fused->cost[op];
+        const bool fuses = rm_is_fusible_class(rm_op_class(ctx, roof, op)) && roof->cost[op] > 0;
+        CHECK(fuses || op + 1 == g->n_ops || fused->cost[op] == roof->cost[op],
+              "op %u costs %" PRId64, op, fused->cost[op]);
+        CHECK(!fuses || fused->cost[op] > 0, "op %u is free", op);
+    }
+    CHECK(sum == fused->total_cost && sum >= all && sum <= all + arithmetic + g->n_ops,
+          "ops cost %" PRId64 ", kernels %" PRId64, sum, all);
+    OK(ctx, remat_plan_make(ctx, fused, "keep-all", REMAT_BUDGET_NONE, &plan));
+    OK(ctx, remat_plan_verify(ctx, fused, plan, &verdict));
+    CHECK(verdict.valid, "%s", verdict.reason);
+    remat_plan_free(plan), remat_graph_free(fused), remat_graph_free(roof);
+    free(kernel), free(moved);
+}
+
 static void one_case(remat_ctx *ctx, random_schedule *s)
 {
     random_source r = {case_seed};
@@ -408,6 +458,9 @@ static void one_case(remat_ctx *ctx, random_schedule *s)
     check_schedule(ctx, graph, s, !transfers && graph->n_ops < 40);
     if (!transfers) check_fuse(ctx, graph, s);
     check_kernel_ops(ctx, graph, &r);
+    for (uint32_t op = 0; op < graph->n_ops; op++)
+        if (random_chance(&r, 30)) graph->flops[op] = (int64_t)random_below(&r, 1 << 20);
+    check_fused_costs(ctx, graph);
     remat_graph_free(graph);
 }
 

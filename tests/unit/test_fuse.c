@@ -255,6 +255,67 @@ static void what_a_kernel_inherits(void **state)
     remat_graph_free(kernels), remat_graph_free(graph);
 }
 
+/* Tensors of 3,350,000 bytes: a read or a write takes 1000 ns. An op that fuses costs what a kernel
+ * reads for it where it runs again; keep-all costs what its kernels do. */
+static void costs_inside_kernels(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "fused");
+    const int64_t bytes = 3350000;
+    enum { X, A, SPARED, INNER, LAST, WRITTEN, LOSS, G, H, N };
+    uint32_t v[N];
+    for (int i = 0; i < N; i++) v[i] = remat_builder_value(b, NULL, i == LOSS ? 4 : bytes);
+    const struct {
+        const char *name;
+        remat_class op_class;
+        int64_t phase;
+        int in[4], out;
+        int64_t cost;
+    } ops[] = {
+        {"a", REMAT_CLASS_COMPUTE, REMAT_FORWARD, {X, -1}, A, 2000},
+        /* `g` reads it no more, but `a` in its place */
+        {"spared", REMAT_CLASS_FUSIBLE, REMAT_FORWARD, {A, -1}, SPARED, 1},
+        /* nobody reads it later, and in its kernel `spared` is there, but not x */
+        {"inner", REMAT_CLASS_FUSIBLE, REMAT_FORWARD, {SPARED, X, -1}, INNER, 1000},
+        {"last", REMAT_CLASS_COMPUTE, REMAT_FORWARD, {INNER, -1}, LAST, 2000},
+        /* `h` reads it, and does not fuse: it has to be written */
+        {"written", REMAT_CLASS_FUSIBLE, REMAT_FORWARD, {LAST, -1}, WRITTEN, 2000},
+        {"loss", REMAT_CLASS_COMPUTE, REMAT_FORWARD, {WRITTEN, -1}, LOSS, 1001},
+        {"g", REMAT_CLASS_FUSIBLE, REMAT_BACKWARD, {SPARED, LOSS, -1}, G, 2001},
+        /* and what is left over: keep-all's first kernel reads `a`, and writes `spared` and `inner`
+         */
+        {"h", REMAT_CLASS_COMPUTE, REMAT_BACKWARD, {WRITTEN, G, -1}, H, 3000 + 2999},
+    };
+    for (size_t i = 0; i < LENGTH(ops); i++) {
+        uint32_t in[4], n = 0;
+        while (ops[i].in[n] >= 0) in[n] = v[ops[i].in[n]], n++;
+        const uint32_t op = remat_builder_op(b, ops[i].name, in, n, &v[ops[i].out], 1);
+        remat_builder_op_set(b, op, REMAT_OP_CLASS, ops[i].op_class);
+        remat_builder_op_set(b, op, REMAT_OP_PHASE, ops[i].phase);
+    }
+    remat_builder_output(b, v[H]);
+    remat_graph *graph = NULL, *fused = NULL, *again = NULL, *kernels = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    OK(ctx, remat_graph_prepare(ctx, graph, 0, "fused:h100", &fused));
+    OK(ctx, remat_graph_prepare(ctx, fused, 0, NULL, &again));
+    OK(ctx, remat_graph_prepare(ctx, graph, REMAT_FUSE, "roofline:h100", &kernels));
+    assert_string_equal(remat_graph_cost_unit(fused), "ns");
+    for (uint32_t op = 0; op < LENGTH(ops); op++) {
+        assert_int_equal(remat_graph_op_get(fused, op, REMAT_OP_COST), ops[op].cost);
+        assert_int_equal(remat_graph_op_get(again, op, REMAT_OP_COST), ops[op].cost);
+    }
+    assert_int_equal(fused->total_cost, kernels->total_cost);
+    remat_graph_free(kernels);
+    OK(ctx, remat_graph_prepare(ctx, graph, REMAT_FUSE, "fused:h100", &kernels));
+    assert_int_equal(fused->total_cost, kernels->total_cost); /* kernels have a roofline */
+    remat_graph *none = NULL;
+    FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, 0, "fused:abacus", &none));
+    assert_null(none);
+    remat_graph_free(kernels), remat_graph_free(again), remat_graph_free(fused);
+    remat_graph_free(graph);
+}
+
 /* A graph may list views that no op makes, of a resident value. If the way there leads through a
  * view that an op makes, at any depth, they are not there, and nobody reads them. */
 static void views_that_no_op_makes(void **state)
@@ -286,6 +347,7 @@ int main(void)
                                        WITH_CONTEXT(bad_calls),
                                        WITH_CONTEXT(kernels_are_ops),
                                        WITH_CONTEXT(what_a_kernel_inherits),
+                                       WITH_CONTEXT(costs_inside_kernels),
                                        WITH_CONTEXT(views_that_no_op_makes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
