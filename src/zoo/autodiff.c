@@ -101,6 +101,9 @@ const rm_op_type rm_op_types[RM_N_OP_KINDS] = {
                         OTHER,
                         {{"aten.nll_loss2d_backward.default", OTHER, .in = IN0 | IN1, .out = OUT1,
                           .gives = IN0}}},
+    [RM_PAD] = {"aten.constant_pad_nd.default",
+                FUSIBLE,
+                {{"aten.constant_pad_nd.default", FUSIBLE, .gives = IN0}}},
     [RM_PERMUTE] = SAME_VIEW("aten.permute.default"),
     [RM_RELU] = {"aten.relu.default",
                  FUSIBLE,
@@ -124,6 +127,9 @@ const rm_op_type rm_op_types[RM_N_OP_KINDS] = {
                      OTHER,
                      {{"aten.upsample_nearest2d_backward.default", OTHER, .gives = IN0}}},
     [RM_VIEW] = SAME_VIEW("aten.view.default"),
+    [RM_WINDOW_MEAN] = {"aten.avg_pool2d.default",
+                        FUSIBLE,
+                        {{"aten.avg_pool2d_backward.default", FUSIBLE, .in = IN0, .gives = IN0}}},
 };
 /* clang-format on */
 

@@ -18,11 +18,6 @@ static rm_tensor *images(rm_tape *tape, const rm_zoo_args *args)
     return rm_tape_input(tape, "images", RM_SHAPE(args->batch, 3, args->res, args->res));
 }
 
-static rm_tensor *relu(rm_tape *tape, const char *name, rm_tensor *x)
-{
-    return rm_pointwise(tape, RM_RELU, name, x);
-}
-
 /* ---- VGG ---- */
 
 static rm_tensor *vgg(rm_tape *tape, const rm_zoo_args *args, const rm_vgg_block *blocks)
@@ -31,8 +26,8 @@ static rm_tensor *vgg(rm_tape *tape, const rm_zoo_args *args, const rm_vgg_block
     rm_vgg_blocks(tape, images(tape, args), blocks, RM_VGG_BLOCKS, false, pools);
     rm_tensor *x =
         rm_flatten(tape, "flatten", rm_avg_pool(tape, "avgpool", pools[RM_VGG_BLOCKS - 1], 7));
-    x = relu(tape, "relu6", rm_linear(tape, "fc6", x, 4096));
-    x = relu(tape, "relu7", rm_linear(tape, "fc7", x, 4096));
+    x = rm_relu(tape, "relu6", rm_linear(tape, "fc6", x, 4096));
+    x = rm_relu(tape, "relu7", rm_linear(tape, "fc7", x, 4096));
     return rm_linear(tape, "fc8", x, args->classes);
 }
 
@@ -47,49 +42,33 @@ rm_tensor *rm_vgg19_classifier(rm_tape *tape, const rm_zoo_args *args)
 
 /* ---- ResNet ---- */
 
-/* A convolution without bias, called `prefix`conv`suffix`, and its batch norm, called
- * `prefix`bn`suffix`. */
-static rm_tensor *conv_bn(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
-                          rm_conv_spec spec)
-{
-    x = rm_conv(tape, rm_tape_name(tape, "%sconv%s", prefix, suffix), x, spec);
-    return rm_batch_norm(tape, rm_tape_name(tape, "%sbn%s", prefix, suffix), x);
-}
-
-static rm_tensor *conv_bn_relu(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
-                               rm_conv_spec spec)
-{
-    return relu(tape, rm_tape_name(tape, "%srelu%s", prefix, suffix),
-                conv_bn(tape, prefix, suffix, x, spec));
-}
-
 static rm_tensor *residual_block(rm_tape *tape, const char *prefix, rm_tensor *x, int64_t channels,
                                  int64_t stride, bool bottleneck)
 {
     const int64_t out_channels = bottleneck ? 4 * channels : channels;
     rm_tensor *y = x;
     if (bottleneck) {
-        y = conv_bn_relu(tape, prefix, "1", y, (rm_conv_spec){channels, .kernel = 1});
-        y = conv_bn_relu(tape, prefix, "2", y,
-                         (rm_conv_spec){channels, 3, .stride = stride, .padding = 1});
-        y = conv_bn(tape, prefix, "3", y, (rm_conv_spec){out_channels, .kernel = 1});
+        y = rm_conv_bn_relu(tape, prefix, "1", y, (rm_conv_spec){channels, .kernel = 1});
+        y = rm_conv_bn_relu(tape, prefix, "2", y,
+                            (rm_conv_spec){channels, 3, .stride = stride, .padding = 1});
+        y = rm_conv_bn(tape, prefix, "3", y, (rm_conv_spec){out_channels, .kernel = 1});
     } else {
-        y = conv_bn_relu(tape, prefix, "1", y,
-                         (rm_conv_spec){channels, 3, .stride = stride, .padding = 1});
-        y = conv_bn(tape, prefix, "2", y, (rm_conv_spec){channels, 3, .padding = 1});
+        y = rm_conv_bn_relu(tape, prefix, "1", y,
+                            (rm_conv_spec){channels, 3, .stride = stride, .padding = 1});
+        y = rm_conv_bn(tape, prefix, "2", y, (rm_conv_spec){channels, 3, .padding = 1});
     }
     if (stride != 1 || x->shape.dim[1] != out_channels)
-        x = conv_bn(tape, prefix, "_skip", x,
-                    (rm_conv_spec){out_channels, .kernel = 1, .stride = stride});
-    return relu(tape, rm_tape_name(tape, "%srelu", prefix),
-                rm_add(tape, rm_tape_name(tape, "%sadd", prefix), y, x));
+        x = rm_conv_bn(tape, prefix, "_skip", x,
+                       (rm_conv_spec){out_channels, .kernel = 1, .stride = stride});
+    return rm_relu(tape, rm_tape_name(tape, "%srelu", prefix),
+                   rm_add(tape, rm_tape_name(tape, "%sadd", prefix), y, x));
 }
 
 static rm_tensor *resnet(rm_tape *tape, const rm_zoo_args *args, const int n_blocks[4],
                          bool bottleneck)
 {
-    rm_tensor *x = conv_bn_relu(tape, "", "1", images(tape, args),
-                                (rm_conv_spec){64, 7, .stride = 2, .padding = 3});
+    rm_tensor *x = rm_conv_bn_relu(tape, "", "1", images(tape, args),
+                                   (rm_conv_spec){64, 7, .stride = 2, .padding = 3});
     x = rm_max_pool(tape, "maxpool", x, (rm_window){3, 2, 1});
     for (int layer = 0; layer < 4; layer++)
         for (int block = 0; block < n_blocks[layer]; block++)
@@ -115,16 +94,16 @@ rm_tensor *rm_mobilenet(rm_tape *tape, const rm_zoo_args *args)
         int64_t channels, stride;
     } pairs[] = {{64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2}, {512, 1},
                  {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1}};
-    rm_tensor *x = conv_bn_relu(tape, "", "1", images(tape, args),
-                                (rm_conv_spec){32, 3, .stride = 2, .padding = 1});
+    rm_tensor *x = rm_conv_bn_relu(tape, "", "1", images(tape, args),
+                                   (rm_conv_spec){32, 3, .stride = 2, .padding = 1});
     for (size_t i = 0; i < RM_LEN(pairs); i++) {
         const char *prefix = rm_tape_name(tape, "block%zu_", i + 1);
         const int64_t channels = x->shape.dim[1];
-        x = conv_bn_relu(tape, prefix, "_depthwise", x,
-                         (rm_conv_spec){channels, 3, .stride = pairs[i].stride, .padding = 1,
-                                        .groups = channels});
-        x = conv_bn_relu(tape, prefix, "_pointwise", x,
-                         (rm_conv_spec){pairs[i].channels, .kernel = 1});
+        x = rm_conv_bn_relu(tape, prefix, "_depthwise", x,
+                            (rm_conv_spec){channels, 3, .stride = pairs[i].stride, .padding = 1,
+                                           .groups = channels});
+        x = rm_conv_bn_relu(tape, prefix, "_pointwise", x,
+                            (rm_conv_spec){pairs[i].channels, .kernel = 1});
     }
     return rm_linear(tape, "fc", rm_mean(tape, "avgpool", x), args->classes);
 }
@@ -136,7 +115,7 @@ static rm_tensor *bn_relu_conv(rm_tape *tape, const char *prefix, const char *su
                                rm_conv_spec spec)
 {
     x = rm_batch_norm(tape, rm_tape_name(tape, "%sbn%s", prefix, suffix), x);
-    x = relu(tape, rm_tape_name(tape, "%srelu%s", prefix, suffix), x);
+    x = rm_relu(tape, rm_tape_name(tape, "%srelu%s", prefix, suffix), x);
     return rm_conv(tape, rm_tape_name(tape, "%sconv%s", prefix, suffix), x, spec);
 }
 
@@ -158,8 +137,8 @@ static rm_tensor *dense_block(rm_tape *tape, int block, rm_tensor *x, int n_laye
 rm_tensor *rm_densenet121(rm_tape *tape, const rm_zoo_args *args)
 {
     static const int n_layers[] = {6, 12, MAX_DENSE_LAYERS, 16};
-    rm_tensor *x = conv_bn_relu(tape, "", "0", images(tape, args),
-                                (rm_conv_spec){64, 7, .stride = 2, .padding = 3});
+    rm_tensor *x = rm_conv_bn_relu(tape, "", "0", images(tape, args),
+                                   (rm_conv_spec){64, 7, .stride = 2, .padding = 3});
     x = rm_max_pool(tape, "maxpool", x, (rm_window){3, 2, 1});
     for (int block = 1; block <= (int)RM_LEN(n_layers); block++) {
         if (block > 1) {
@@ -169,6 +148,6 @@ rm_tensor *rm_densenet121(rm_tape *tape, const rm_zoo_args *args)
         }
         x = dense_block(tape, block, x, n_layers[block - 1]);
     }
-    x = relu(tape, "relu5", rm_batch_norm(tape, "bn5", x));
+    x = rm_relu(tape, "relu5", rm_batch_norm(tape, "bn5", x));
     return rm_linear(tape, "fc", rm_mean(tape, "avgpool", x), args->classes);
 }

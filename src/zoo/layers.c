@@ -30,32 +30,49 @@ static int64_t slide(rm_tape *tape, int64_t size, rm_window window)
     return room < 0 ? 1 : room / window.stride + 1;
 }
 
-/* A convolution's output is so many pixels high or wide, where its input is `size`. */
-static int64_t conv_size(rm_tape *tape, int64_t size, const rm_conv_spec *spec)
+/* A convolution's output is so many pixels high or wide, where its input is `size`, and its kernel
+ * and padding are those of the direction. */
+static int64_t conv_size(rm_tape *tape, int64_t size, const rm_conv_spec *spec, int64_t kernel,
+                         int64_t padding)
 {
     const int64_t stride = at_least_1(spec->stride);
-    if (spec->transposed) return (size - 1) * stride + spec->kernel - 2 * spec->padding;
-    return slide(tape, size, (rm_window){spec->kernel, stride, spec->padding});
+    if (spec->transposed) return (size - 1) * stride + kernel - 2 * padding;
+    return slide(tape, size, (rm_window){kernel, stride, padding});
 }
 
 rm_tensor *rm_conv(rm_tape *tape, const char *name, rm_tensor *x, rm_conv_spec spec)
 {
-    const int64_t channels = x->shape.dim[1], kernel = spec.kernel;
-    const int64_t groups = at_least_1(spec.groups);
-    const int64_t height = conv_size(tape, x->shape.dim[2], &spec);
-    const int64_t width = conv_size(tape, x->shape.dim[3], &spec);
+    const int64_t channels = x->shape.dim[1], groups = at_least_1(spec.groups),
+                  kernel = spec.kernel, across = spec.kernel_width ? spec.kernel_width : kernel,
+                  beside = spec.kernel_width ? spec.padding_width : spec.padding;
+    const int64_t height = conv_size(tape, x->shape.dim[2], &spec, kernel, spec.padding);
+    const int64_t width = conv_size(tape, x->shape.dim[3], &spec, across, beside);
     const rm_shape out = RM_SHAPE(x->shape.dim[0], spec.channels, height, width);
     const rm_shape weight = spec.transposed
-                                ? RM_SHAPE(channels, spec.channels / groups, kernel, kernel)
-                                : RM_SHAPE(spec.channels, channels / groups, kernel, kernel);
+                                ? RM_SHAPE(channels, spec.channels / groups, kernel, across)
+                                : RM_SHAPE(spec.channels, channels / groups, kernel, across);
     /* Each element of the small side meets a kernel window of every channel of the other side in
      * its group. */
     const int64_t *small = spec.transposed ? x->shape.dim : out.dim;
     const int64_t flops =
-        RM_PRODUCT(tape, 2, small[0], small[1], small[2], small[3], weight.dim[1], kernel, kernel);
+        RM_PRODUCT(tape, 2, small[0], small[1], small[2], small[3], weight.dim[1], kernel, across);
     rm_tensor *in[3] = {x, rm_tape_param(tape, name, "weight", weight)};
     if (spec.bias) in[2] = rm_tape_param(tape, name, "bias", RM_SHAPE(spec.channels));
     return rm_tape_op(tape, RM_CONV, name, in, spec.bias ? 3 : 2, &out, 1, flops);
+}
+
+rm_tensor *rm_conv_bn(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
+                      rm_conv_spec spec)
+{
+    x = rm_conv(tape, rm_tape_name(tape, "%sconv%s", prefix, suffix), x, spec);
+    return rm_batch_norm(tape, rm_tape_name(tape, "%sbn%s", prefix, suffix), x);
+}
+
+rm_tensor *rm_conv_bn_relu(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
+                           rm_conv_spec spec)
+{
+    return rm_relu(tape, rm_tape_name(tape, "%srelu%s", prefix, suffix),
+                   rm_conv_bn(tape, prefix, suffix, x, spec));
 }
 
 rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t channels,
@@ -65,7 +82,7 @@ rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t 
         x = rm_conv(tape, rm_tape_name(tape, "%s_conv%d", name, i), x,
                     (rm_conv_spec){channels, 3, .padding = 1, .bias = true});
         if (batch_norm) x = rm_batch_norm(tape, rm_tape_name(tape, "%s_bn%d", name, i), x);
-        x = rm_pointwise(tape, RM_RELU, rm_tape_name(tape, "%s_relu%d", name, i), x);
+        x = rm_relu(tape, rm_tape_name(tape, "%s_relu%d", name, i), x);
     }
     return x;
 }
@@ -159,6 +176,19 @@ rm_tensor *rm_avg_pool(rm_tape *tape, const char *name, rm_tensor *x, int64_t si
     return RM_OP(tape, RM_AVG_POOL, name, out, 0, x);
 }
 
+rm_tensor *rm_window_mean(rm_tape *tape, const char *name, rm_tensor *x, rm_window window)
+{
+    const int64_t height = slide(tape, x->shape.dim[2], window);
+    const int64_t width = slide(tape, x->shape.dim[3], window);
+    const rm_shape out = RM_SHAPE(x->shape.dim[0], x->shape.dim[1], height, width);
+    return RM_OP(tape, RM_WINDOW_MEAN, name, out, 0, x);
+}
+
+rm_tensor *rm_shift(rm_tape *tape, const char *name, rm_tensor *x)
+{
+    return rm_pointwise(tape, RM_PAD, name, x);
+}
+
 rm_tensor *rm_upsample(rm_tape *tape, const char *name, rm_tensor *x)
 {
     const rm_shape out = twice_as_large(x);
@@ -181,6 +211,11 @@ rm_tensor *rm_flatten(rm_tape *tape, const char *name, rm_tensor *x)
 rm_tensor *rm_pointwise(rm_tape *tape, rm_op_kind kind, const char *name, rm_tensor *x)
 {
     return RM_OP(tape, kind, name, x->shape, 0, x);
+}
+
+rm_tensor *rm_relu(rm_tape *tape, const char *name, rm_tensor *x)
+{
+    return rm_pointwise(tape, RM_RELU, name, x);
 }
 
 rm_tensor *rm_add(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *y)

@@ -11,6 +11,9 @@ typedef struct rm_conv_spec {
     int64_t stride, padding, groups; /* stride and groups: 0 means 1 */
     bool bias;
     bool transposed; /* the gradient of a convolution as a layer: enlarges by `stride` */
+    /* Of a kernel that is not square: its width, and the padding left and right. `kernel` and
+     * `padding` are its height and the padding above and below. 0: it is square. */
+    int64_t kernel_width, padding_width;
 } rm_conv_spec;
 
 typedef struct rm_window {
@@ -18,6 +21,12 @@ typedef struct rm_window {
 } rm_window;
 
 rm_tensor *rm_conv(rm_tape *tape, const char *name, rm_tensor *x, rm_conv_spec spec);
+/* A convolution without bias, called `prefix`conv`suffix`, and its batch norm, called
+ * `prefix`bn`suffix`; and a relu, called `prefix`relu`suffix`. */
+rm_tensor *rm_conv_bn(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
+                      rm_conv_spec spec);
+rm_tensor *rm_conv_bn_relu(rm_tape *tape, const char *prefix, const char *suffix, rm_tensor *x,
+                           rm_conv_spec spec);
 /* n_convs times: a 3x3 convolution with a bias that keeps the size, batch norm if asked for, relu.
  */
 rm_tensor *rm_conv_stack(rm_tape *tape, const char *name, rm_tensor *x, int64_t channels,
@@ -44,10 +53,14 @@ rm_tensor *rm_max_pool(rm_tape *tape, const char *name, rm_tensor *x, rm_window 
 rm_tensor *rm_unpool(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *indices);
 /* To size x size. */
 rm_tensor *rm_avg_pool(rm_tape *tape, const char *name, rm_tensor *x, int64_t size);
+rm_tensor *rm_window_mean(rm_tape *tape, const char *name, rm_tensor *x, rm_window window);
+/* Everything a pixel to the upper left; zeros come in. */
+rm_tensor *rm_shift(rm_tape *tape, const char *name, rm_tensor *x);
 rm_tensor *rm_mean(rm_tape *tape, const char *name, rm_tensor *x);     /* over H and W, to [N, C] */
 rm_tensor *rm_upsample(rm_tape *tape, const char *name, rm_tensor *x); /* nearest, twice the size */
 /* An op that keeps the shape. */
 rm_tensor *rm_pointwise(rm_tape *tape, rm_op_kind kind, const char *name, rm_tensor *x);
+rm_tensor *rm_relu(rm_tape *tape, const char *name, rm_tensor *x);
 /* The sum has x's shape; y may be broadcast. */
 rm_tensor *rm_add(rm_tape *tape, const char *name, rm_tensor *x, rm_tensor *y);
 /* Along dimension 1. */

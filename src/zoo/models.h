@@ -52,6 +52,8 @@ const remat_entry *rm_chain_entry_at(size_t index); /* chains.c */
 /* convnets.c */
 rm_model rm_densenet121, rm_mobilenet, rm_resnet18, rm_resnet50;
 rm_model rm_vgg16_classifier, rm_vgg19_classifier;
+/* cells.c */
+rm_model rm_inception, rm_nasnet;
 /* segmentation.c */
 rm_model rm_fcn8, rm_segnet, rm_unet, rm_vgg_unet;
 /* transformers.c */

@@ -49,6 +49,7 @@ typedef enum rm_op_kind { /* rows of rm_op_types */
                           RM_MM,
                           RM_NLL_LOSS,
                           RM_NLL_LOSS_2D,
+                          RM_PAD,
                           RM_PERMUTE,
                           RM_RELU,
                           RM_SCALE,
@@ -60,6 +61,7 @@ typedef enum rm_op_kind { /* rows of rm_op_types */
                           RM_UNPOOL,
                           RM_UPSAMPLE,
                           RM_VIEW,
+                          RM_WINDOW_MEAN,
                           RM_N_OP_KINDS
 } rm_op_kind;
 

@@ -45,11 +45,15 @@
     M("gpt", rm_gpt, "GPT-2, head tied to the embedding (small: 124,439,808 parameters)",          \
       P(batch, 8, 1, 1000000) P(seq, 1024, 1, 1000000) P(layers, 12, 1, 10000)                     \
           P(width, 768, 1, 1000000) P(heads, 12, 1, 10000) P(vocab, 50257, 1, 10000000))           \
+    M("inception", rm_inception, "Inception v3, without the auxiliary classifier",                 \
+      IMAGES(P, 128, 299, 75) P(classes, 1000, 1, 1000000))                                        \
     M("mlp", rm_mlp, "linear layers with relu",                                                    \
       P(batch, 1024, 1, 1000000000) P(layers, 8, 1, 100000) P(width, 1024, 1, 10000000)            \
           P(classes, 10, 1, 10000000))                                                             \
     M("mobilenet", rm_mobilenet, "MobileNet v1",                                                   \
       IMAGES(P, 512, 224, 32) P(classes, 1000, 1, 1000000))                                        \
+    M("nasnet", rm_nasnet, "NASNet-A mobile (4 @ 1056)",                                           \
+      IMAGES(P, 256, 224, 32) P(classes, 1000, 1, 1000000))                                        \
     M("random-layered", rm_random_layered,                                                         \
       "random layered graph: width in ops, density and skip in percent",                           \
       P(n, 100, 1, 1000000) P(width, 8, 1, 10000) P(density, 20, 0, 100) P(skip, 14, 0, 100)       \

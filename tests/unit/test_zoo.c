@@ -67,6 +67,8 @@ static const struct published {
     {"vgg19", 143667240, 19632062464},    /* 19.63 G */
     {"densenet121", 7978856, 2834161664}, /* 2.83 G */
     {"mobilenet", 4231976, 568740352},    /* 569 M */
+    {"inception", 23834568, 5713216096},  /* 5.71 G; 27,161,264 with the auxiliary 3,326,696 */
+    {"nasnet", 5289978, 563638816},       /* 5.3 M, 564 M */
     {"vit", 86567656,
      TRANSFORMER(197, 768, 12) + (int64_t)196 * 768 * 768 + 768 * 1000}, /* 17.56 G */
     {"gpt", 124439808, TRANSFORMER(1024, 768, 12) + (int64_t)1024 * 768 * 50257},
@@ -317,9 +319,9 @@ static int64_t made_bytes(remat_ctx *ctx, const char *model, int batch)
 
 static void linear_in_batch(void **state)
 {
-    static const char *const models[] = {"resnet50", "vgg16",    "densenet121", "mobilenet",
-                                         "unet",     "vgg_unet", "segnet",      "fcn8",
-                                         "gpt",      "bert",     "vit",         "mlp"};
+    static const char *const models[] = {"resnet50", "vgg16",  "densenet121", "mobilenet", "unet",
+                                         "vgg_unet", "segnet", "fcn8",        "gpt",       "bert",
+                                         "vit",      "mlp",    "inception",   "nasnet"};
     for (size_t i = 0; i < LENGTH(models); i++) {
         const int64_t two = made_bytes(*state, models[i], 2),
                       three = made_bytes(*state, models[i], 3);
