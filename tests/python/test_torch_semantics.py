@@ -441,4 +441,8 @@ def test_loops_that_do_more_than_forward_and_backward(loop):
         and all(report["planned"] for report in reports)
         and max(report["recomputed_ops"] for report in reports) > 0
     )
-    assert same(found, outcome(lambda model: model))
+    kept = outcome(lambda model: torch.compile(model, backend="aot_eager_default_partitioner"))
+    eager = outcome(lambda model: model)
+    assert same(found, kept)
+    # torch 2.11's AOTAutograd rounds otherwise than eager code here, with everything kept too
+    assert same(found, eager) or torch.__version__.startswith("2.11")
