@@ -337,7 +337,7 @@ static remat_status recompute_and_move(const rm_problem *p, rm_incumbent *best)
     return status;
 }
 
-/* The best plan, as near to the graph's order as its peak allows. */
+/* The best plan, as near to the graph's order as its peak allows. It stays as it is on failure. */
 static remat_status restore_order(const rm_problem *p, rm_incumbent *best)
 {
     remat_ctx *ctx = p->ctx;
@@ -350,9 +350,11 @@ static remat_status restore_order(const rm_problem *p, rm_incumbent *best)
     if (status == REMAT_OK) status = rm_offer_codes(p, &nm, &codes, &found);
     if (status == REMAT_OK && found.any && found.cost <= best->cost &&
         found.peak_bytes <= best->peak_bytes) {
+        const rm_schedule replaced = best->steps;
         best->cost = found.cost;
         best->peak_bytes = found.peak_bytes;
-        status = rm_schedule_copy(ctx, &best->steps, &found.steps);
+        best->steps = found.steps;
+        found.steps = replaced;
     }
     RM_VEC_FREE(&ctx->heap, found.steps);
     RM_VEC_FREE(&ctx->heap, codes);
@@ -371,7 +373,11 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     rm_limit_pop(p->ctx);
     rm_note_stop(p->ctx, why);
     TRY(status);
-    return best->any && !best->proved ? restore_order(p, best) : REMAT_OK;
+    if (!best->any || best->proved) return REMAT_OK;
+    const rm_mark mark = rm_scratch_mark(p->ctx);
+    const remat_status restored = restore_order(p, best);
+    rm_scratch_release(p->ctx, mark);
+    return rm_is_too_much_memory(p->ctx, restored) ? REMAT_OK : restored;
 }
 
 /* Every chain strategy there is, so that none is better. rotor-float has rotor in it. The quick

@@ -354,6 +354,20 @@ static void memory_of_all_strategies(void **state)
     assert_int_equal(m.now, 0);
 }
 
+/* There is a plan before its order is put back to the graph's. */
+static void memory_for_a_plan_alone(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL;
+    remat_plan *plan = NULL;
+    OK(ctx, remat_graph_load(ctx, "zoo:gpt", &graph));
+    OK(ctx, remat_ctx_set(ctx, "memory_bytes", 1 << 20));
+    OK(ctx, remat_plan_make(ctx, graph, "auto", REMAT_BUDGET_NONE, &plan));
+    assert_int_equal(remat_plan_summary(plan)->outcome, REMAT_OPTIMAL);
+    remat_plan_free(plan);
+    remat_graph_free(graph);
+}
+
 /* A table that cannot be filled within the work is not even begun: it would have 16 million pairs
  * of stages, and nothing could stop it while it is laid out. */
 static void tables_that_are_never_filled(void **state)
@@ -394,6 +408,7 @@ int main(void)
         WITH_CONTEXT(long_chains),
         WITH_CONTEXT(tables_that_are_never_filled),
         cmocka_unit_test(memory_of_all_strategies),
+        WITH_CONTEXT(memory_for_a_plan_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
