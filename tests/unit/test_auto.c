@@ -532,6 +532,38 @@ static void what_moved_for_nothing_goes_back(void **state)
     rm_scratch_release(ctx, mark);
 }
 
+/* So do several that ran late and belong between the same two. */
+static void neighbours_go_back(void **state)
+{
+    enum { CHAIN = 10, COUNTERS = 5, N = 2 * CHAIN + COUNTERS };
+    remat_ctx *ctx = *state;
+    const rm_mark mark = rm_scratch_mark(ctx);
+    remat_builder *b = remat_builder_new(ctx, "counters");
+    uint32_t last = remat_builder_value(b, "x", 100), counter = last;
+    remat_builder_value_set(b, last, REMAT_VALUE_KIND, REMAT_INPUT);
+    rm_codes codes = {0};
+    for (uint32_t op = 0; op < N; op++) {
+        const bool counts = op >= CHAIN && op < CHAIN + COUNTERS;
+        const uint32_t next = remat_builder_value(b, "y", counts ? 8 : 100);
+        remat_builder_op(b, "f", counts ? &counter : &last, 1, &next, 1);
+        if (counts) remat_builder_output(b, next);
+        else last = next;
+        if (!counts) OK(ctx, RM_PUSH(ctx, codes, op));
+    }
+    for (uint32_t op = CHAIN; op < CHAIN + COUNTERS; op++) OK(ctx, RM_PUSH(ctx, codes, op));
+    remat_builder_output(b, last);
+    remat_graph *graph = NULL;
+    rm_normal nm;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    OK(ctx, rm_normal_of(ctx, graph, &nm));
+    OK(ctx, rm_restore_order(ctx, &nm, 1000, &codes));
+    for (uint32_t op = 0; op < N; op++) assert_int_equal(codes.items[op], op);
+    RM_VEC_FREE(&ctx->heap, codes);
+    remat_graph_free(graph);
+    rm_scratch_release(ctx, mark);
+}
+
 /* How many first runs are in no longest part of them that is in the graph's order. */
 static uint32_t out_of_order(const remat_plan *plan)
 {
@@ -600,6 +632,7 @@ int main(void)
                                        WITH_CONTEXT(branches_and_skips),
                                        WITH_CONTEXT(improves_with_every_strategy),
                                        WITH_CONTEXT(what_moved_for_nothing_goes_back),
+                                       WITH_CONTEXT(neighbours_go_back),
                                        WITH_CONTEXT(plans_are_near_the_graphs_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

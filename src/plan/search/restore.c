@@ -8,8 +8,8 @@
  * Method: the longest part of the first runs that is in the graph's order stands. Each of the
  * others slides between its neighbours in that part, as late as its readers allow, if the peak does
  * not rise. First those that run too early, the last one first, so that readers make way for what
- * they read; then those that run too late, from the first one on. A second round moves what made
- * way only then.
+ * they read; then those that run too late, from the first one on. Further rounds move what made way
+ * only then, and what found no empty slot.
  *
  * Invariant: the same steps, so the same cost, and a peak within the limit. What moves joins the
  * part that is in order, so the result is never further from the graph's order.
@@ -20,8 +20,8 @@
 #include "plan/search/restore.h"
 
 enum {
-    SPREAD = 4, /* slots a step */
-    ROUNDS = 2,
+    SPREAD = 4,       /* slots a step */
+    ROUNDS = 8,       /* at most: while something moves */
     LOOK = 256,       /* ops between looks at the clock */
     WORK_A_STEP = 256 /* operations, at most */
 };
