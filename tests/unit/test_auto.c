@@ -510,6 +510,7 @@ static remat_graph *casts(remat_ctx *ctx)
     remat_builder_output(b, last);
     remat_graph *graph = NULL;
     OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
     return graph;
 }
 
