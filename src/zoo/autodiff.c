@@ -128,8 +128,8 @@ const rm_op_type rm_op_types[RM_N_OP_KINDS] = {
                      {{"aten.upsample_nearest2d_backward.default", OTHER, .gives = IN0}}},
     [RM_VIEW] = SAME_VIEW("aten.view.default"),
     [RM_WINDOW_MEAN] = {"aten.avg_pool2d.default",
-                        FUSIBLE,
-                        {{"aten.avg_pool2d_backward.default", FUSIBLE, .in = IN0, .gives = IN0}}},
+                        OTHER,
+                        {{"aten.avg_pool2d_backward.default", OTHER, .in = IN0, .gives = IN0}}},
 };
 /* clang-format on */
 

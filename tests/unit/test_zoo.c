@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fusion/op_class.h"
 #include "graph/graph.h"
 
 static remat_graph *zoo(remat_ctx *ctx, const char *spec)
@@ -98,6 +99,24 @@ static void published_numbers(void **state)
         if (sum_flops(graph, REMAT_FORWARD) != 2 * p->macs)
             fail_msg("%s: %lld FLOPs, not %lld", one, (long long)sum_flops(graph, REMAT_FORWARD),
                      2 * (long long)p->macs);
+        remat_graph_free(graph);
+    }
+}
+
+/* Where a model says the class of an op, it is that of such an op in a file. */
+static void classes_are_the_tables(void **state)
+{
+    for (size_t i = 0; i < LENGTH(published); i++) {
+        remat_graph *graph = zoo(*state, published[i].spec);
+        for (uint32_t op = 0; op < graph->n_ops; op++) {
+            const remat_class said = graph->op_class[op];
+            graph->op_class[op] = REMAT_CLASS_OTHER;
+            const remat_class known = rm_op_class(*state, graph, op);
+            if (said != REMAT_CLASS_OTHER && said != known)
+                fail_msg("%s: %s is %s, not %s", published[i].spec,
+                         rm_text(graph, graph->op_target[op]), remat_class_name(said),
+                         remat_class_name(known));
+        }
         remat_graph_free(graph);
     }
 }
@@ -518,6 +537,7 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {WITH_CONTEXT(published_numbers),
+                                       WITH_CONTEXT(classes_are_the_tables),
                                        WITH_CONTEXT(segmentation_flops),
                                        WITH_CONTEXT(peaks_of_traces),
                                        WITH_CONTEXT(every_model),
