@@ -257,9 +257,10 @@ def test_warnings_are_said_once(remat, small):
 
 
 def test_info_of_a_plan_refuses_what_is_for_graphs(remat):
-    remat.ok("plan", "zoo:mlp", "-o", "plan.json")
+    plan = remat.folder / "plan.json"
+    remat.ok("plan", "zoo:mlp", "-o", plan)
     for flag in ("--chain", "--classes"):
-        remat.fails(USAGE, "info", "plan.json", flag, says=(flag, "is for graphs: this is a plan"))
+        remat.fails(USAGE, "info", plan, flag, says=(flag, "is for graphs: this is a plan"))
 
 
 def test_info_shows_what_decides(remat, small):
