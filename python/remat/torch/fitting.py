@@ -14,6 +14,9 @@ Inductor makes more of torch's own order than of a plan's, which the model does 
 plan is known that keeps it. Of all that fit the fastest one by its code is taken, and if none fits the one that needs
 least.
 
+The least memory ("min") is that of code, too: plans of least memory may need more than others do that were given more
+room. After them the room is halved between what the smallest code was planned to need and what it needs.
+
 Invariant: what is returned was planned and verified, and its code was read; where nothing can be read, it is the
 first plan, unchanged. Cost: LOOKS + MORE readings and plans at most."""
 
@@ -47,8 +50,8 @@ class Look(NamedTuple):
 
 
 class Fit:
-    """`plan(room)` gives plans within so many bytes, the cheapest first, or none; `read(solution)` what code would
-    need and take, or None.
+    """`plan(room)` gives plans within so many bytes, the cheapest first, or those of least memory; `read(solution)`
+    what code would need and take, or None. A limit of 0 is for `least`.
     """
 
     def __init__(self, limit: int, plan: Callable[[int], List[Solution]], read: Callable[[Solution], Optional[Look]]):
@@ -116,6 +119,22 @@ class Fit:
             least = self._plan(0)[0]
             if self._look(least, 0):
                 self._converge()
+        return self.best()
+
+    def least(self) -> Optional[Look]:
+        """The plan whose code needs least; of those whose code needs about as little the fastest."""
+        self._most = LOOKS + MORE
+        for solution in self._plan(0)[:FIRST]:
+            self._look(solution, 0)
+        smallest, room = self.best(), 0
+        while smallest is not None:
+            planned = smallest.solution.verdict.peak_bytes
+            room = (planned + (room or smallest.needs_bytes)) // 2
+            if room < CLOSE * planned or not self._look(min(self._plan(room), key=self._is_off), room):
+                break
+            if self.best() is not smallest:
+                smallest, room = self.best(), 0
+        self.limit = smallest.needs_bytes if smallest else 0
         return self.best()
 
     def _look_as_it_is(self, candidates: List[Solution]) -> None:

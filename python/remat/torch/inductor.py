@@ -174,7 +174,8 @@ class KernelWork(Work):
     def candidates(self, budget: Budget, nearly: bool = False, **memory: Any) -> List[Solution]:
         """Plans within the budget, the cheapest first: one from torch's own partition, one from each other partition
         that fits as it is, and one from the smallest of those that do not. `nearly`: and other partitions as they
-        are that may fit once their code is read.
+        are that may fit once their code is read. "min": the plan of least memory from each partition, the smallest
+        first.
         """
         if isinstance(budget, str) and budget != "min":
             budget = bytes_of(budget, self._keep_all(memory)["keep_all_peak_bytes"])
@@ -184,7 +185,7 @@ class KernelWork(Work):
             found.append(super().solve(budget, **memory))
         except BudgetError as error:
             failures.append(error.with_traceback(None))
-        if found and (not found[0].again or not isinstance(budget, int)):
+        if found and (budget is None or isinstance(budget, int) and not found[0].again):
             return found
         kept = self._keep_all(memory)
         same = {name: kept[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}
@@ -201,16 +202,19 @@ class KernelWork(Work):
                 pass
         if not found:
             raise failures.pop()
-        return sorted(found, key=lambda solution: solution.verdict.cost)
+        least = budget == "min"
+        return sorted(found, key=lambda s: (s.verdict.peak_bytes if least else 0, s.verdict.cost))
 
     def _worth(self, budget: Budget, memory: Dict[str, Any]) -> List["KernelWork"]:
-        """The other starts that fit as they are, and the smallest of the rest."""
+        """The other starts that fit as they are, and the smallest of the rest; for the least memory all of them."""
+        if budget == "min":
+            return self.others(memory)
         peaks = [(other._keep_all(memory)["keep_all_peak_bytes"], i) for i, other in enumerate(self.others(memory))]
         rest = sorted(peak for peak in peaks if not isinstance(budget, int) or peak[0] > NEARLY * budget)
         return [self.starts[i] for peak, i in peaks if (peak, i) not in rest[1:]]
 
     def solve(self, budget: Budget, **memory: Any) -> Solution:
-        """A plan within the budget, from any start: the cheapest."""
+        """A plan within the budget, from any start: the cheapest; "min": the smallest."""
         return self.candidates(budget, **memory)[0]
 
     def read(self, solution: Solution) -> Optional[Look]:

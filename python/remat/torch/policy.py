@@ -150,11 +150,13 @@ def first_solution(graph: Any, work: Any) -> Solution:
 
 
 def fitted(graph: Any, work: Any, first: Solution) -> Solution:
-    """For Inductor's kernels: a plan whose code, read before it is compiled, keeps the budget (fitting.py)."""
+    """For Inductor's kernels: a plan whose code, read before it is compiled, keeps the budget (fitting.py), or needs
+    least where the budget is "min".
+    """
     training, limit = graph.training, first.budget_bytes
+    least = training.settings.budget == "min"
     if (
         limit is None
-        or training.settings.budget == "min"
         or graph.is_part
         or steps.of(graph.device).pending()
         or not first.again
@@ -167,10 +169,11 @@ def fitted(graph: Any, work: Any, first: Solution) -> Solution:
         try:
             found = work.candidates(room, nearly=True, **memory)
         except BudgetError:
-            found = [work.solve("min", **memory)]
-        return [replace(solution, budget_bytes=limit) for solution in found]
+            found = work.candidates("min", **memory)
+        return found if least else [replace(solution, budget_bytes=limit) for solution in found]
 
-    look = fitting.Fit(limit, plan, work.read).run(first)
+    fit = fitting.Fit(0 if least else limit, plan, work.read)
+    look = fit.least() if least else fit.run(first)
     return first if look is None else replace(look.solution, code_ns=look.ns, drafts=look.drafts)
 
 
