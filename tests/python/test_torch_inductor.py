@@ -648,6 +648,18 @@ def test_code_that_was_read_is_what_is_compiled(monkeypatch, lost):
         torch.testing.assert_close(a, b)
 
 
+def test_code_that_was_read_gives_results_the_strides_of_eager_code(monkeypatch):
+    """And not those that Inductor likes best for what nobody else sees, here channels-last."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(*(m for _ in range(4) for m in (nn.GELU(), nn.Conv2d(8, 8, 3)))), torch.randn(4, 8, 16, 16)
+    drafts = []
+    take = reading.Draft.take
+    monkeypatch.setattr(reading.Draft, "take", lambda draft: drafts.append(draft) or take(draft))
+    with torch._inductor.config.patch(fx_graph_cache=False):
+        found = ours(model, budget="80%")(x)
+    assert found.stride() == model(x).stride() and drafts
+
+
 def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_path):
     """And of torch's settings, and of remat's own code; what is no reading is read again."""
     config = torch._inductor.config

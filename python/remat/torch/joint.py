@@ -172,6 +172,11 @@ def mutated_input(description: Any) -> Any:
     return None
 
 
+def is_result(description: Any) -> bool:
+    """Whether it describes what the caller gets, and nothing that torch adds to that."""
+    return isinstance(innermost(description), _descriptor("PlainAOTOutput"))
+
+
 KNOWN = {
     "argument": (
         "ParamAOTInput",

@@ -33,7 +33,7 @@ from torch import fx
 from torch._guards import TracingContext
 
 from . import generated, measuring
-from .joint import hint, is_scalar, storage_key, tensors_of
+from .joint import hint, is_result, is_scalar, storage_key, tensors_of
 
 Modules = Tuple[fx.GraphModule, fx.GraphModule]
 Workspaces = Tuple[Dict[str, List[int]], Dict[str, List[int]]]
@@ -101,6 +101,22 @@ def _written(half: fx.GraphModule, inputs: Sequence[Any], is_backward: bool) -> 
             if not found:
                 raise
     return found[0]
+
+
+# in the meta of a half's output: places of results that others see; they have the strides of eager code
+VISIBLE = "user_visible_output_idxs"
+
+
+def _visible(half: fx.GraphModule, is_backward: bool) -> List[int]:
+    """Those places, as compile_fx finds them behind the partition."""
+    from torch._inductor import config
+
+    (output,) = half.graph.find_nodes(op="output")
+    if is_backward:
+        seen = [True] * len(output.args[0]) if config.bw_outputs_user_visible else []
+    else:
+        seen = list(map(is_result, output.meta["desc"])) if config.keep_output_stride else []
+    return [i for i, (node, is_seen) in enumerate(zip(output.args[0], seen)) if is_seen and isinstance(node, fx.Node)]
 
 
 def _twin(module: fx.GraphModule) -> fx.GraphModule:
@@ -175,9 +191,11 @@ def _traffic(graph: Any) -> Tuple[int, int]:
     return sum(hint(node.get_read_write_buffers_sizes()) for node in fused), len(fused)
 
 
-def _drafted(half: fx.GraphModule, inputs: Sequence[Any], donated: Optional[Sequence[int]]) -> str:
+def _drafted(
+    half: fx.GraphModule, inputs: Sequence[Any], donated: Optional[Sequence[int]], visible: Optional[Sequence[int]]
+) -> str:
     """All that the code of a half depends on within one compilation. `donated`: None: the forward half."""
-    digest = hashlib.sha256(repr(donated if donated is None else list(donated)).encode())
+    digest = hashlib.sha256(repr([donated if donated is None else list(donated), visible]).encode())
     for value in inputs:
         made = (
             (list(value.shape), list(value.stride()), str(value.dtype), str(value.device))
@@ -199,7 +217,8 @@ def compiling(draft: Optional[Draft], half: fx.GraphModule, inputs: Sequence[Any
         donated = getattr(getattr(context, "fw_metadata", None), "bw_donated_idxs", None) or [] if is_backward else None
         with contextlib.suppress(Exception):  # internals of another version
             kept = draft.take()
-            kept = kept if _drafted(half, inputs, donated) == draft.digest else None
+            visible = half.graph.find_nodes(op="output")[0].meta.get(VISIBLE)
+            kept = kept if _drafted(half, inputs, donated, visible) == draft.digest else None
     if kept is None:
         yield
         return
@@ -255,7 +274,8 @@ def read(
         for is_backward, half in enumerate((forward, backward)):
             arguments = generated.arguments_of(half, residents, strides)
             inputs = _inputs(half, strides)
-            digests.append(_drafted(halves[is_backward], inputs, donated if is_backward else None))
+            visible = half.graph.find_nodes(op="output")[0].meta[VISIBLE] = _visible(half, bool(is_backward))
+            digests.append(_drafted(halves[is_backward], inputs, donated if is_backward else None, visible))
             with around(), _donating(donated) if is_backward else contextlib.nullcontext():
                 written.append(_written(half, inputs, bool(is_backward)))
             codes.append(generated.read(written[-1].source, arguments, device, workspaces[is_backward]))
