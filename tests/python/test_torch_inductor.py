@@ -684,7 +684,7 @@ def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_pa
         assert not is_known()
     finally:
         torch.use_deterministic_algorithms(False)
-    monkeypatch.setattr(reading, "_reader", lambda: "another version")
+    monkeypatch.setattr(reading, "reader", lambda: "another version")
     assert not is_known() and is_known()
 
     path = reading._file(tmp_path, (0, ["x"], 1, ({}, {})), halves)
@@ -695,6 +695,14 @@ def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_pa
     path.unlink()
     path.mkdir()
     assert is_known() and list(path.iterdir()) == []  # as if it were not there
+
+
+def test_inductors_cache_is_that_of_the_same_remat(monkeypatch):
+    """What is fused, and what is compiled as it was read, is no part of the modules that its keys are made of."""
+    before = inductor._partitioner(None).uuid()
+    assert inductor._partitioner(None).uuid() == before
+    monkeypatch.setattr(reading, "reader", lambda: "another version")
+    assert inductor._partitioner(None).uuid() != before
 
 
 # ---- fitting ----

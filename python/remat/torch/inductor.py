@@ -34,7 +34,6 @@ from unittest import mock
 import torch
 from torch import fx
 
-from .. import core
 from ..errors import BudgetError
 from . import distributed, generated, lower, measuring, planning, reading, structures
 from .fitting import Look
@@ -404,7 +403,7 @@ def _partitioner(partition: Callable[..., Modules]) -> Any:
     from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
     class Partitioner(CustomPartitionerFn):
-        """Inductor's cache goes by the two modules, and by what may be merged in them."""
+        """Inductor's cache goes by the two modules, and by the code that says what may be merged in them."""
 
         def __call__(self, gm: fx.GraphModule, joint_inputs: Any, **more: Any) -> Modules:
             more.pop("compiler", None)
@@ -415,7 +414,7 @@ def _partitioner(partition: Callable[..., Modules]) -> Any:
             return partition(gm, joint_inputs, **more)
 
         def uuid(self) -> Any:
-            return "remat", core.version(), NEAR, BUFFERS
+            return "remat", reading.reader()
 
         def __reduce__(self) -> Any:
             return str, (repr(self.uuid()),)

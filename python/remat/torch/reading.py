@@ -322,7 +322,7 @@ def _content(half: fx.GraphModule) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=None)
-def _reader() -> str:
+def reader() -> str:
     """What reads and plans: another version may read something else in the same halves."""
     digest = hashlib.sha256()
     for path in sorted(pathlib.Path(__file__).parent.glob("*.py")):
@@ -340,7 +340,7 @@ def _file(folder: Optional[pathlib.Path], question: Any, halves: Modules) -> Opt
     torchs = torch.__version__, torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision()
     settings = repr(sorted(config.save_config_portable(ignore_private_configs=False).items()))
     settings = re.sub(r" at 0x[0-9a-f]+", "", settings)
-    digest = hashlib.sha256(repr((question, _reader(), torchs, device, settings)).encode())
+    digest = hashlib.sha256(repr((question, reader(), torchs, device, settings)).encode())
     for half in halves:
         for line in _content(half):
             digest.update(line.encode())
