@@ -144,6 +144,20 @@ class Attention(nn.Module):
         return x.square().mean()
 
 
+class Running(nn.Module):
+    """A buffer that is read and then overwritten."""
+
+    def __init__(self, width=32):
+        super().__init__()
+        self.layers = nn.Sequential(*(m for _ in range(4) for m in (nn.Linear(width, width), nn.GELU())))
+        self.register_buffer("mean", torch.ones(width))
+
+    def forward(self, x):
+        x = self.layers(x + self.mean)
+        self.mean.mul_(0.9).add_(x.detach().mean(0))
+        return self.layers(x * self.mean.tanh()).square().sum()
+
+
 def net():
     torch.manual_seed(0)
     return Net(), torch.randn(64, 32)
@@ -152,6 +166,11 @@ def net():
 def attention():
     torch.manual_seed(0)
     return Attention(), torch.randn(4, 16, 32)
+
+
+def running():
+    torch.manual_seed(0)
+    return Running(), torch.randn(64, 32)
 
 
 def convolutions():
@@ -461,7 +480,9 @@ def test_seeds_are_looked_up_where_they_are_wanted(halves):
     assert not any("lookup_seed" in name for found in names for name in found)
 
 
-@pytest.mark.parametrize("make, which", [(net, i) for i in range(5)] + [(attention, i) for i in range(6)])
+@pytest.mark.parametrize(
+    "make, which", [(net, i) for i in range(5)] + [(attention, i) for i in range(6)] + [(running, i) for i in range(4)]
+)
 def test_every_start_gives_the_gradients_of_torchs_partition(halves, monkeypatch, make, which):
     expected = without_a_plan(make)
     model, x = make()

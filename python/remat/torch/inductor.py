@@ -37,7 +37,7 @@ from torch import fx
 from ..errors import BudgetError
 from . import distributed, generated, lower, measuring, planning, reading, structures
 from .fitting import Look
-from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, storage_key, tensors_of
+from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, mutated_input, storage_key, tensors_of
 from .kernels import LAUNCH_NS, KernelJoint, schema_name, stitched
 from .options import Budget, Settings, bytes_of
 from .planning import Solution, Work, roofline
@@ -85,6 +85,22 @@ def _nothing_drops() -> Any:
     )
 
 
+def _reads_overwritten(halves: Modules) -> bool:
+    """Whether the backward half reads an input that the forward half overwrites. Torch's partitioner does not look at
+    that: of what it is told to run again, it takes every input to be what it was.
+    """
+    forward, backward = halves
+    (output,) = forward.graph.find_nodes(op="output")
+    results = torch.utils._pytree.arg_tree_leaves(output.meta.get("desc", []))
+    described = [found for found in map(mutated_input, results) if found is not None]
+    copies = forward.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default)
+    written: List[Any] = [node.args[0] for node in copies]
+    written += [node for node in forward.graph.find_nodes(op="placeholder") if node.meta.get("desc") in described]
+    held = {storage_key(tensor) for node in written for _, tensor in tensors_of(node.meta.get("val"))}
+    arguments = backward.graph.find_nodes(op="placeholder")
+    return any(storage_key(tensor) in held for node in arguments for _, tensor in tensors_of(node.meta.get("val")))
+
+
 def _crossing(halves: Modules) -> Tuple[str, ...]:
     """What a partition saves, by name."""
     return tuple(str(n) for n in halves[0].graph.find_nodes(op="output")[0].args[0])
@@ -125,8 +141,8 @@ class KernelWork(Work):
 
     def others(self, memory: Dict[str, Any]) -> List["KernelWork"]:
         """The same joint graph as torch partitions it under other rules: other places to start from. Those that
-        cannot be planned, or would draw seeds or run what is not torch's again, are none. `memory`: of the first
-        question about them.
+        cannot be planned, or would draw seeds, run what is not torch's again or read what was overwritten, are none.
+        `memory`: of the first question about them.
         """
         if self.spare is not None:
             module, joint_inputs = self.spare
@@ -154,7 +170,7 @@ class KernelWork(Work):
             if any(
                 is_random(node) or schema_name(node) in SEEDS or node.name in first and not structures.is_torchs(node)
                 for node in again
-            ):
+            ) or _reads_overwritten(own):
                 return None
             made = KernelWork(
                 module,
