@@ -2,28 +2,38 @@
 eager code to the last bit, or that of torch.compile with everything kept, whose last bits may be others: losses,
 results, gradients, buffers, written inputs, parameters behind the optimizer, the generator's state. Keep-all is
 compiled only where it is needed to judge.
+
+With Inductor's kernels keep-all is torch's own partition, and both run node by node (node_by_node.py). Which plan is
+chosen goes by what its code needs and takes; that is drawn at random, so that plans from every start are run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import random
 import warnings
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from unittest import mock
 
+import node_by_node
 import torch
 from random_effects import CALLS
 from random_models import Case
 
 import remat
 import remat.torch
-from remat.torch import lower
+from remat.torch import fitting, inductor, lower
 from remat.torch.checking import same_bits
 
 SHARES = (0.2, 0.6)
 WORK = 20000  # of each search
 STEPS = 2
-KEEP_ALL = "aot_eager_default_partitioner"
+KEEP_ALL = {  # by kernels
+    "eager": {"backend": "aot_eager_default_partitioner"},
+    "inductor": {"backend": "remat", "kernels": "inductor", "cache": False},
+}
 FAILURES = ("different", "raised", "peak")
 
 
@@ -117,18 +127,31 @@ def far(reference: Dict[str, Any], found: Dict[str, Any]) -> List[str]:
     ]
 
 
+@contextlib.contextmanager
+def inductors(seed: int) -> Iterator[None]:
+    """Halves run node by node, and the code of plans needs from a tenth less to a third more than planned."""
+    drawn = random.Random(seed)
+
+    def read(_work: Any, solution: Any) -> fitting.Look:
+        return fitting.Look(solution, 0, int(drawn.uniform(0.9, 1.33) * solution.verdict.peak_bytes), drawn.random())
+
+    with node_by_node.in_place_of_code(), mock.patch.object(inductor.KernelWork, "read", read):
+        yield
+
+
 def within(
     make: Callable[[], Case],
     budget: Union[str, int],
     eager: Dict[str, Any],
     keep_all: Callable[[], Optional[Dict[str, Any]]],
+    kernels: str,
 ) -> Outcome:
     """One training within a budget, against eager code, and if its bits are others, against keep-all; where that
     raises, they may be.
     """
     before, meters, seed = len(remat.torch.reports()), [], make().seed
     try:
-        found = train(make, compiled("remat", budget=budget, cache=False, work=WORK), meters)
+        found = train(make, compiled("remat", kernels=kernels, budget=budget, cache=False, work=WORK), meters)
     except Exception as error:  # whatever it is, it is reported
         inner = getattr(error, "inner_exception", error)
         kind = (
@@ -179,7 +202,9 @@ def _planned(
     )
 
 
-def compare(seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30) -> List[Outcome]:
+def compare(
+    seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30, kernels: str = "eager"
+) -> List[Outcome]:
     """The outcome with the budget "min", and with budgets that lie so far (0 to 1) between the least that was found
     and keep-all; one alone where there is nothing to compare with.
     """
@@ -187,7 +212,7 @@ def compare(seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30) 
     def make() -> Case:
         return Case(seed, most_layers)
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), inductors(seed) if kernels == "inductor" else contextlib.nullcontext():
         warnings.simplefilter("ignore")
         try:
             eager = train(make, lambda case: case.model)
@@ -197,17 +222,12 @@ def compare(seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30) 
         @functools.lru_cache(maxsize=None)
         def keep_all() -> Optional[Dict[str, Any]]:
             try:
-                return train(make, compiled(KEEP_ALL))
+                return train(make, compiled(**KEEP_ALL[kernels]))
             except Exception:  # so may remat
                 return None
 
-        outcomes = [within(make, "min", eager, keep_all)]
+        outcomes = [within(make, "min", eager, keep_all, kernels)]
         least, most = outcomes[0].range_bytes
         for share in shares if least < most else ():
-            outcomes.append(within(make, least + int(share * (most - least)), eager, keep_all))
+            outcomes.append(within(make, least + int(share * (most - least)), eager, keep_all, kernels))
         return outcomes
-
-
-def differences(seed: int, shares: Sequence[float] = SHARES, most_layers: int = 30) -> List[str]:
-    """What must not be, in words."""
-    return [str(outcome) for outcome in compare(seed, shares, most_layers) if outcome.kind in FAILURES]

@@ -8,16 +8,19 @@ import pytest
 torch = pytest.importorskip("torch")
 import compare_models  # noqa: E402
 
-SEEDS = range(30)
-FAILED_ONCE = (101307,)  # of bench/torch_random, and with as many layers
+SEEDS = {"eager": range(30), "inductor": range(100, 115)}  # by kernels
+FAILED_ONCE = (101307, 12, "eager"), (1048, 30, "inductor")  # of bench/torch_random, and with as many layers
 
 
-def test_random_models_train_as_with_everything_kept():
-    outcomes = [outcome for seed in SEEDS for outcome in compare_models.compare(seed, shares=(), most_layers=5)]
+@pytest.mark.parametrize("kernels", SEEDS)
+def test_random_models_train_as_with_everything_kept(kernels):
+    seeds = SEEDS[kernels]
+    outcomes = [made for seed in seeds for made in compare_models.compare(seed, (), most_layers=5, kernels=kernels)]
     assert [str(outcome) for outcome in outcomes if outcome.kind in compare_models.FAILURES] == []
-    assert sum(outcome.recomputed_ops > 0 for outcome in outcomes) >= len(SEEDS) / 3
+    assert sum(outcome.recomputed_ops > 0 for outcome in outcomes) >= len(seeds) / 3
 
 
-@pytest.mark.parametrize("seed", FAILED_ONCE)
-def test_models_that_failed_once(seed):
-    assert compare_models.differences(seed, most_layers=12) == []
+@pytest.mark.parametrize("seed, most_layers, kernels", FAILED_ONCE)
+def test_models_that_failed_once(seed, most_layers, kernels):
+    outcomes = compare_models.compare(seed, most_layers=most_layers, kernels=kernels)
+    assert [made.kind for made in outcomes if made.kind not in ("equal", "left to torch")] == []

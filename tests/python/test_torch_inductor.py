@@ -14,12 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import node_by_node  # noqa: E402
 import remat  # noqa: E402
 import remat.torch  # noqa: E402
 from remat.torch import fitting, generated, inductor, kernels, planning, reading, reporting, steps, structures  # noqa: E402
 from torch import nn  # noqa: E402
-from torch._inductor import compile_fx  # noqa: E402
-from torch._inductor.output_code import OutputCode  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -32,37 +31,11 @@ def fresh():
     torch._dynamo.reset()
 
 
-class Nodes(torch.fx.Interpreter):
-    """Runs a half node by node; random numbers are a function of their seed, as in Inductor's code."""
-
-    def call_function(self, target, args, kwargs):
-        if target is torch.ops.prims.inductor_random.default:
-            size, seed, mode = args
-            generator = torch.Generator().manual_seed(int(seed) & 0x7FFFFFFF)
-            return (torch.rand if mode == "rand" else torch.randn)(size, generator=generator)
-        return super().call_function(target, args, kwargs)
-
-
-class Code(OutputCode):
-    def __init__(self, half):
-        self._boxed_call, self.source_code = True, None
-        self.current_callable = lambda args: Nodes(half).run(*args, enable_io_processing=False)
-
-    def __call__(self, args):
-        return self.current_callable(list(args))
-
-
 @pytest.fixture
-def halves(monkeypatch):
+def halves():
     """The halves that Inductor would have compiled, by whether they are backward ones."""
-    found = {}
-
-    def inner(half, _inputs, **more):
-        found.setdefault(bool(more.get("is_backward")), []).append(half)
-        return Code(half)
-
-    monkeypatch.setattr(compile_fx, "compile_fx_inner", inner)
-    return found
+    with node_by_node.in_place_of_code() as found:
+        yield found
 
 
 def trained(model, x, compiled, n=1):

@@ -162,6 +162,9 @@ def _refresh(made: fx.Node, owned: Set[int]) -> None:
     )
     modes = [tensor.fake_mode for _, tensor in values if hasattr(tensor, "fake_mode")]
     if made.op == "call_function" and modes and (keys & owned - read or view and not keys & read):
+        untold = [n for n in made.all_input_nodes if "val" not in n.meta]
+        if untold:  # torch runs a random op again with its generator's state
+            raise Unsupported(f"the operator {untold[0].target}")
         args, kwargs = fx.map_arg((made.args, made.kwargs), lambda n: n.meta["val"])
         with modes[0]:
             made.meta["val"] = made.target(*args, **kwargs)
