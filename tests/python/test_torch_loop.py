@@ -107,6 +107,30 @@ def test_a_later_step_that_does_not_fit_warns_and_goes_on():
         )
 
 
+@pytest.mark.parametrize("sizes, said", [((64, 80, 300), "larger sizes"), ((64, 64), "the step was not planned")])
+def test_what_cannot_be_planned_any_more_never_ends_the_training(monkeypatch, sizes, said):
+    """A first plan is there: it goes on, for larger sizes, too, and behind gradients that exist before the step."""
+    accumulates = len(set(sizes)) == 1
+    model = mlp()
+    twin = copy.deepcopy(model)
+    run = torch.compile(model, backend="remat", dynamic=None, options={"budget": "80%", **SEARCH})
+
+    def refuse(*_, **__):
+        raise remat.torch.Unsupported("an operator that is new")
+
+    with pytest.warns(UserWarning, match=f"{said}.*an operator that is new"):
+        for i, size in enumerate(sizes):
+            x = torch.randn(size, 64)
+            if not accumulates:
+                model.zero_grad()
+                twin.zero_grad()
+            run(x).square().mean().backward()
+            twin(x).square().mean().backward()
+            if i == len(sizes) - 2:
+                monkeypatch.setattr(remat.torch.planning.Work, "solve", refuse)
+    assert all(torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), twin.parameters()))
+
+
 @pytest.mark.parametrize("budget", ["80%", "min"])
 def test_gradients_may_be_dropped_between_forward_and_backward(budget):
     model, x = mlp(), torch.randn(512, 64)

@@ -184,7 +184,13 @@ def unforeseen(run: Run, occurrence: int) -> Solution:
     graph, training = run.graph, run.graph.training
     # others of the step are not known to leave more
     limit = "min" if occurrence > 0 or len(training.last) > 1 else training.budget
-    found = _solve_alone(graph, graph.work, limit, graph.symbols(run.sizes))
+    try:
+        found = _solve_alone(graph, graph.work, limit, graph.symbols(run.sizes))
+    except Unsupported as error:
+        if training.settings.strict:
+            raise
+        reporting.warn(f"remat: larger sizes were not planned ({error}): they run the plan for smaller ones")
+        found = graph.plans[-1].solution
     graph.install(run.sizes, occurrence, found)
     reporting.add(found.report(existing_gradient_bytes=training.outside_bytes + training.before_bytes), found)
     return found
@@ -251,18 +257,19 @@ def _learn(runs: Sequence[Run], in_reverse: bool) -> None:
 
 
 def _plan(runs: Sequence[Run], training: Training) -> None:
-    problem = _Step(runs, training)
     try:
-        found = problem.solve()
-    except BudgetError as error:
+        problem = _Step(runs, training)
+        try:
+            found = problem.solve()
+        except BudgetError as error:
+            if training.settings.strict:
+                raise
+            reporting.warn(f"remat: {error}: the step does not fit its budget, the plan of least memory is used")
+            found = problem.least()
+    except (BudgetError, Unsupported) as error:
         if training.settings.strict:
             raise
-        reporting.warn(f"remat: {error}: the step does not fit its budget, the plan of least memory is used")
-        found = problem.least()
-    except Unsupported as error:
-        if training.settings.strict:
-            raise
-        reporting.warn(f"remat: a graph of the step has {error}: its plans stay as they are")
+        reporting.warn(f"remat: the step was not planned ({error}): its plans stay as they are")
         training.learnt(runs)
         return
     training.learnt(runs)
