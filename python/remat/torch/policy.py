@@ -155,13 +155,7 @@ def fitted(graph: Any, work: Any, first: Solution) -> Solution:
     """
     training, limit = graph.training, first.budget_bytes
     least = training.settings.budget == "min"
-    if (
-        limit is None
-        or graph.is_part
-        or steps.of(graph.device).pending()
-        or not first.again
-        and work.is_own(first)
-    ):
+    if limit is None or graph.is_part or steps.of(graph.device).pending() or not first.again and work.is_own(first):
         return first  # of a part of a step it is not known what it may need
     memory = dict(sizes=None, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
 
