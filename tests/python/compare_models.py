@@ -30,9 +30,9 @@ from remat.torch.checking import same_bits
 SHARES = (0.2, 0.6)
 WORK = 20000  # of each search
 STEPS = 2
-KEEP_ALL = {  # by kernels
-    "eager": {"backend": "aot_eager_default_partitioner"},
-    "inductor": {"backend": "remat", "kernels": "inductor", "cache": False},
+KEEP_ALL = {  # by kernels; the last one says whether torch by itself takes a model
+    "eager": [{"backend": "aot_eager_default_partitioner"}],
+    "inductor": [{"backend": "remat", "kernels": "inductor", "cache": False}, {"backend": "inductor"}],
 }
 FAILURES = ("different", "raised", "peak")
 
@@ -129,13 +129,23 @@ def far(reference: Dict[str, Any], found: Dict[str, Any]) -> List[str]:
 
 @contextlib.contextmanager
 def inductors(seed: int) -> Iterator[None]:
-    """Halves run node by node, and the code of plans needs from a tenth less to a third more than planned."""
-    drawn = random.Random(seed)
+    """Halves run node by node, and the code of plans needs from a tenth less to a third more than planned. Plans come
+    in any order, not the cheapest first.
+    """
+    drawn, candidates = random.Random(seed), inductor.KernelWork.candidates
+
+    def shuffled(*args: Any, **more: Any) -> List[Any]:
+        found = candidates(*args, **more)
+        return drawn.sample(found, len(found))
 
     def read(_work: Any, solution: Any) -> fitting.Look:
         return fitting.Look(solution, 0, int(drawn.uniform(0.9, 1.33) * solution.verdict.peak_bytes), drawn.random())
 
-    with node_by_node.in_place_of_code(), mock.patch.object(inductor.KernelWork, "read", read):
+    with (
+        node_by_node.in_place_of_code(),
+        mock.patch.object(inductor.KernelWork, "read", read),
+        mock.patch.object(inductor.KernelWork, "candidates", shuffled),
+    ):
         yield
 
 
@@ -210,7 +220,7 @@ def compare(
     """
 
     def make() -> Case:
-        return Case(seed, most_layers)
+        return Case(seed, most_layers, deep=kernels == "inductor")
 
     with warnings.catch_warnings(), inductors(seed) if kernels == "inductor" else contextlib.nullcontext():
         warnings.simplefilter("ignore")
@@ -221,10 +231,10 @@ def compare(
 
         @functools.lru_cache(maxsize=None)
         def keep_all() -> Optional[Dict[str, Any]]:
-            try:
-                return train(make, compiled(**KEEP_ALL[kernels]))
-            except Exception:  # so may remat
-                return None
+            for how in KEEP_ALL[kernels]:
+                with contextlib.suppress(Exception):
+                    return train(make, compiled(**how))
+            return None  # torch raises, so may remat
 
         outcomes = [within(make, "min", eager, keep_all, kernels)]
         least, most = outcomes[0].range_bytes

@@ -48,6 +48,15 @@ class Twice(nn.Module):
         return self.inner(self.inner(x, side).tanh(), side)
 
 
+class Products(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+
+    def forward(self, x, side):
+        return self.down(nn.functional.gelu(self.up(x)))
+
+
 class Autocast(nn.Module):
     def __init__(self, inner):
         super().__init__()
@@ -125,6 +134,12 @@ class Model(nn.Module):
             x = x[:, :-1].transpose(0, 1)
         return (x, x.view_as(x), *side["outputs"]) if self.head == "twice" else (x, *side["outputs"])
 
+    def deepen(self, width: int) -> None:
+        """Puts products between all layers, as models have that people checkpoint by hand."""
+        for part in ("before", "behind"):
+            layers = [made for layer in getattr(self, part) for made in (Residual(Products(width)), layer)]
+            setattr(self, part, nn.ModuleList(layers))
+
     def blocks(self) -> List[str]:
         """The names of all blocks, as they stand."""
         return [module.block for module in self.modules() if hasattr(module, "block")]
@@ -151,7 +166,7 @@ def laid_out(
 class Case:
     """A model, its inputs, and how it is trained; all of it from the seed."""
 
-    def __init__(self, seed: int, most_layers: int = 30):
+    def __init__(self, seed: int, most_layers: int = 30, deep: bool = False):
         choose = random.Random(seed)
         torch.manual_seed(seed)
         (dtype,) = choose.choices([torch.float32, torch.float64, torch.bfloat16], [7, 2, 1])
@@ -164,7 +179,10 @@ class Case:
         )
         n_layers = 3 + int((most_layers - 2) * choose.random() ** 4)
         self.seed = seed
-        self.model = Model(size, n_layers).to(dtype)
+        self.model = Model(size, n_layers)
+        if deep:
+            self.model.deepen(size.width)
+        self.model.to(dtype)
         self.accumulates = choose.random() < 0.15  # gradients of the first step stay
         self.dynamic = choose.random() < 0.05
         self.unused = choose.sample(range(1, 6), 2)  # results that the loss does not read

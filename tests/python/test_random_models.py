@@ -8,8 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 import compare_models  # noqa: E402
 
-SEEDS = {"eager": range(30), "inductor": range(100, 115)}  # by kernels
-FAILED_ONCE = (101307, 12, "eager"), (1048, 30, "inductor")  # of bench/torch_random, and with as many layers
+SEEDS = {"eager": range(30), "inductor": range(100, 110)}  # by kernels
+FAILED_ONCE = (
+    (101307, 12, "eager"),
+    (1048, 30, "inductor"),
+    (3004, 30, "inductor"),
+)  # of bench/torch_random, and with as many layers
 
 
 @pytest.mark.parametrize("kernels", SEEDS)
@@ -23,4 +27,5 @@ def test_random_models_train_as_with_everything_kept(kernels):
 @pytest.mark.parametrize("seed, most_layers, kernels", FAILED_ONCE)
 def test_models_that_failed_once(seed, most_layers, kernels):
     outcomes = compare_models.compare(seed, most_layers=most_layers, kernels=kernels)
-    assert [made.kind for made in outcomes if made.kind not in ("equal", "left to torch")] == []
+    assert [str(made) for made in outcomes if made.kind in compare_models.FAILURES] == []
+    assert outcomes[0].kind in ("equal", "left to torch")
