@@ -234,13 +234,6 @@ int session_open(session *s, const args *a, out *o)
     o->before_message = clear_progress;
     if (!s->ctx) return out_fail(o, REMAT_E_MEMORY, "", "", "out of memory");
     remat_ctx_on_warning(s->ctx, on_warning, s);
-    const char *cost_model = a->text[FLAG_COST_MODEL];
-    const bool by_kernel = cost_model && strncmp(cost_model, "fused:", 6) == 0;
-    if ((a->text[FLAG_FUSE] || by_kernel) && a->text[FLAG_CLASS])
-        return out_fail(o, REMAT_E_USAGE, command_name(s), "--class",
-                        "decides what %s does, but a plan has no place for it: write classes into "
-                        "the file",
-                        a->text[FLAG_FUSE] ? "--fuse" : "--cost-model fused");
     if (a->text[FLAG_ORDER_ONLY] && a->text[FLAG_OFFLOAD])
         return out_fail(o, REMAT_E_USAGE, command_name(s), "--order-only",
                         "and --offload exclude each other");

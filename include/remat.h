@@ -370,7 +370,8 @@ typedef struct remat_recompute_rule {
 } remat_recompute_rule;
 
 /* Ops whose target is `target`, or begins with it and a dot, are of this class from now on,
- * whatever files and tables say. */
+ * whatever files and tables say. Graphs with fused kernels, or with costs by fused:DEVICE, are not
+ * prepared then: a plan has no place for such rules, and could not be verified. */
 remat_status remat_ctx_class(remat_ctx *ctx, const char *target, remat_class op_class);
 void remat_ctx_class_clear(remat_ctx *ctx); /* files and tables decide again */
 /* `out` has room for one rule for each op of this graph. REMAT_E_APPLIES: it does not have a

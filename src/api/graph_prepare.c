@@ -13,6 +13,10 @@ static remat_status finish(remat_ctx *ctx, unsigned flags, const char *cost_mode
                            remat_graph **graph)
 {
     const char *unit = NULL;
+    if ((flags & REMAT_FUSE || rm_cost_is_fused(*graph)) && ctx->class_rules)
+        return rm_fail(ctx, REMAT_E_USAGE,
+                       "class rules decide what fuses, but a plan has no place for them: write "
+                       "classes into the file");
     if (flags & REMAT_INPLACE) TRY(rm_declare_inplace(ctx, *graph));
     if (flags & REMAT_FUSE) TRY(rm_kernels_as_ops(ctx, graph));
     TRY(rm_fused_costs(ctx, *graph));

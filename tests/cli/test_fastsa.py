@@ -279,5 +279,5 @@ def test_found_by_review(remat):
         USAGE, "plan", RESNET, "--budget", "60%", "--order-only", "--offload", "1GB", says=("--order-only", "--offload")
     )
     remat.fails(
-        USAGE, "plan", RESNET, "--budget", "60%", "--fuse", "--class", "aten.mm=fusible", says=("--class", "--fuse")
+        USAGE, "plan", RESNET, "--budget", "60%", "--fuse", "--class", "aten.mm=fusible", says=("class rules", "file")
     )

@@ -234,6 +234,7 @@ static void use_fusion(remat_ctx *ctx, const remat_graph *graph)
     remat_moved *moved = calloc(remat_graph_n_ops(graph) + 1, sizeof *moved);
     assert_true(kernel && moved);
     EACH_FAILS(ctx, NULL, remat_graph_kernels(ctx, graph, kernel, moved, &n_kernels));
+    remat_ctx_class_clear(ctx); /* with class rules nothing is fused */
     EACH_FAILS(ctx, kernels,
                remat_graph_prepare(ctx, graph, REMAT_FUSE | REMAT_DCE, "node", &kernels));
     OK(ctx, remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE, &plan));
