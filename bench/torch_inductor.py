@@ -71,7 +71,7 @@ def main():
     lines = [
         "# Inductor's kernels within a budget: gradients",
         "",
-        f"torch {torch.__version__}, CPU; `bench/torch_inductor.py`. Against torch.compile from the same random numbers.",
+        f"torch {torch.__version__}, CPU; `bench/torch_inductor.py` (an hour on one core). Against torch.compile from the same random numbers.",
         "",
         "| model | budget | | largest difference / largest gradient | tensors beyond tolerance | run again | planned peak MiB | in the code MiB | s |",
         "|---|---|---|---|---|---|---|---|---|",
