@@ -311,7 +311,8 @@ static void costs_inside_kernels(void **state)
     assert_int_equal(fused->total_cost, kernels->total_cost); /* kernels have a roofline */
     remat_graph *none = NULL;
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, 0, "fused:abacus", &none));
-    OK(ctx, remat_ctx_class(ctx, "aten.cat", REMAT_CLASS_FUSIBLE)); /* a plan could not tell of it */
+    /* A rule of the library: a plan could not tell of it. */
+    OK(ctx, remat_ctx_class(ctx, "aten.cat", REMAT_CLASS_FUSIBLE));
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, 0, "fused:h100", &none));
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, REMAT_FUSE, NULL, &none));
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, fused, 0, NULL, &none));
