@@ -309,9 +309,25 @@ static void costs_inside_kernels(void **state)
     remat_graph_free(kernels);
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_FUSE, "fused:h100", &kernels));
     assert_int_equal(fused->total_cost, kernels->total_cost); /* kernels have a roofline */
+    remat_graph *const both[] = {fused, kernels};
+    for (size_t i = 0; i < LENGTH(both); i++) { /* a schedule's graph is no such graph */
+        remat_plan *plan = NULL;
+        remat_graph *steps = NULL, *copy = NULL;
+        size_t n;
+        OK(ctx, remat_plan_make(ctx, both[i], "keep-all", REMAT_BUDGET_NONE, &plan));
+        const remat_step *first = remat_plan_steps(plan, &n);
+        OK(ctx, remat_unroll(ctx, both[i], first, n, &steps));
+        OK(ctx, remat_graph_prepare(ctx, steps, 0, NULL, &copy));
+        assert_string_equal(remat_graph_cost_model(steps), "given");
+        assert_int_equal(steps->total_cost, fused->total_cost);
+        assert_int_equal(copy->total_cost, fused->total_cost);
+        remat_graph_free(copy), remat_graph_free(steps);
+        remat_plan_free(plan);
+    }
     remat_graph *none = NULL;
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, 0, "fused:abacus", &none));
-    OK(ctx, remat_ctx_class(ctx, "aten.cat", REMAT_CLASS_FUSIBLE)); /* a plan could not tell of it */
+    /* A plan could not tell of it. */
+    OK(ctx, remat_ctx_class(ctx, "aten.cat", REMAT_CLASS_FUSIBLE));
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, 0, "fused:h100", &none));
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, REMAT_FUSE, NULL, &none));
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, fused, 0, NULL, &none));
