@@ -337,6 +337,26 @@ static void costs_inside_kernels(void **state)
     remat_graph_free(graph);
 }
 
+/* The kernels read more than 2^62 bytes, in less than 2^62 ns. */
+static void costs_of_huge_kernels(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "huge");
+    const uint32_t x = remat_builder_value(b, "x", INT64_C(3350) << 49);
+    for (int i = 0; i < 3; i++) {
+        const uint32_t y = remat_builder_value(b, "y", 4);
+        const uint32_t op = remat_builder_op(b, "f", &x, 1, &y, 1);
+        remat_builder_op_set(b, op, REMAT_OP_CLASS, REMAT_CLASS_FUSIBLE);
+        remat_builder_output(b, y);
+    }
+    remat_graph *graph = NULL, *fused = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    OK(ctx, remat_graph_prepare(ctx, graph, 0, "fused:h100", &fused));
+    assert_int_equal(fused->total_cost, 3 * ((INT64_C(1) << 49) + 1));
+    remat_graph_free(fused), remat_graph_free(graph);
+}
+
 /* A graph may list views that no op makes, of a resident value. If the way there leads through a
  * view that an op makes, at any depth, they are not there, and nobody reads them. */
 static void views_that_no_op_makes(void **state)
@@ -369,6 +389,7 @@ int main(void)
                                        WITH_CONTEXT(kernels_are_ops),
                                        WITH_CONTEXT(what_a_kernel_inherits),
                                        WITH_CONTEXT(costs_inside_kernels),
+                                       WITH_CONTEXT(costs_of_huge_kernels),
                                        WITH_CONTEXT(views_that_no_op_makes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
