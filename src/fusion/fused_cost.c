@@ -76,12 +76,12 @@ static int64_t bytes_read(pricer *c, uint32_t t)
     return bytes;
 }
 
-/* In ns, of a step whose op fuses. */
+/* In ns, of a step whose op fuses. What is free by a roofline, views and the boundary, stays so. */
 static int64_t price(pricer *c, uint32_t t)
 {
     const rm_trace *x = &c->x;
     const uint32_t op = x->steps[t].index;
-    if (rm_moves_nothing(x, t)) return 0;
+    if (c->g->cost[op] == 0) return 0;
     int64_t bytes = bytes_read(c, t), written = 0, spared = 0;
     for (uint32_t i = x->made_begin[t]; i < x->made_begin[t + 1]; i++) {
         const int64_t made = rm_written_bytes(c->g, x->root[i]);

@@ -337,6 +337,29 @@ static void costs_inside_kernels(void **state)
     remat_graph_free(graph);
 }
 
+/* The boundary moves nothing, whatever class a file gives it. */
+static void boundary_is_free(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "boundary");
+    const uint32_t x = remat_builder_value(b, "x", 1 << 30);
+    uint32_t v[3];
+    for (int i = 0; i < 3; i++) v[i] = remat_builder_value(b, NULL, 1 << 30);
+    const uint32_t f = remat_builder_op(b, "f", &x, 1, &v[0], 1),
+                   boundary = remat_builder_op(b, "boundary", v, 1, &v[1], 1),
+                   g = remat_builder_op(b, "g", v, 2, &v[2], 1);
+    remat_builder_op_target(b, boundary, "remat.boundary");
+    remat_builder_op_set(b, f, REMAT_OP_PHASE, REMAT_FORWARD);
+    remat_builder_op_set(b, g, REMAT_OP_PHASE, REMAT_BACKWARD);
+    remat_builder_op_set(b, boundary, REMAT_OP_CLASS, REMAT_CLASS_FUSIBLE);
+    remat_graph *graph = NULL, *fused = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    OK(ctx, remat_graph_prepare(ctx, graph, 0, "fused:h100", &fused));
+    assert_int_equal(remat_graph_op_get(fused, boundary, REMAT_OP_COST), 0);
+    remat_graph_free(fused), remat_graph_free(graph);
+}
+
 /* The kernels read more than 2^62 bytes, in less than 2^62 ns. */
 static void costs_of_huge_kernels(void **state)
 {
@@ -389,6 +412,7 @@ int main(void)
                                        WITH_CONTEXT(kernels_are_ops),
                                        WITH_CONTEXT(what_a_kernel_inherits),
                                        WITH_CONTEXT(costs_inside_kernels),
+                                       WITH_CONTEXT(boundary_is_free),
                                        WITH_CONTEXT(costs_of_huge_kernels),
                                        WITH_CONTEXT(views_that_no_op_makes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
