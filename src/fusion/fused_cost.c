@@ -19,7 +19,8 @@
  * So an op costs what it takes to run it once more, and their sum is less than the time of all
  * kernels: it lacks what the forward pass writes for the backward pass. That is a constant. It is
  * charged to the last op of the graph, which no op follows that could read what it makes, so that
- * there is no reason to run it again. Then keep-all costs what its kernels cost.
+ * there is no reason to run it again. Then keep-all costs what its kernels cost; or more where the
+ * sum is not less, since each op is rounded up and is bound by bytes or arithmetic by itself.
  *
  * What this leaves out: kernels that a plan makes larger or tears apart. `remat info --fuse` of a
  * lowered plan counts its kernels; bench/fused compares.
