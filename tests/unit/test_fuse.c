@@ -337,6 +337,30 @@ static void costs_inside_kernels(void **state)
     remat_graph_free(graph);
 }
 
+/* By kernels or inside them, and whatever class rules have come since. */
+static void aligned_ops_cost_the_same(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const struct {
+        unsigned flags;
+        const char *cost_model;
+    } cases[] = {{REMAT_FUSE, "node"}, {REMAT_FUSE, "fused:h100"}, {0, "fused:h100"}};
+    remat_graph *graph = NULL;
+    OK(ctx, remat_graph_load(ctx, "zoo:mlp", &graph));
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        remat_graph *costed = NULL, *aligned = NULL;
+        OK(ctx, remat_graph_prepare(ctx, graph, cases[i].flags, cases[i].cost_model, &costed));
+        OK(ctx, remat_ctx_class(ctx, "aten.relu", REMAT_CLASS_COMPUTE));
+        OK(ctx, remat_graph_align(ctx, costed, 512, &aligned));
+        remat_ctx_class_clear(ctx);
+        assert_int_equal(aligned->total_cost, costed->total_cost);
+        for (uint32_t op = 0; op < costed->n_ops; op++)
+            assert_int_equal(aligned->cost[op], costed->cost[op]);
+        remat_graph_free(aligned), remat_graph_free(costed);
+    }
+    remat_graph_free(graph);
+}
+
 /* The boundary moves nothing, whatever class a file gives it. */
 static void boundary_is_free(void **state)
 {
@@ -412,6 +436,7 @@ int main(void)
                                        WITH_CONTEXT(kernels_are_ops),
                                        WITH_CONTEXT(what_a_kernel_inherits),
                                        WITH_CONTEXT(costs_inside_kernels),
+                                       WITH_CONTEXT(aligned_ops_cost_the_same),
                                        WITH_CONTEXT(boundary_is_free),
                                        WITH_CONTEXT(costs_of_huge_kernels),
                                        WITH_CONTEXT(views_that_no_op_makes)};
