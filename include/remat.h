@@ -310,7 +310,7 @@ typedef struct remat_chain remat_chain;     /* a chain of stages (Rotor's model)
 typedef struct remat_network remat_network; /* a maximum-flow problem */
 
 /* What there is: options of remat_ctx_set, strategies, embedded models (help: parameters with their
- * defaults) and devices of the roofline (help: rates and source). NULL: past the end. */
+ * defaults) and devices of roofline and fused (help: rates and source). NULL: past the end. */
 typedef struct remat_option {
     const char *name, *help;
     int64_t initial, low, high;

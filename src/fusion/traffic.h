@@ -12,7 +12,7 @@ typedef struct rm_kernel_read {
 typedef struct rm_kernel_traffic { /* arrays live in scratch */
     remat_moved kernels;           /* by kernels of fused ops */
     remat_moved others;            /* by ops that do not fuse, and transfers */
-    int64_t total;         /* REMAT_ABSENT: the sum reaches 2^62, and the parts mean nothing */
+    int64_t total;         /* REMAT_ABSENT: the sum reaches 2^62; the two above mean nothing */
     uint32_t *begin;       /* by kernel */
     rm_kernel_read *reads; /* of kernel k: [begin[k] .. begin[k + 1]), each instance once */
     uint32_t *n_readers;   /* by instance < n_made: kernels that read it, not counting its maker */

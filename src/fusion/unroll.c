@@ -24,10 +24,10 @@
 
 /* Ops that are kernels (kernel_ops.c) cost what their members did. No model but a roofline can tell
  * that from the kernel. What ops cost in the kernels of keep-all (fused_cost.c) cannot be told from
- * another schedule. So such costs are copied. */
+ * another schedule, and the model would mean that there. So such costs are copied. */
 static bool keeps_costs(const remat_graph *g)
 {
-    return (g->flags & REMAT_FUSE) ? !rm_cost_is_roofline(g) : rm_cost_is_fused(g);
+    return rm_cost_is_fused(g) || ((g->flags & REMAT_FUSE) && !rm_cost_is_roofline(g));
 }
 
 /* Of the inputs and outputs of one op. */

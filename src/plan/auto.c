@@ -366,8 +366,10 @@ static remat_status run(const rm_problem *p, rm_incumbent *best)
     const rm_options *o = &p->ctx->options;
     if (o->order_only) return rm_fastsa.run(p, best);
     if (o->offload) return recompute_and_move(p, best);
-    const bool is_timed = rm_time_left(p->ctx) != RM_NO_LIMIT;
-    rm_limit_push(p->ctx, is_timed ? 1 - restore_share : 1, RM_NO_LIMIT);
+    const int64_t left_ns = rm_time_left(p->ctx);
+    /* The work stays as it is: a limit of time that is not met changes no plan. */
+    rm_limit_push_time(p->ctx,
+                       left_ns == RM_NO_LIMIT ? 0 : (int64_t)(restore_share * (double)left_ns));
     const remat_status status = recompute(p, best);
     const remat_stopped why = rm_stopped(p->ctx);
     rm_limit_pop(p->ctx);

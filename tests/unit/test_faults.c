@@ -225,9 +225,19 @@ static void use_strategy(remat_ctx *ctx, const remat_graph *graph, const char *s
     remat_plan_free(plan), remat_plan_free(better);
 }
 
+/* Without transfers: then it puts the graph's order back. */
+static void use_auto_alone(remat_ctx *ctx, const remat_graph *graph, int64_t budget)
+{
+    remat_plan *plan = NULL;
+    OK(ctx, remat_ctx_set(ctx, "work", 1000));
+    OK(ctx, remat_ctx_set(ctx, "offload", 0));
+    EACH_FAILS(ctx, plan, remat_plan_make(ctx, graph, "auto", budget, &plan));
+    remat_plan_free(plan);
+}
+
 static void use_fusion(remat_ctx *ctx, const remat_graph *graph)
 {
-    remat_graph *kernels = NULL, *program = NULL;
+    remat_graph *kernels = NULL, *costed = NULL, *program = NULL;
     remat_plan *plan = NULL;
     remat_fusion fusion = REMAT_FUSION_INIT;
     uint32_t *kernel = calloc(remat_graph_n_ops(graph) + 1, sizeof *kernel), n_kernels;
@@ -237,11 +247,13 @@ static void use_fusion(remat_ctx *ctx, const remat_graph *graph)
     remat_ctx_class_clear(ctx); /* with class rules nothing is fused */
     EACH_FAILS(ctx, kernels,
                remat_graph_prepare(ctx, graph, REMAT_FUSE | REMAT_DCE, "node", &kernels));
+    EACH_FAILS(ctx, costed, remat_graph_prepare(ctx, graph, REMAT_DCE, "fused:h100", &costed));
     OK(ctx, remat_plan_make(ctx, graph, "keep-all", REMAT_BUDGET_NONE, &plan));
     size_t n;
     const remat_step *steps = remat_plan_steps(plan, &n);
     EACH_FAILS(ctx, program, remat_fuse(ctx, graph, steps, n, &fusion, &program));
-    remat_plan_free(plan), remat_graph_free(kernels), remat_graph_free(program);
+    remat_plan_free(plan), remat_graph_free(kernels), remat_graph_free(costed);
+    remat_graph_free(program);
     free(kernel), free(moved);
 }
 
@@ -327,6 +339,7 @@ static void use_graph(remat_ctx *ctx, const remat_graph *graph)
     ask_graph(ctx, prepared, budget);
     for (size_t i = 0; remat_strategy_at(i); i++)
         use_strategy(ctx, prepared, remat_strategy_at(i)->name, budget);
+    use_auto_alone(ctx, prepared, budget);
     use_fusion(ctx, graph);
     use_placement(ctx, graph);
     EACH_FAILS(ctx, NULL, remat_graph_write(ctx, graph, REMAT_JSON, discard, NULL));

@@ -309,9 +309,24 @@ static void costs_inside_kernels(void **state)
     remat_graph_free(kernels);
     OK(ctx, remat_graph_prepare(ctx, graph, REMAT_FUSE, "fused:h100", &kernels));
     assert_int_equal(fused->total_cost, kernels->total_cost); /* kernels have a roofline */
+    remat_graph *const both[] = {fused, kernels};
+    for (size_t i = 0; i < LENGTH(both); i++) { /* a schedule's graph is no such graph */
+        remat_plan *plan = NULL;
+        remat_graph *steps = NULL, *copy = NULL;
+        size_t n;
+        OK(ctx, remat_plan_make(ctx, both[i], "keep-all", REMAT_BUDGET_NONE, &plan));
+        const remat_step *first = remat_plan_steps(plan, &n);
+        OK(ctx, remat_unroll(ctx, both[i], first, n, &steps));
+        OK(ctx, remat_graph_prepare(ctx, steps, 0, NULL, &copy));
+        assert_string_equal(remat_graph_cost_model(steps), "given");
+        assert_int_equal(steps->total_cost, fused->total_cost);
+        assert_int_equal(copy->total_cost, fused->total_cost);
+        remat_graph_free(copy), remat_graph_free(steps);
+        remat_plan_free(plan);
+    }
     remat_graph *none = NULL;
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, 0, "fused:abacus", &none));
-    /* A rule of the library: a plan could not tell of it. */
+    /* A plan could not tell of it. */
     OK(ctx, remat_ctx_class(ctx, "aten.cat", REMAT_CLASS_FUSIBLE));
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, 0, "fused:h100", &none));
     FAILS(ctx, REMAT_E_USAGE, remat_graph_prepare(ctx, graph, REMAT_FUSE, NULL, &none));
@@ -320,6 +335,73 @@ static void costs_inside_kernels(void **state)
     assert_null(none);
     remat_graph_free(kernels), remat_graph_free(again), remat_graph_free(fused);
     remat_graph_free(graph);
+}
+
+/* By kernels or inside them, and whatever class rules have come since. */
+static void aligned_ops_cost_the_same(void **state)
+{
+    remat_ctx *ctx = *state;
+    static const struct {
+        unsigned flags;
+        const char *cost_model;
+    } cases[] = {{REMAT_FUSE, "node"}, {REMAT_FUSE, "fused:h100"}, {0, "fused:h100"}};
+    remat_graph *graph = NULL;
+    OK(ctx, remat_graph_load(ctx, "zoo:mlp", &graph));
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        remat_graph *costed = NULL, *aligned = NULL;
+        OK(ctx, remat_graph_prepare(ctx, graph, cases[i].flags, cases[i].cost_model, &costed));
+        OK(ctx, remat_ctx_class(ctx, "aten.relu", REMAT_CLASS_COMPUTE));
+        OK(ctx, remat_graph_align(ctx, costed, 512, &aligned));
+        remat_ctx_class_clear(ctx);
+        assert_int_equal(aligned->total_cost, costed->total_cost);
+        for (uint32_t op = 0; op < costed->n_ops; op++)
+            assert_int_equal(aligned->cost[op], costed->cost[op]);
+        remat_graph_free(aligned), remat_graph_free(costed);
+    }
+    remat_graph_free(graph);
+}
+
+/* The boundary moves nothing, whatever class a file gives it. */
+static void boundary_is_free(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "boundary");
+    const uint32_t x = remat_builder_value(b, "x", 1 << 30);
+    uint32_t v[3];
+    for (int i = 0; i < 3; i++) v[i] = remat_builder_value(b, NULL, 1 << 30);
+    const uint32_t f = remat_builder_op(b, "f", &x, 1, &v[0], 1),
+                   boundary = remat_builder_op(b, "boundary", v, 1, &v[1], 1),
+                   g = remat_builder_op(b, "g", v, 2, &v[2], 1);
+    remat_builder_op_target(b, boundary, "remat.boundary");
+    remat_builder_op_set(b, f, REMAT_OP_PHASE, REMAT_FORWARD);
+    remat_builder_op_set(b, g, REMAT_OP_PHASE, REMAT_BACKWARD);
+    remat_builder_op_set(b, boundary, REMAT_OP_CLASS, REMAT_CLASS_FUSIBLE);
+    remat_graph *graph = NULL, *fused = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    OK(ctx, remat_graph_prepare(ctx, graph, 0, "fused:h100", &fused));
+    assert_int_equal(remat_graph_op_get(fused, boundary, REMAT_OP_COST), 0);
+    remat_graph_free(fused), remat_graph_free(graph);
+}
+
+/* The kernels read more than 2^62 bytes, in less than 2^62 ns. */
+static void costs_of_huge_kernels(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_builder *b = remat_builder_new(ctx, "huge");
+    const uint32_t x = remat_builder_value(b, "x", INT64_C(3350) << 49);
+    for (int i = 0; i < 3; i++) {
+        const uint32_t y = remat_builder_value(b, "y", 4);
+        const uint32_t op = remat_builder_op(b, "f", &x, 1, &y, 1);
+        remat_builder_op_set(b, op, REMAT_OP_CLASS, REMAT_CLASS_FUSIBLE);
+        remat_builder_output(b, y);
+    }
+    remat_graph *graph = NULL, *fused = NULL;
+    OK(ctx, remat_builder_finish(b, &graph));
+    remat_builder_free(b);
+    OK(ctx, remat_graph_prepare(ctx, graph, 0, "fused:h100", &fused));
+    assert_int_equal(fused->total_cost, 3 * ((INT64_C(1) << 49) + 1));
+    remat_graph_free(fused), remat_graph_free(graph);
 }
 
 /* A graph may list views that no op makes, of a resident value. If the way there leads through a
@@ -354,6 +436,9 @@ int main(void)
                                        WITH_CONTEXT(kernels_are_ops),
                                        WITH_CONTEXT(what_a_kernel_inherits),
                                        WITH_CONTEXT(costs_inside_kernels),
+                                       WITH_CONTEXT(aligned_ops_cost_the_same),
+                                       WITH_CONTEXT(boundary_is_free),
+                                       WITH_CONTEXT(costs_of_huge_kernels),
                                        WITH_CONTEXT(views_that_no_op_makes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
