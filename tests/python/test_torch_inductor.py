@@ -6,6 +6,7 @@ itself, with its masks of dropout, and the code that came out is read.
 import contextlib
 import copy
 import functools
+import json
 import re
 import warnings
 from types import SimpleNamespace
@@ -582,7 +583,49 @@ def test_through_inductor(monkeypatch, tmp_path):
     torch._dynamo.reset()
     monkeypatch.setattr(reading, "read", lambda *_: pytest.fail("read again"))
     ours(twin, budget="70%", cache=str(tmp_path))(x).backward()
-    assert len(looks) == 2 and looks[0][1:4] == looks[1][1:4] and not looks[1].drafts
+    again = remat.torch.last_report()
+    names = ("peak_bytes", "keep_all_peak_bytes", "budget_bytes", "generated_peak_bytes", "recomputed_ops", "digest")
+    assert len(looks) == 1 and [again[name] for name in names] == [report[name] for name in names]
+
+
+@pytest.mark.parametrize("budget", ["75%", "min"])
+def test_what_was_chosen_is_remembered(monkeypatch, tmp_path, budget):
+    """The next process makes that start alone. What lies on the disk is no choice if it is of something else."""
+    starts, make = [], inductor.KernelWork._make_start
+
+    def counted(work, *given):
+        starts.append(make(work, *given))
+        return starts[-1]
+
+    monkeypatch.setattr(inductor.KernelWork, "_make_start", counted)
+
+    def compiled(**options):
+        torch._dynamo.reset()
+        starts.clear()
+        model, x = attention()
+        found = trained(model, x, ours(model, budget=budget, cache=str(tmp_path), **options))
+        report = remat.torch.last_report()
+        assert report["planned"]
+        return found, report["generated_peak_bytes"], report["budget_bytes"], len(starts)
+
+    first = compiled()
+    (path,) = tmp_path.glob("chosen-*.json")
+    place, asked, needs = json.loads(path.read_text())
+    assert first[3] == len(inductor.STARTS) and needs == first[1]
+    second = compiled()
+    assert second[1:3] == first[1:3] and second[3] == (place is not None)
+    for a, b in zip(first[0], second[0]):
+        assert torch.equal(a, b)
+    others = ["", "[]", "[1, 2]", "{", "[null, null, 1]", f"[99, null, {needs}]", f"[-1, null, {needs}]"]
+    others += [f"[{place + 1 if place else 1}, null, {needs}]", f'[null, "7 rubles", {needs}]', f"[[], [], {needs}]"]
+    for text in others:
+        path.write_text(text)
+        third = compiled()
+        assert third[1:] == first[1:] and json.loads(path.read_text()) == [place, asked, needs]
+    assert compiled(seed=1)[3] == len(inductor.STARTS) and len([*tmp_path.glob("chosen-*.json")]) == 2
+    torch._dynamo.reset()
+    monkeypatch.setattr(reading, "reader", lambda: "another version")
+    assert compiled()[3] == len(inductor.STARTS)
 
 
 def test_at_100_percent_the_code_is_torchs(monkeypatch):
@@ -662,7 +705,7 @@ def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_pa
 
     def is_known(residents=("x",), n_results=1, **other):
         with config.patch(other):
-            path = reading._file(tmp_path, (0, sorted(residents), n_results, ({}, {})), halves)
+            path = reading.file_of(tmp_path, "code", (0, sorted(residents), n_results, ({}, {})), halves)
             known = path is not None and path.exists()
             found, _ = reading.read_once(tmp_path, 0, halves, set(residents), n_results, ({}, {}), None)
             assert found == (3, 2, 1)
@@ -681,7 +724,7 @@ def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_pa
     monkeypatch.setattr(reading, "reader", lambda: "another version")
     assert not is_known() and is_known()
 
-    path = reading._file(tmp_path, (0, ["x"], 1, ({}, {})), halves)
+    path = reading.file_of(tmp_path, "code", (0, ["x"], 1, ({}, {})), halves)
     for text in ("", "{", "[]", "[1, 2]", "[1, 2, Infinity]", "[1, 2, null]", "[1, 2, 3, 4]", '{"a": 1}', "null", "\0"):
         path.write_text(text)
         assert reading._load(path) is None

@@ -149,9 +149,8 @@ class PlannedGraph:
         self._places = {symbol: place for symbol, place in self._places.items() if symbol in joint.symbols}
         sizes = self.sizes(self.fakes)
         with steps.lock:
-            solution = policy.first_solution(self, work)
-            if isinstance(work, KernelWork):
-                solution = policy.fitted(self, work, solution)
+            choose = policy.first_fitted if isinstance(work, KernelWork) else policy.first_solution
+            solution = choose(self, work)
         if joint.dynamic:
             reporting.warn(
                 "remat: dynamic shapes: planned for the sizes at hand; smaller ones run the same plan, larger ones are planned again"

@@ -27,6 +27,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import json
+import pathlib
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, ClassVar, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 from unittest import mock
@@ -34,7 +36,8 @@ from unittest import mock
 import torch
 from torch import fx
 
-from ..errors import BudgetError
+from .. import core
+from ..errors import BudgetError, Error
 from . import distributed, generated, lower, measuring, planning, reading, structures
 from .fitting import Look
 from .joint import SEEDS, Joint, Unsupported, is_random, is_scalar, mutated_input, storage_key, tensors_of
@@ -44,8 +47,9 @@ from .planning import Solution, Work, roofline
 
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution")
 CPU_NS_PER_BYTE = 0.1  # where the bandwidth was not measured
-# structures.py: every n-th waist is kept, and what besides
-BLOCKS = ((2, "products"), (1, "products"), (2, "attention"), (1, "attention"), (2, "nothing"))
+# where plans start from besides torch's own partition: whatever is fusible runs again (None), or, by structures.py, every
+# n-th waist is kept, and what besides
+STARTS = (None, (2, "products"), (1, "products"), (2, "attention"), (1, "attention"), (2, "nothing"))
 # steps of a plan within which kernels that read the same tensors may become one: 12 took up to 1.4 % more time by the
 # code, and no less memory
 NEAR = 40
@@ -120,7 +124,10 @@ class KernelWork(Work):
     own: Any = None
     stitched: bool = False
     spare: Any = None  # the joint graph once more, until `others` were asked for
-    starts: List[Any] = field(default_factory=list)
+    content: Optional[str] = None  # a digest of the joint graph; None: nothing is remembered of it
+    place: Optional[int] = None  # among STARTS; None: torch's own partition
+    made: Dict[int, Any] = field(default_factory=dict)  # other starts, by place
+    starts: List[Any] = field(default_factory=list)  # those that are not the same
     ONE_SCALE: ClassVar[bool] = False  # fused kernels have no measured times in any case
     ns_per_byte: float = 0.0  # that kernels take to read or write, measured; 0: by the roofline
 
@@ -134,10 +141,14 @@ class KernelWork(Work):
         settings: Settings,
     ) -> "KernelWork":
         signature = [str(node.target) for node in module.graph.nodes]
-        # torch's partitioner rewrites what it is given
-        spare = None if settings.budget is None else (_twin(module), joint_inputs)
+        spare = content = None
+        if settings.budget is not None:
+            spare = _twin(module), joint_inputs  # torch's partitioner rewrites what it is given
+            content = reading.content_of(module) if planning.cache_folder(settings) else None
         own = own_partition(module, joint_inputs, num_fwd_outputs, static)
-        return cls(module, num_fwd_outputs, static, settings, own=own, spare=spare, signature=signature)
+        return cls(
+            module, num_fwd_outputs, static, settings, own=own, spare=spare, content=content, signature=signature
+        )
 
     def others(self, memory: Dict[str, Any]) -> List["KernelWork"]:
         """The same joint graph as torch partitions it under other rules: other places to start from. Those that
@@ -145,20 +156,25 @@ class KernelWork(Work):
         `memory`: of the first question about them.
         """
         if self.spare is not None:
-            module, joint_inputs = self.spare
-            self.spare = None
             found = {_crossing(self.own): self}
-            for blocks in (None, *BLOCKS):
-                made = self._start(_twin(module), joint_inputs, blocks, memory)
+            for place in range(len(STARTS)):
+                made = self._start(place, memory)
                 if made is not None:
                     found.setdefault(_crossing(made.own), made)
+            self.spare = None
             self.starts = list(found.values())[1:]
         return self.starts
 
-    def _start(
-        self, module: fx.GraphModule, joint_inputs: Any, blocks: Optional[Tuple[int, str]], memory: Dict[str, Any]
+    def _start(self, place: int, memory: Dict[str, Any]) -> Optional["KernelWork"]:
+        if place not in self.made:
+            module, joint_inputs = self.spare
+            self.made[place] = self._make_start(_twin(module), joint_inputs, place, memory)
+        return self.made[place]
+
+    def _make_start(
+        self, module: fx.GraphModule, joint_inputs: Any, place: int, memory: Dict[str, Any]
     ) -> Optional["KernelWork"]:
-        """`blocks`: which waists are kept, and what besides; None: whatever is fusible runs again."""
+        blocks = STARTS[place]
         try:
             if blocks is not None and not structures.tag(module, self.num_fwd_outputs, *blocks):
                 return None
@@ -178,6 +194,7 @@ class KernelWork(Work):
                 self.static,
                 self.settings,
                 own=own,
+                place=place,
                 measured=self.measured,
                 ns_per_byte=self.ns_per_byte,
             )
@@ -202,8 +219,6 @@ class KernelWork(Work):
             failures.append(error.with_traceback(None))
         if found and (budget is None or isinstance(budget, int) and not found[0].again):
             return found
-        kept = self._keep_all(memory)
-        same = {name: kept[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}
         for other in self._worth(budget, memory):
             try:
                 near = (
@@ -211,14 +226,19 @@ class KernelWork(Work):
                     and isinstance(budget, int)
                     and budget < other._keep_all(memory)["keep_all_peak_bytes"] <= NEARLY * budget
                 )
-                solution = Work.solve(other, None if near else budget, **memory)
-                found.append(replace(solution, info={**solution.info, **same}))
+                found.append(self._from(other, None if near else budget, memory))
             except (BudgetError, Unsupported):
                 pass
         if not found:
             raise failures.pop()
         least = budget == "min"
         return sorted(found, key=lambda s: (s.verdict.peak_bytes if least else 0, s.verdict.cost))
+
+    def _from(self, start: "KernelWork", budget: Budget, memory: Dict[str, Any]) -> Solution:
+        """A plan from one start; what it is compared with is torch's own partition."""
+        solution, kept = Work.solve(start, budget, **memory), self._keep_all(memory)
+        same = {name: kept[name] for name in ("keep_all_peak_bytes", "keep_all_cost")}
+        return replace(solution, info={**solution.info, **same})
 
     def _worth(self, budget: Budget, memory: Dict[str, Any]) -> List["KernelWork"]:
         """The other starts that fit as they are, and the smallest of the rest; for the least memory all of them."""
@@ -257,13 +277,47 @@ class KernelWork(Work):
         fused = found.kernels * LAUNCH_NS + found.traffic_bytes * (self.ns_per_byte or CPU_NS_PER_BYTE)
         return Look(solution, 0, found.peak_bytes + solution.info["resident_bytes"], library + fused, drafts)
 
+    def remember(self, look: Look, budget: Budget, **memory: Any) -> None:
+        """What was chosen for a budget, on the disk, for the next process: which start, what was asked of it, and what
+        the code needs.
+        """
+        owner = self._owner(look.solution)
+        measuring.keep(self._chosen(budget, memory), json.dumps([owner.place, look.solution.asked, look.needs_bytes]))
+
+    def recall(self, budget: Budget, **memory: Any) -> Optional[Look]:
+        """What was remembered, planned and read: without the other starts, and mostly from the disk. None: nothing is
+        known, or it comes to something else now. The same in all processes that train together.
+        """
+        path = self._chosen(budget, memory)
+        if path is None:
+            return None
+        data, _ = distributed.shared(repr(("chosen", path.name)), lambda: measuring.kept(path))
+        try:
+            place, asked, needs = json.loads(data or b"")
+            start = self if place is None else self._start(range(len(STARTS)).index(place), memory)
+            look = self.read(self._from(start, asked, memory))
+        except (ValueError, TypeError, LookupError, AttributeError, Error):  # something else lies there
+            return None
+        return look if look is not None and look.needs_bytes == needs else None
+
+    def _chosen(self, budget: Budget, memory: Dict[str, Any]) -> Optional[pathlib.Path]:
+        """Where it lies, by all that the choice depends on; None: nowhere."""
+        if self.content is None:
+            return None
+        kept = self._keep_all(memory)
+        costs = kept["keep_all_peak_bytes"], kept["keep_all_cost"], self.ns_per_byte
+        settings = repr(replace(self.settings, budget=None, cache=True))
+        question = (self.content, settings, budget, sorted(memory.items()), costs, self.num_fwd_outputs)
+        return reading.file_of(planning.cache_folder(self.settings), "chosen", (*question, core.version()))
+
     def _keep_all(self, memory: Dict[str, Any]) -> Dict[str, Any]:
         if self.measured is None:
             self.measure()
         return self.keep_all_info(**memory)
 
     def _owner(self, solution: Solution) -> "KernelWork":
-        return next((start for start in self.starts if solution.joint.module is start.module), self)
+        starts = filter(None, self.made.values())
+        return next((start for start in starts if solution.joint.module is start.module), self)
 
     def is_own(self, solution: Solution) -> bool:
         """Whether a plan starts from what torch does by itself."""

@@ -212,6 +212,14 @@ def keep(path: Optional[pathlib.Path], text: str) -> None:
         pass  # a cache that cannot be written is no cache
 
 
+def kept(path: pathlib.Path) -> bytes:
+    """What lies there; nothing, if that cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
 def measured(
     joint: Joint, folder: Optional[pathlib.Path], repeat: int = 3, channels_last: bool = False
 ) -> Tuple[Dict[fx.Node, Tuple[int, int]], int]:

@@ -156,6 +156,7 @@ class Solution:
     cached: bool
     budget_bytes: Optional[int]
     rank: Optional[int] = None  # of the process that planned; None: there is one alone
+    asked: Budget = None  # the budget that the planner was asked for
     code_ns: Optional[float] = None  # that its code takes, by the bytes that its kernels read and write (fitting.py)
     drafts: Tuple[Any, ...] = ()  # code that was written of its halves (reading.py)
     reported: Optional[Dict[str, Any]] = None  # the report that was made of it
@@ -418,7 +419,7 @@ class Work:
             states_of,
             copies_of,
             memory,
-            dict(plan=plan, cached=cached, rank=rank, budget_bytes=budget_bytes),
+            dict(plan=plan, cached=cached, rank=rank, budget_bytes=budget_bytes, asked=budget),
             graph.cost_model,
         )
         # An op that copies the whole storage of what it reads takes more of an input than of the input's copy, which

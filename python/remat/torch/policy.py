@@ -149,26 +149,42 @@ def first_solution(graph: Any, work: Any) -> Solution:
     return found
 
 
-def fitted(graph: Any, work: Any, first: Solution) -> Solution:
-    """For Inductor's kernels: a plan whose code, read before it is compiled, keeps the budget (fitting.py), or needs
-    least where the budget is "min".
+def first_fitted(graph: Any, work: Any) -> Solution:
+    """The same for Inductor's kernels: a plan whose code, read before it is compiled, keeps the budget (fitting.py), or
+    needs least where the budget is "min". What was chosen once is remembered.
     """
-    training, limit = graph.training, first.budget_bytes
-    least = training.settings.budget == "min"
-    if limit is None or graph.is_part or steps.of(graph.device).pending() or not first.again and work.is_own(first):
-        return first  # of a part of a step it is not known what it may need
+    training = graph.training
+    budget, least = training.budget, training.settings.budget == "min"
+    if budget is None or graph.is_part or steps.of(graph.device).pending():
+        return first_solution(graph, work)  # of a part of a step it is not known what it may need
     memory = dict(sizes=None, outside_bytes=training.outside(graph.device), before_bytes=training.before_bytes)
+    look = work.recall(budget, **memory)
+    if look is not None:
+        training.met = True
+        limit = None if least else bytes_of(budget, look.solution.info["keep_all_peak_bytes"])
+        return _read(look, limit)
+    first = first_solution(graph, work)
+    limit = first.budget_bytes
+    if limit is None or not first.again and work.is_own(first):
+        return first
 
     def plan(room: int) -> List[Solution]:
         try:
-            found = work.candidates(room, nearly=True, **memory)
+            return work.candidates(room, nearly=True, **memory)
         except BudgetError:
-            found = work.candidates("min", **memory)
-        return found if least else [replace(solution, budget_bytes=limit) for solution in found]
+            return work.candidates("min", **memory)
 
     fit = fitting.Fit(0 if least else limit, plan, work.read)
     look = fit.least() if least else fit.run(first)
-    return first if look is None else replace(look.solution, code_ns=look.ns, drafts=look.drafts)
+    if look is None:
+        return first
+    work.remember(look, budget, **memory)
+    return _read(look, None if least else limit)
+
+
+def _read(look: fitting.Look, limit: Optional[int]) -> Solution:
+    solution = replace(look.solution, code_ns=look.ns, drafts=look.drafts)
+    return solution if limit is None else replace(solution, budget_bytes=limit)
 
 
 def unforeseen(run: Run, occurrence: int) -> Solution:

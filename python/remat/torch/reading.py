@@ -321,6 +321,17 @@ def _content(half: fx.GraphModule) -> Iterator[str]:
         yield repr((node.op, node.name, str(node.target), str(node.args), str(node.kwargs), made, planned))
 
 
+def content_of(module: fx.GraphModule) -> Optional[str]:
+    """A digest of that; None: of something that another version of torch has."""
+    digest = hashlib.sha256()
+    try:
+        for line in _content(module):
+            digest.update(line.encode())
+    except Exception:
+        return None
+    return digest.hexdigest()
+
+
 @functools.lru_cache(maxsize=None)
 def reader() -> str:
     """What reads and plans: another version may read something else in the same halves."""
@@ -330,8 +341,10 @@ def reader() -> str:
     return digest.hexdigest()
 
 
-def _file(folder: Optional[pathlib.Path], question: Any, halves: Modules) -> Optional[pathlib.Path]:
-    """Where the answer lies; None: nowhere."""
+def file_of(
+    folder: Optional[pathlib.Path], kind: str, question: Any, halves: Sequence[fx.GraphModule] = ()
+) -> Optional[pathlib.Path]:
+    """Where the answer lies, by the question, what halves are, and what code is written with; None: nowhere."""
     from torch._inductor import config
 
     if folder is None or any(getattr(config, name, None) is not None for name in PASSES):
@@ -344,7 +357,7 @@ def _file(folder: Optional[pathlib.Path], question: Any, halves: Modules) -> Opt
     for half in halves:
         for line in _content(half):
             digest.update(line.encode())
-    return folder / f"code-{digest.hexdigest()[:32]}.json"
+    return folder / f"{kind}-{digest.hexdigest()[:32]}.json"
 
 
 def _load(path: Optional[pathlib.Path]) -> Optional[Reading]:
@@ -369,7 +382,7 @@ def read_once(
     `question`: what `around` depends on. What was found there has no drafts.
     """
     try:
-        path = _file(folder, (question, sorted(residents), n_results, workspaces), halves)
+        path = file_of(folder, "code", (question, sorted(residents), n_results, workspaces), halves)
     except Exception:  # internals of another version
         path = None
     known = _load(path)
