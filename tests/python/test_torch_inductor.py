@@ -681,6 +681,26 @@ def test_code_that_was_read_is_what_is_compiled(monkeypatch, lost):
         torch.testing.assert_close(a, b)
 
 
+def test_code_that_was_read_is_not_compiled_where_a_setting_wants_other_code(monkeypatch):
+    """What is read is Python."""
+    from torch._inductor.graph import GraphLowering
+
+    class Found(Exception):
+        pass
+
+    codegen = GraphLowering.codegen
+
+    def written(graph):
+        if graph.cpp_wrapper:
+            raise Found
+        return codegen(graph)
+
+    monkeypatch.setattr(GraphLowering, "codegen", written)
+    with torch._inductor.config.patch(fx_graph_cache=False), pytest.raises(Exception, match="Found"):
+        ours(net()[0], budget="75%", inductor={"cpp_wrapper": True})(net()[1])
+    assert generated.read("#include <torch>", {}, "cpu", {}) == (None, 0, "")
+
+
 def test_code_that_was_read_gives_results_the_strides_of_eager_code(monkeypatch):
     """And not those that Inductor likes best for what nobody else sees, here channels-last."""
     torch.manual_seed(0)
