@@ -741,7 +741,8 @@ def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_pa
     assert not is_known() and is_known()
 
     path = reading._file(tmp_path, (0, ["x"], 1, ({}, {})), halves)
-    for text in ("", "{", "[]", "[1, 2]", "[1, 2, Infinity]", "[1, 2, null]", "[1, 2, 3, 4]", '{"a": 1}', "null", "\0"):
+    texts = ["", "{", "[]", "[1, 2]", "[1, 2, Infinity]", "[1, 2, null]", "[1, 2, 3, 4]", '{"a": 1}', "null", "\0"]
+    for text in [*texts, "[" * 100000]:
         path.write_text(text)
         assert reading._load(path) is None
         assert is_known() and reading._load(path) == (3, 2, 1)

@@ -358,8 +358,8 @@ def _load(path: Optional[pathlib.Path]) -> Optional[Reading]:
         return None
     try:
         return Reading(*map(int, json.loads(path.read_text())))
-    except (OSError, ValueError, TypeError, OverflowError):  # there is none, or something else lies there
-        return None
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
+        return None  # there is none, or something else lies there
 
 
 def read_once(
