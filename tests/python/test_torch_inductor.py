@@ -891,6 +891,20 @@ def test_the_least_memory_is_that_of_code(planned):
     assert fitting.Fit(0, plan, lambda solution: None).least() is None
 
 
+def test_the_least_memory_has_no_budget_but_its_peak(halves, monkeypatch):
+    """Not the room that the plan was made for: here the more there is, the less the code needs."""
+
+    def read(_work, plan):
+        needs = 10**9 - plan.verdict.peak_bytes
+        return fitting.Look(plan, 0, needs, float(needs))
+
+    monkeypatch.setattr(inductor.KernelWork, "read", read)
+    model, x = net()
+    trained(model, x, ours(model, budget="min"))
+    report = remat.torch.last_report()
+    assert report["peak_bytes"] == report["budget_bytes"] > report["need_bytes"]
+
+
 def test_a_partition_that_does_not_fit_does_not_end_the_search():
     """It comes again with less room, and as the cheapest, because by the model it fits; the next one does fit."""
 

@@ -164,11 +164,14 @@ def fitted(graph: Any, work: Any, first: Solution) -> Solution:
             found = work.candidates(room, nearly=True, **memory)
         except BudgetError:
             found = work.candidates("min", **memory)
-        return found if least else [replace(solution, budget_bytes=limit) for solution in found]
+        return found
 
     fit = fitting.Fit(0 if least else limit, plan, work.read)
     look = fit.least() if least else fit.run(first)
-    return first if look is None else replace(look.solution, code_ns=look.ns, drafts=look.drafts)
+    if look is None:
+        return first
+    budget_bytes = look.solution.verdict.peak_bytes if least else limit
+    return replace(look.solution, budget_bytes=budget_bytes, code_ns=look.ns, drafts=look.drafts)
 
 
 def unforeseen(run: Run, occurrence: int) -> Solution:
@@ -183,7 +186,11 @@ def unforeseen(run: Run, occurrence: int) -> Solution:
     except Unsupported as error:
         if training.settings.strict:
             raise
-        reporting.warn(f"remat: larger sizes were not planned ({error}): they run the plan for smaller ones")
+        if occurrence:
+            what, how = "one more run of a graph in a step was", "it runs a plan that is there"
+        else:
+            what, how = "larger sizes were", "they run the plan for smaller ones"
+        reporting.warn(f"remat: {what} not planned ({error}): {how}")
         found = graph.plans[-1].solution
     graph.install(run.sizes, occurrence, found)
     reporting.add(found.report(existing_gradient_bytes=training.outside_bytes + training.before_bytes), found)
