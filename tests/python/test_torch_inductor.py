@@ -475,6 +475,45 @@ def test_every_start_gives_the_gradients_of_torchs_partition(halves, monkeypatch
     assert set(map(str, used[0].own[0].graph.find_nodes(op="output")[0].args[0])) <= {*saved}
 
 
+class Gated(nn.Module):
+    """A buffer that is read, overwritten and read again."""
+
+    def __init__(self, width=32):
+        super().__init__()
+        self.layers = nn.Sequential(*(m for _ in range(4) for m in (nn.Linear(width, width), nn.GELU())))
+        self.register_buffer("gate", torch.linspace(-2, 2, width))
+
+    def forward(self, x):
+        x = self.layers(x) * self.gate.sigmoid()
+        self.gate.add_(1)
+        return self.layers(x * self.gate.sigmoid()).square().sum()
+
+
+def gated():
+    torch.manual_seed(0)
+    return Gated(), torch.randn(64, 32)
+
+
+@pytest.mark.parametrize("budget", [None, "80%", "min"])
+def test_what_torch_reads_once_it_is_overwritten_is_not_planned(halves, budget):
+    """Torch 2.13 computes the first sigmoid again in the backward pass, from the buffer as it is then."""
+    options = {} if budget is None else {"budget": budget}
+    model, x = gated()
+    twin = copy.deepcopy(model)
+    expected = trained(twin, x, twin)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = trained(model, x, ours(model, **options))
+    report = remat.torch.last_report()
+    are_right = all(torch.allclose(a, b, rtol=1e-3, atol=1e-6) for a, b in zip(expected, found))
+    assert report["planned"] == are_right and (are_right or "overwrites" in report["reason"])
+    torch._dynamo.reset()
+    model, x = gated()
+    for a, b in zip(expected, trained(model, x, ours(model, kernels="eager", **options))):
+        torch.testing.assert_close(a, b)
+    assert remat.torch.last_report()["planned"]
+
+
 # ---- the code ----
 
 CODE = """
@@ -616,7 +655,7 @@ def test_what_was_chosen_is_remembered(monkeypatch, tmp_path, budget):
     assert second[1:3] == first[1:3] and second[3] == (place is not None)
     for a, b in zip(first[0], second[0]):
         assert torch.equal(a, b)
-    others = ["", "[]", "[1, 2]", "{", "[null, null, 1]", f"[99, null, {needs}]", f"[-1, null, {needs}]"]
+    others = ["", "[]", "[1, 2]", "{", "[" * 100000, "[null, null, 1]", f"[99, null, {needs}]", f"[-1, null, {needs}]"]
     others += [f"[{place + 1 if place else 1}, null, {needs}]", f'[null, "7 rubles", {needs}]', f"[[], [], {needs}]"]
     for text in others:
         path.write_text(text)
@@ -685,6 +724,26 @@ def test_code_that_was_read_is_what_is_compiled(monkeypatch, lost):
         torch.testing.assert_close(a, b)
 
 
+def test_code_that_was_read_is_not_compiled_where_a_setting_wants_other_code(monkeypatch):
+    """What is read is Python."""
+    from torch._inductor.graph import GraphLowering
+
+    class Found(Exception):
+        pass
+
+    codegen = GraphLowering.codegen
+
+    def written(graph):
+        if graph.cpp_wrapper:
+            raise Found
+        return codegen(graph)
+
+    monkeypatch.setattr(GraphLowering, "codegen", written)
+    with torch._inductor.config.patch(fx_graph_cache=False), pytest.raises(Exception, match="Found"):
+        ours(net()[0], budget="75%", inductor={"cpp_wrapper": True})(net()[1])
+    assert generated.read("#include <torch>", {}, "cpu", {}) == (None, 0, "")
+
+
 def test_code_that_was_read_gives_results_the_strides_of_eager_code(monkeypatch):
     """And not those that Inductor likes best for what nobody else sees, here channels-last."""
     torch.manual_seed(0)
@@ -725,7 +784,8 @@ def test_readings_on_the_disk_are_those_of_the_same_question(monkeypatch, tmp_pa
     assert not is_known() and is_known()
 
     path = reading.file_of(tmp_path, "code", (0, ["x"], 1, ({}, {})), halves)
-    for text in ("", "{", "[]", "[1, 2]", "[1, 2, Infinity]", "[1, 2, null]", "[1, 2, 3, 4]", '{"a": 1}', "null", "\0"):
+    texts = ["", "{", "[]", "[1, 2]", "[1, 2, Infinity]", "[1, 2, null]", "[1, 2, 3, 4]", '{"a": 1}', "null", "\0"]
+    for text in [*texts, "[" * 100000]:
         path.write_text(text)
         assert reading._load(path) is None
         assert is_known() and reading._load(path) == (3, 2, 1)
@@ -872,6 +932,20 @@ def test_the_least_memory_is_that_of_code(planned):
     assert look.ns == min(other.ns for other in found.looks if other.needs_bytes == 330)
     assert len(found.looks) <= fitting.LOOKS + fitting.MORE
     assert fitting.Fit(0, plan, lambda solution: None).least() is None
+
+
+def test_the_least_memory_has_no_budget_but_its_peak(halves, monkeypatch):
+    """Not the room that the plan was made for: here the more there is, the less the code needs."""
+
+    def read(_work, plan):
+        needs = 10**9 - plan.verdict.peak_bytes
+        return fitting.Look(plan, 0, needs, float(needs))
+
+    monkeypatch.setattr(inductor.KernelWork, "read", read)
+    model, x = net()
+    trained(model, x, ours(model, budget="min"))
+    report = remat.torch.last_report()
+    assert report["peak_bytes"] == report["budget_bytes"] > report["need_bytes"]
 
 
 def test_a_partition_that_does_not_fit_does_not_end_the_search():

@@ -107,28 +107,46 @@ def test_a_later_step_that_does_not_fit_warns_and_goes_on():
         )
 
 
-@pytest.mark.parametrize("sizes, said", [((64, 80, 300), "larger sizes"), ((64, 64), "the step was not planned")])
-def test_what_cannot_be_planned_any_more_never_ends_the_training(monkeypatch, sizes, said):
-    """A first plan is there: it goes on, for larger sizes, too, and behind gradients that exist before the step."""
-    accumulates = len(set(sizes)) == 1
+LATER = [
+    ((64, 80, 300), 1, "larger sizes"),
+    ((64, 64), 1, "the step was not planned"),
+    ((64, 64), 2, "one more run of a graph"),
+]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("sizes, runs, said", LATER)
+def test_what_cannot_be_planned_any_more_never_ends_the_training(monkeypatch, sizes, runs, said, strict):
+    """A first plan is there: it goes on, for larger sizes, too, behind gradients that exist before the step, and where
+    a graph runs twice in it. It ends where it was asked to be strict.
+    """
+    accumulates = runs == 1 and len(set(sizes)) == 1
     model = mlp()
     twin = copy.deepcopy(model)
-    run = torch.compile(model, backend="remat", dynamic=None, options={"budget": "80%", **SEARCH})
+    run = torch.compile(model, backend="remat", dynamic=None, options={"budget": "80%", "strict": strict, **SEARCH})
 
     def refuse(*_, **__):
         raise remat.torch.Unsupported("an operator that is new")
 
-    with pytest.warns(UserWarning, match=f"{said}.*an operator that is new"):
+    def train():
         for i, size in enumerate(sizes):
             x = torch.randn(size, 64)
             if not accumulates:
                 model.zero_grad()
                 twin.zero_grad()
-            run(x).square().mean().backward()
-            twin(x).square().mean().backward()
+            n = runs if i == len(sizes) - 1 else 1
+            for compiled in (run, twin):
+                sum(compiled(x) for _ in range(n)).square().mean().backward()
             if i == len(sizes) - 2:
                 monkeypatch.setattr(remat.torch.planning.Work, "solve", refuse)
-    assert all(torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), twin.parameters()))
+
+    if strict:
+        with pytest.raises(remat.torch.Unsupported, match="an operator that is new"):
+            train()
+    else:
+        with pytest.warns(UserWarning, match=f"{said}.*an operator that is new"):
+            train()
+        assert all(torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), twin.parameters()))
 
 
 @pytest.mark.parametrize("budget", ["80%", "min"])

@@ -52,7 +52,7 @@ class Argument(NamedTuple):
 
 
 class Generated(NamedTuple):
-    peak_bytes: Optional[int]  # without arguments that are not owned; None: sizes are not numbers
+    peak_bytes: Optional[int]  # without arguments that are not owned; None: sizes are not numbers, or it is no Python
     products: int  # matrix products, convolutions and attentions
     at: str = ""  # the buffer that was allocated last at the peak
 
@@ -143,6 +143,8 @@ def read(
     """
     align = CUDA_ALIGN if device_type == "cuda" else 1
     memory, products, body = _Memory(arguments), 0, _body(source)
+    if not body:
+        return Generated(None, 0)
     taken = _in_order(body, workspaces)
     returned: Dict[str, int] = {}  # by library kernels: bytes of an element, until the size is known
     for line in body:

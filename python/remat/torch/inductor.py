@@ -186,7 +186,7 @@ class KernelWork(Work):
             if any(
                 is_random(node) or schema_name(node) in SEEDS or node.name in first and not structures.is_torchs(node)
                 for node in again
-            ) or _reads_overwritten(own):
+            ):
                 return None
             made = KernelWork(
                 module,
@@ -296,7 +296,7 @@ class KernelWork(Work):
             place, asked, needs = json.loads(data or b"")
             start = self if place is None else self._start(range(len(STARTS)).index(place), memory)
             look = self.read(self._from(start, asked, memory))
-        except (ValueError, TypeError, LookupError, AttributeError, Error):  # something else lies there
+        except (ValueError, TypeError, LookupError, RecursionError, Error):  # something else lies there
             return None
         return look if look is not None and look.needs_bytes == needs else None
 
@@ -332,6 +332,11 @@ class KernelWork(Work):
 
     def joint(self, **more: Any) -> Joint:
         if not self.stitched:
+            if _reads_overwritten(self.own):
+                raise Unsupported(
+                    "a tensor that the forward pass overwrites, and that torch's own partition reads in the backward pass: "
+                    'its gradients may be wrong, those with kernels="eager" are not'
+                )
             self.module, self.stitched = stitched(*self.own, self.num_fwd_outputs), True
         return super().joint(**more)
 

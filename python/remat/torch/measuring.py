@@ -191,7 +191,7 @@ def _load(path: Optional[pathlib.Path]) -> Dict[str, Tuple[int, int]]:
         return {}
     try:
         return {str(key): (int(value[0]), int(value[1])) for key, value in json.loads(path.read_text()).items()}
-    except (OSError, ValueError, TypeError, IndexError, AttributeError):
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         return {}
 
 

@@ -161,12 +161,12 @@ def first_fitted(graph: Any, work: Any) -> Solution:
     look = work.recall(budget, **memory)
     if look is not None:
         training.met = True
-        limit = None if least else bytes_of(budget, look.solution.info["keep_all_peak_bytes"])
-        return _read(look, limit)
+        return _read(look, None if least else bytes_of(budget, look.solution.info["keep_all_peak_bytes"]))
     first = first_solution(graph, work)
     limit = first.budget_bytes
     if limit is None or not first.again and work.is_own(first):
         return first
+    meets = least or limit == bytes_of(budget, first.info["keep_all_peak_bytes"])  # else it is the least instead
 
     def plan(room: int) -> List[Solution]:
         try:
@@ -178,13 +178,14 @@ def first_fitted(graph: Any, work: Any) -> Solution:
     look = fit.least() if least else fit.run(first)
     if look is None:
         return first
-    work.remember(look, budget, **memory)
+    if meets:
+        work.remember(look, budget, **memory)
     return _read(look, None if least else limit)
 
 
 def _read(look: fitting.Look, limit: Optional[int]) -> Solution:
-    solution = replace(look.solution, code_ns=look.ns, drafts=look.drafts)
-    return solution if limit is None else replace(solution, budget_bytes=limit)
+    budget_bytes = look.solution.verdict.peak_bytes if limit is None else limit
+    return replace(look.solution, budget_bytes=budget_bytes, code_ns=look.ns, drafts=look.drafts)
 
 
 def unforeseen(run: Run, occurrence: int) -> Solution:
@@ -199,7 +200,11 @@ def unforeseen(run: Run, occurrence: int) -> Solution:
     except Unsupported as error:
         if training.settings.strict:
             raise
-        reporting.warn(f"remat: larger sizes were not planned ({error}): they run the plan for smaller ones")
+        if occurrence:
+            what, how = "one more run of a graph in a step was", "it runs a plan that is there"
+        else:
+            what, how = "larger sizes were", "they run the plan for smaller ones"
+        reporting.warn(f"remat: {what} not planned ({error}): {how}")
         found = graph.plans[-1].solution
     graph.install(run.sizes, occurrence, found)
     reporting.add(found.report(existing_gradient_bytes=training.outside_bytes + training.before_bytes), found)

@@ -198,7 +198,7 @@ def _drafted(
     digest = hashlib.sha256(repr([donated if donated is None else list(donated), visible]).encode())
     for value in inputs:
         made = (
-            (list(value.shape), list(value.stride()), str(value.dtype), str(value.device))
+            (list(value.shape), list(value.stride()), value.storage_offset(), str(value.dtype), str(value.device))
             if isinstance(value, torch.Tensor)
             else value
         )
@@ -206,6 +206,10 @@ def _drafted(
     for line in _content(half):
         digest.update(line.encode())
     return digest.hexdigest()
+
+
+# what Inductor's graph is told besides its half; with cpp_wrapper the code is C++, and is read as Python all the same
+KINDS = ("aot_mode", "cpp_wrapper", "is_backward", "is_inference")
 
 
 @contextlib.contextmanager
@@ -226,12 +230,14 @@ def compiling(draft: Optional[Draft], half: fx.GraphModule, inputs: Sequence[Any
 
     written, codes = kept
     run, codegen = GraphLowering.run, GraphLowering.codegen
-    standing: List[Any] = []
+    standing: List[Any] = []  # the graph that it stands in for; None: it is of another kind
 
     def taken(graph: Any, *arguments: Any) -> Any:
-        if standing:  # a graph inside another one
+        first = not standing
+        if first:
+            standing.append(graph if all(getattr(graph, kind) == getattr(written, kind) for kind in KINDS) else None)
+        if not first or graph is not standing[0]:  # or inside another one
             return run(graph, *arguments)
-        standing.append(graph)
         vars(graph).update(vars(written))
         return None
 
@@ -365,8 +371,8 @@ def _load(path: Optional[pathlib.Path]) -> Optional[Reading]:
         return None
     try:
         return Reading(*map(int, json.loads(path.read_text())))
-    except (OSError, ValueError, TypeError, OverflowError):  # there is none, or something else lies there
-        return None
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):
+        return None  # there is none, or something else lies there
 
 
 def read_once(
