@@ -620,6 +620,7 @@ def test_through_inductor(monkeypatch, tmp_path):
     assert not [line for line in reporting._warned if "matrix products" in line]
 
     torch._dynamo.reset()
+    twin.zero_grad()
     monkeypatch.setattr(reading, "read", lambda *_: pytest.fail("read again"))
     ours(twin, budget="70%", cache=str(tmp_path))(x).backward()
     again = remat.torch.last_report()
