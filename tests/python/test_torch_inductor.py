@@ -445,6 +445,42 @@ def test_attention_without_dropout_runs_again_as_people_checkpoint_it(halves):
     assert not any("rng" in str(node.target) for made in starts for node in made.own[1].graph.nodes)
 
 
+class Checkpointed(nn.Module):
+    """Blocks that people checkpoint, with attention and, if it is asked for, dropout."""
+
+    def __init__(self, drop, width=32):
+        super().__init__()
+        self.drop, self.projections = drop, nn.ModuleList(nn.Linear(width, 3 * width) for _ in range(3))
+
+    def forward(self, x):
+        def block(x, projection):
+            q, k, v = projection(x).unflatten(-1, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+            y = nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+            return x + nn.functional.dropout(nn.functional.gelu(y), self.drop)
+
+        for projection in self.projections:
+            x = torch.utils.checkpoint.checkpoint(block, x, projection, use_reentrant=False)
+        return x.square().sum()
+
+
+@pytest.mark.parametrize("drop", [0.0, 0.3])
+def test_attention_without_dropout_in_checkpointed_blocks_is_planned(drop):
+    """And beside dropout, which has the same masks in both passes."""
+
+    def made():
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        return Checkpointed(drop), torch.randn(4, 16, 32)
+
+    model, x = made()
+    expected = trained(model, x, torch.compile(model, dynamic=False))
+    model, x = made()
+    found = trained(model, x, ours(model, budget="min"))
+    assert remat.torch.last_report()["planned"]
+    for a, b in zip(expected, found):
+        torch.testing.assert_close(a, b)
+
+
 def test_seeds_are_looked_up_where_they_are_wanted(halves):
     """A seed that is saved by itself has a kernel of its own, with one element; all of them together are one value."""
     starts = joint_work(Attention(6), attention()[1]).others({})

@@ -70,23 +70,28 @@ def own_partition(
     """Torch's own: what Inductor does without a custom partitioner."""
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-    return min_cut_rematerialization_partition(
-        module, joint_inputs, compiler="inductor", num_fwd_outputs=num_fwd_outputs, static_lifetime_input_indices=static
-    )
+    with _attention_draws_nothing():
+        return min_cut_rematerialization_partition(
+            module,
+            joint_inputs,
+            compiler="inductor",
+            num_fwd_outputs=num_fwd_outputs,
+            static_lifetime_input_indices=static,
+        )
 
 
-def _nothing_drops() -> Any:
+def _attention_draws_nothing() -> Any:
     """An attention without dropout that runs again needs no generator's state. Torch goes by the op's tag, and would
-    wrap it; what does draw is never tagged to run again (structures.py).
+    wrap it in a block that people checkpoint.
     """
     from torch._functorch import partitioners
 
+    def any_draws(module: fx.GraphModule) -> bool:
+        return any(partitioners.must_recompute(node) and is_random(node) for node in module.graph.nodes)
+
     name = "has_recomputable_rng_ops"
-    return (
-        mock.patch.object(partitioners, name, lambda _: False)
-        if hasattr(partitioners, name)
-        else contextlib.nullcontext()
-    )
+    is_known = hasattr(partitioners, name) and hasattr(partitioners, "must_recompute")
+    return mock.patch.object(partitioners, name, any_draws) if is_known else contextlib.nullcontext()
 
 
 def _reads_overwritten(halves: Modules) -> bool:
@@ -179,7 +184,7 @@ class KernelWork(Work):
             if blocks is not None and not structures.tag(module, self.num_fwd_outputs, *blocks):
                 return None
             structures.look_up_seeds(module)
-            with torch._functorch.config.patch(aggressive_recomputation=blocks is None), _nothing_drops():
+            with torch._functorch.config.patch(aggressive_recomputation=blocks is None):
                 own = own_partition(module, joint_inputs, self.num_fwd_outputs, self.static)
             first = {node.name for node in own[0].graph.nodes if node.op == "call_function"}
             again = [node for node in own[1].graph.nodes if node.op == "call_function" and not is_scalar(node)]
