@@ -67,9 +67,11 @@ Modules = Tuple[fx.GraphModule, fx.GraphModule]
 def own_partition(
     module: fx.GraphModule, joint_inputs: Any, num_fwd_outputs: int, static: Optional[Sequence[int]]
 ) -> Modules:
-    """Torch's own: what Inductor does without a custom partitioner."""
+    """Torch's own: what Inductor does without a custom partitioner, but for what would be wrong."""
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
+    with contextlib.suppress(Unsupported):  # what is odd is not planned
+        _save_what_reads_overwritten(module, num_fwd_outputs)
     with _attention_draws_nothing():
         return min_cut_rematerialization_partition(
             module,
@@ -78,6 +80,19 @@ def own_partition(
             num_fwd_outputs=num_fwd_outputs,
             static_lifetime_input_indices=static,
         )
+
+
+def _save_what_reads_overwritten(module: fx.GraphModule, num_fwd_outputs: int) -> None:
+    """What reads an input that the graph overwrites is not run again behind that. Torch's partitioner takes every
+    input to be what it was.
+    """
+    from torch.utils.checkpoint import CheckpointPolicy
+
+    held = _overwritten(module)
+    for node in structures.forward_nodes(module.graph, num_fwd_outputs) if held else ():
+        read = {storage_key(t) for source in node.all_input_nodes for _, t in tensors_of(source.meta.get("val"))}
+        if read & held and not structures.is_view(node):
+            node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
 def _attention_draws_nothing() -> Any:
@@ -94,19 +109,21 @@ def _attention_draws_nothing() -> Any:
     return mock.patch.object(partitioners, name, any_draws) if is_known else contextlib.nullcontext()
 
 
-def _reads_overwritten(halves: Modules) -> bool:
-    """Whether the backward half reads an input that the forward half overwrites. Torch's partitioner does not look at
-    that: of what it is told to run again, it takes every input to be what it was.
-    """
-    forward, backward = halves
-    (output,) = forward.graph.find_nodes(op="output")
+def _overwritten(module: fx.GraphModule) -> Set[Any]:
+    """Which storages of inputs a graph overwrites, or torch does behind it."""
+    (output,) = module.graph.find_nodes(op="output")
     results = torch.utils._pytree.arg_tree_leaves(output.meta.get("desc", []))
     described = [found for found in map(mutated_input, results) if found is not None]
-    copies = forward.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default)
+    copies = module.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default)
     written: List[Any] = [node.args[0] for node in copies]
-    written += [node for node in forward.graph.find_nodes(op="placeholder") if node.meta.get("desc") in described]
-    held = {storage_key(tensor) for node in written for _, tensor in tensors_of(node.meta.get("val"))}
-    arguments = backward.graph.find_nodes(op="placeholder")
+    written += [node for node in module.graph.find_nodes(op="placeholder") if node.meta.get("desc") in described]
+    return {storage_key(tensor) for node in written for _, tensor in tensors_of(node.meta.get("val"))}
+
+
+def _reads_overwritten(halves: Modules) -> bool:
+    """Whether the backward half reads an input that the forward half overwrites."""
+    held = _overwritten(halves[0])
+    arguments = halves[1].graph.find_nodes(op="placeholder")
     return any(storage_key(tensor) in held for node in arguments for _, tensor in tensors_of(node.meta.get("val")))
 
 
@@ -249,7 +266,10 @@ class KernelWork(Work):
         """The other starts that fit as they are, and the smallest of the rest; for the least memory all of them."""
         if budget == "min":
             return self.others(memory)
-        peaks = [(other._keep_all(memory)["keep_all_peak_bytes"], i) for i, other in enumerate(self.others(memory))]
+        peaks = []
+        for i, other in enumerate(self.others(memory)):
+            with contextlib.suppress(Unsupported):
+                peaks.append((other._keep_all(memory)["keep_all_peak_bytes"], i))
         rest = sorted(peak for peak in peaks if not isinstance(budget, int) or peak[0] > NEARLY * budget)
         return [self.starts[i] for peak, i in peaks if (peak, i) not in rest[1:]]
 

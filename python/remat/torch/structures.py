@@ -35,7 +35,7 @@ def _bytes(node: fx.Node) -> int:
     return sum(hint(t.numel()) * t.element_size() for _, t in tensors_of(node.meta.get("val")))
 
 
-def _is_view(node: fx.Node) -> bool:
+def is_view(node: fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and any(
         result.alias_info for result in node.target._schema.returns
     )
@@ -69,7 +69,7 @@ def _is_attention(node: fx.Node) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and not is_random(node)
 
 
-def _forward(graph: fx.Graph, num_fwd_outputs: int) -> List[fx.Node]:
+def forward_nodes(graph: fx.Graph, num_fwd_outputs: int) -> List[fx.Node]:
     """The nodes that the results of the forward pass are computed with, in order."""
     results = graph.find_nodes(op="output")[0].args[0]
     stack = [node for node in results[:num_fwd_outputs] if isinstance(node, fx.Node)]
@@ -85,7 +85,7 @@ def _forward(graph: fx.Graph, num_fwd_outputs: int) -> List[fx.Node]:
 def _base(node: fx.Node, bases: Dict[fx.Node, fx.Node]) -> fx.Node:
     """The node whose memory a view shows."""
     return (
-        bases.get(node.all_input_nodes[0], node.all_input_nodes[0]) if _is_view(node) and node.all_input_nodes else node
+        bases.get(node.all_input_nodes[0], node.all_input_nodes[0]) if is_view(node) and node.all_input_nodes else node
     )
 
 
@@ -140,7 +140,7 @@ def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, keep: str) -> 
     """
     from torch.utils.checkpoint import CheckpointPolicy
 
-    forward = _forward(module.graph, num_fwd_outputs)
+    forward = forward_nodes(module.graph, num_fwd_outputs)
     through = waists(forward)
     if len(through) < 2 or any("recompute" in node.meta for node in module.graph.nodes):  # the user's own tags stand
         return False
@@ -153,6 +153,6 @@ def tag(module: fx.GraphModule, num_fwd_outputs: int, every: int, keep: str) -> 
         fixed = is_random(source) or not is_torchs(source) or keep != "nothing" and _is_attention(source)
         save = node in kept or fixed or keep == "products" and (_is_product(source) or statistic)
         node.meta["recompute"] = (
-            CheckpointPolicy.MUST_SAVE if save and not _is_view(node) else CheckpointPolicy.PREFER_RECOMPUTE
+            CheckpointPolicy.MUST_SAVE if save and not is_view(node) else CheckpointPolicy.PREFER_RECOMPUTE
         )
     return True
