@@ -11,13 +11,14 @@ wait for their backward pass keep the function that they ran with."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import itertools
 import os
 import sys
 import threading
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx
@@ -72,6 +73,22 @@ def _symbols(values: Sequence[Any]) -> Dict[Any, Tuple[int, Optional[int]]]:
     return found
 
 
+@contextlib.contextmanager
+def _specialized(symbols: Set[str]) -> Iterator[Set[str]]:
+    """With these Python floats, by their symbols, taken for constants: Dynamo makes constants of those that AOTAutograd
+    asks for, and knows them while it compiles. Where they are not known AOTAutograd asks Dynamo to begin anew.
+    """
+    state = getattr(torch._dynamo.symbolic_convert, "TensorifyState", None)
+    known: Set[str] = getattr(state, "force_specializations", set())
+    before = set(known)
+    known.update(symbols)
+    try:
+        yield known
+    finally:
+        known.clear()
+        known.update(before)
+
+
 class PlannedGraph:
     """What Dynamo calls for one of its graphs: AOTAutograd's function, one for each plan."""
 
@@ -97,6 +114,8 @@ class PlannedGraph:
         self._wanted: Optional[Solution] = None
         self.budget_bytes: Optional[int] = None
         first = self._compile(example_inputs)
+        with _specialized(set()) as known:
+            self._constants = set(known)
         if self.work is None:
             self._functions[None] = first
         else:
@@ -293,7 +312,7 @@ class PlannedGraph:
             context = copy.copy(self.context)
             if getattr(context, "ddp_optimizer_ctx", None) is not None:
                 context.ddp_optimizer_ctx = None  # it counts buckets of the first compilation
-            with tracing(context), torch._dynamo.utils.preserve_rng_state():
+            with tracing(context), _specialized(self._constants), torch._dynamo.utils.preserve_rng_state():
                 function = self._compile(self.fakes)
             gc.collect()  # what the compiler leaves behind holds arguments of this call
         except Unsupported as error:
