@@ -733,6 +733,14 @@ def test_at_100_percent_the_code_is_torchs(monkeypatch):
         assert found[0] == found[1] and found[0][0] and found[0][1]
 
 
+@pytest.mark.parametrize("budget", [None, "100%", "min"])
+def test_a_backward_pass_without_calls(budget):
+    """Inductor returns a function for it, not code."""
+    x = torch.ones(4, requires_grad=True)
+    ours(lambda x: x + 1, **({} if budget is None else {"budget": budget}))(x).sum().backward()
+    assert remat.torch.last_report()["planned"] and x.grad.tolist() == [1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_code_that_was_read_is_what_is_compiled(monkeypatch, lost):
     """And is written again where it was of another half."""

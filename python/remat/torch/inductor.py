@@ -572,6 +572,8 @@ def compile_module(
             if source_of(code):
                 taken = _workspaces(meta["remat_solution"])["remat_tangents" in meta]
                 seen(meta, generated.read(source_of(code), arguments, device, taken))
+            if not hasattr(code, "current_callable"):  # a half without a call is a function, not code
+                return tracked(code, meta)
             code.current_callable = tracked(code.current_callable, meta)
         return code
 
