@@ -22,6 +22,8 @@ static const kind_of_bound *bound_kind(const remat_summary *m)
     static const kind_of_bound kinds[] = {
         {"flow", "certificate", "no plan in this order of first runs costs less",
          "by the certificate in the plan"},
+        {"walls", "certificate", "no plan in this order of first runs costs less",
+         "by the certificate in the plan"},
         {"first-runs", "first-runs", "no plan in any order costs less",
          "every op runs at least once"},
         {"search", NULL, "no plan in this order of first runs costs less",

@@ -348,7 +348,8 @@ enum {
     REMAT_BOUND_FAN_OUT = 2,
     REMAT_BOUND_REGION = 4,
     REMAT_BOUND_SIDE = 8,
-    REMAT_BOUND_HOLDERS = 16
+    REMAT_BOUND_HOLDERS = 16,
+    REMAT_BOUND_WALLS = 32
 };
 
 /* ---- what may run again (strategy mincut) ---- */

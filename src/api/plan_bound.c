@@ -8,10 +8,13 @@
 #include "api/answer.h"
 #include "graph/schedule.h"
 #include "plan/bound/order_bound.h"
+#include "plan/bound/walls.h"
 #include "sim/codes.h"
 #include "verify/verify.h"
 
 #include <string.h>
+
+enum { WALLS_WORK = RM_SECOND / 4 }; /* operations, where no plan was made */
 
 /* The normal graph's ops in the order of their first runs. */
 static remat_status first_runs(remat_ctx *ctx, const rm_normal *nm, const remat_step *steps,
@@ -93,14 +96,12 @@ static remat_status name_needed(remat_ctx *ctx, const rm_normal *nm, const uint3
 
 /* Solves the program of the case, and says what it leaves as a certificate. Not yet verified. */
 static remat_status find_certificate(remat_ctx *ctx, const remat_graph *g,
-                                     const rm_bound_case *question, rm_proof *out)
+                                     const rm_bound_case *question, const rm_normal *normal,
+                                     const uint32_t *order, rm_proof *out)
 {
-    rm_normal nm;
+    const rm_normal nm = *normal;
     rm_order_bound bound;
-    uint32_t *order = NULL;
     int64_t *transfer = NULL;
-    TRY(rm_normal_of(ctx, g, &nm));
-    if (question->steps) TRY(first_runs(ctx, &nm, question->steps, question->n_steps, &order));
     if (question->fetches) TRY(transfer_costs(ctx, &nm, question->bandwidth, &transfer));
     const rm_order_bound_options options = {.rules = (unsigned)ctx->options.bound_rules,
                                             .transfer = transfer,
@@ -108,6 +109,7 @@ static remat_status find_certificate(remat_ctx *ctx, const remat_graph *g,
     TRY(rm_order_bound_find(ctx, &nm, question->budget_bytes, order, &options, &bound));
     const uint32_t t = bound.tightest;
     *out = (rm_proof){.cost = g->total_cost,
+                      .method = "flow",
                       .feasible = bound.feasible,
                       .need_bytes = bound.need[t],
                       .need_op = t == bound.n_positions ? REMAT_NONE : nm.op[bound.order[t]],
@@ -117,15 +119,59 @@ static remat_status find_certificate(remat_ctx *ctx, const remat_graph *g,
     return name_needed(ctx, &nm, order, t, question->fetches, out);
 }
 
-remat_status rm_certify_bound(remat_ctx *ctx, const remat_graph *g, const rm_bound_case *question,
-                              rm_proof *out)
+/* What a certificate proves. */
+static remat_status verify_certificate(remat_ctx *ctx, const remat_graph *g,
+                                       const rm_bound_case *question, const rm_certificate *x,
+                                       int64_t *cost)
 {
     remat_verdict verdict;
-    TRY(find_certificate(ctx, g, question, out));
-    if (!out->feasible) return REMAT_OK;
-    TRY(rm_verify_bound(ctx, g, question, &out->certificate, &out->cost, &verdict));
+    TRY(rm_verify_bound(ctx, g, question, x, cost, &verdict));
     if (verdict.valid) return REMAT_OK;
     return rm_fail(ctx, REMAT_E_BUG, "the certificate of a bound is refused: %s", verdict.reason);
+}
+
+/* Walls may prove more than gaps do. */
+static remat_status try_walls(remat_ctx *ctx, const remat_graph *g, const rm_bound_case *question,
+                              const rm_normal *nm, const uint32_t *order,
+                              const rm_proof_hints *hints, rm_proof *proof)
+{
+    const rm_walls_question about = {.budget_bytes = question->budget_bytes,
+                                     .order = order,
+                                     .flow = &proof->certificate,
+                                     .other = hints->walls,
+                                     .enough = hints->plan_cost - g->total_cost,
+                                     .most_work = hints->walls_work};
+    rm_certificate found;
+    int64_t cost;
+    if (!(ctx->options.bound_rules & REMAT_BOUND_WALLS)) return REMAT_OK;
+    if (question->fetches || question->budget_bytes < 0 || proof->cost >= hints->plan_cost)
+        return REMAT_OK;
+    TRY(rm_walls_find(ctx, nm, &about, &found));
+    if (found.scale == 0) return REMAT_OK;
+    TRY(verify_certificate(ctx, g, question, &found, &cost));
+    if (cost <= proof->cost) return REMAT_OK;
+    proof->cost = cost;
+    proof->method = "walls";
+    proof->rules = 0;
+    proof->certificate = found;
+    return REMAT_OK;
+}
+
+remat_status rm_certify_bound(remat_ctx *ctx, const remat_graph *g, const rm_bound_case *question,
+                              const rm_proof_hints *hints, rm_proof *out)
+{
+    rm_normal nm;
+    uint32_t *order = NULL;
+    TRY(rm_normal_of(ctx, g, &nm));
+    if (question->steps) TRY(first_runs(ctx, &nm, question->steps, question->n_steps, &order));
+    TRY(find_certificate(ctx, g, question, &nm, order, out));
+    if (!out->feasible) return REMAT_OK;
+    TRY(verify_certificate(ctx, g, question, &out->certificate, &out->cost));
+    const rm_mark mark = rm_scratch_mark(ctx);
+    const remat_status status = try_walls(ctx, g, question, &nm, order, hints, out);
+    if (!rm_is_too_much_memory(ctx, status)) return status;
+    rm_scratch_release(ctx, mark); /* what gaps prove must do */
+    return REMAT_OK;
 }
 
 static uint32_t original_op(const remat_graph *g, uint32_t op)
@@ -152,7 +198,7 @@ static remat_bound in_fixed_order(const remat_graph *g, int64_t budget_bytes, co
         b.status = REMAT_E_INFEASIBLE;
     } else if (proof->certificate.scale && proof->cost > g->total_cost) {
         b.scope = "fixed-order";
-        b.method = "flow";
+        b.method = proof->method;
         b.rules = proof->rules;
     }
     return b;
@@ -172,11 +218,12 @@ static void say_infeasible(const remat_graph *g, rm_need need, remat_bound *out)
 
 /* What holds in any order. Where that is as much as in keep-all's, it is the answer. */
 static remat_status add_any_order(remat_ctx *ctx, const remat_graph *g, rm_bound_case question,
-                                  remat_bound *out)
+                                  const rm_certificate *own, remat_bound *out)
 {
     rm_proof proof;
+    const rm_proof_hints hints = {RM_MAX_SUM, own, WALLS_WORK};
     question.steps = NULL;
-    TRY(rm_certify_bound(ctx, g, &question, &proof));
+    TRY(rm_certify_bound(ctx, g, &question, &hints, &proof));
     if (!proof.feasible) {
         say_infeasible(g, (rm_need){proof.need_bytes, proof.need_op}, out);
         return REMAT_OK;
@@ -186,7 +233,7 @@ static remat_status add_any_order(remat_ctx *ctx, const remat_graph *g, rm_bound
         return REMAT_OK;
     out->cost = proof.cost;
     out->scope = "any-order";
-    out->method = "flow";
+    out->method = proof.method;
     out->rules = proof.rules;
     return REMAT_OK;
 }
@@ -199,19 +246,20 @@ static remat_status find(remat_ctx *ctx, const remat_graph *g, int64_t budget_by
     remat_step *steps;
     rm_proof proof;
     rm_need need;
+    const rm_proof_hints hints = {RM_MAX_SUM, NULL, WALLS_WORK};
     TRY(rm_steps_keep_all(ctx, g, &steps));
     rm_steps_to_original(g, steps, g->n_ops);
     TRY(rm_need_find(ctx, g, transfers.allowed, &need));
     const rm_bound_case question = {steps, g->n_ops, budget_bytes, transfers.allowed,
                                     transfers.bandwidth};
-    TRY(rm_certify_bound(ctx, g, &question, &proof));
+    TRY(rm_certify_bound(ctx, g, &question, &hints, &proof));
     *out = in_fixed_order(g, budget_bytes, &proof);
     if (budget_bytes < need.bytes) { /* infeasible in any order, which says more */
         say_infeasible(g, need, out);
         TRY(rm_need_values(ctx, g, transfers.allowed, proof.need_values, RM_LEN(proof.need_values),
                            &proof.n_need_values));
     } else {
-        TRY(add_any_order(ctx, g, question, out));
+        TRY(add_any_order(ctx, g, question, &proof.certificate, out));
     }
     for (uint32_t i = 0; i < proof.n_need_values; i++)
         out->need_values[out->n_need_values++] = g->value_original[proof.need_values[i]];

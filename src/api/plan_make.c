@@ -24,6 +24,7 @@
 enum {
     WORK_AN_EDGE = 1000,  /* operations, at least, where no limit is set */
     END_NS_AN_EDGE = 600, /* what the end takes */
+    LEAST_WALLS_WORK = RM_SECOND / 100,
     LAST_NS = 50000000, /* for the end, whatever the limits; most graphs take a few milliseconds */
     LARGE = 100000      /* ops; the end of larger graphs takes longer than that */
 };
@@ -100,6 +101,13 @@ static remat_status check_proof(remat_ctx *ctx, const rm_proof *proof, const rem
                    s->strategy, proof->feasible ? proof->cost : RM_MAX_SUM, s->cost);
 }
 
+/* A quarter of what planning took, and a few milliseconds even if that was nothing. */
+static int64_t walls_work(const remat_ctx *ctx, const remat_summary *s)
+{
+    const int64_t quarter = s->work * (RM_WORK_UNIT / 4);
+    return quarter < LEAST_WALLS_WORK && ctx->options.work == 0 ? LEAST_WALLS_WORK : quarter;
+}
+
 /* A better bound, for the order in which this plan runs its ops for the first time. proved: what
  * the planner's search says of that order. */
 static remat_status bound_own_order(remat_ctx *ctx, const remat_graph *g,
@@ -107,12 +115,13 @@ static remat_status bound_own_order(remat_ctx *ctx, const remat_graph *g,
                                     rm_certificate *certificate)
 {
     rm_proof proof;
-    TRY(rm_certify_bound(ctx, g, question, &proof));
+    const rm_proof_hints hints = {s->cost, NULL, walls_work(ctx, s)};
+    TRY(rm_certify_bound(ctx, g, question, &hints, &proof));
     TRY(check_proof(ctx, &proof, s));
     if (proof.cost > s->bound_cost) {
         s->bound_cost = proof.cost;
         s->bound_scope = "fixed-order";
-        s->bound_method = "flow";
+        s->bound_method = proof.method;
         *certificate = proof.certificate;
     }
     if (proved > s->bound_cost) {
@@ -131,8 +140,9 @@ static remat_status bound_any_order(remat_ctx *ctx, const remat_graph *g, rm_bou
 {
     const rm_mark mark = rm_scratch_mark(ctx);
     rm_proof proof;
+    const rm_proof_hints hints = {s->cost, &certificates->own_order, walls_work(ctx, s)};
     question.steps = NULL;
-    const remat_status status = rm_certify_bound(ctx, g, &question, &proof);
+    const remat_status status = rm_certify_bound(ctx, g, &question, &hints, &proof);
     if (rm_is_too_much_memory(ctx, status)) {
         rm_scratch_release(ctx, mark);
         return REMAT_OK;
@@ -141,12 +151,12 @@ static remat_status bound_any_order(remat_ctx *ctx, const remat_graph *g, rm_bou
     TRY(check_proof(ctx, &proof, s));
     if (proof.cost <= s->any_order_cost) return REMAT_OK;
     s->any_order_cost = proof.cost;
-    s->any_order_method = "flow";
+    s->any_order_method = proof.method;
     certificates->any_order = proof.certificate;
     if (proof.cost < s->bound_cost) return REMAT_OK;
     s->bound_cost = proof.cost;
     s->bound_scope = "any-order";
-    s->bound_method = "flow";
+    s->bound_method = proof.method;
     certificates->own_order = (rm_certificate){.scale = 0};
     return REMAT_OK;
 }

@@ -9,9 +9,9 @@
 #define RM_OPTIONS(OPT)                                                                            \
     OPT(bandwidth, 0, 0, INT64_MAX,                                                                \
         "offload and fetch: bytes per 1e9 cost units (per second where costs are ns); 0: free")    \
-    OPT(bound_rules, 31, 0, 31,                                                                    \
+    OPT(bound_rules, 63, 0, 63,                                                                    \
         "what strengthens bounds: 1 single readers + 2 fan-out + 4 regions + 8 side outputs + "    \
-        "16 holders")                                                                              \
+        "16 holders + 32 walls")                                                                   \
     OPT(checkmate_entries, 4000000, 1, 2000000000,                                                 \
         "checkmate, checkmate-lp: the largest program that is tried")                              \
     OPT(checkmate_order, 0, 0, 1,                                                                  \

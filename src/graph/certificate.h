@@ -25,8 +25,9 @@ typedef struct rm_certificate {
     /* What the certificate proves. 0: the bound itself. Else the bound comes from a search and is
      * higher, and the plan says this number besides. */
     int64_t cost;
+    bool walls; /* prices alone, of some ops (verify_walls.c); else prices and heirs, for gaps */
     size_t n_prices, n_heirs;
-    rm_price *prices; /* by op, ascending. In any order: the whole path */
+    rm_price *prices; /* by op, ascending. In any order: the whole path, but for walls */
     rm_heir *heirs;   /* by value, then heir, ascending */
 } rm_certificate;
 

@@ -140,6 +140,7 @@ static remat_status read_certificate(const rm_fields *bound, const char *place, 
     TRY(rm_require(&f, "scale"));
     TRY(rm_get_int(&f, "scale", 1, &out->scale));
     TRY(rm_get_int(&f, "cost", 0, &out->cost));
+    TRY(rm_get_bool(&f, "walls", &out->walls));
     TRY(read_pairs(&f, "prices", &prices));
     TRY(read_pairs(&f, "heirs", &heirs));
     out->n_prices = prices->n;

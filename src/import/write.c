@@ -223,6 +223,7 @@ static void write_certificate(rm_out *out, const rm_certificate *x)
 {
     rm_out_text(out, ",\"certificate\":{");
     if (x->cost) rm_out_format(out, "\"cost\":%" PRId64 ",", x->cost);
+    if (x->walls) rm_out_text(out, "\"walls\":true,");
     rm_out_format(out, "\"scale\":%" PRId64 ",\"prices\":[", x->scale);
     for (size_t i = 0; i < x->n_prices; i++)
         rm_out_format(out, "%s[%" PRIu32 ",%" PRId64 "]", i ? "," : "", x->prices[i].op,

@@ -51,6 +51,9 @@ typedef struct rm_court {
  * must be known. */
 remat_status rm_court_find_gaps(rm_court *c);
 
+/* verify_walls.c: what the prices of a certificate of walls prove. Outputs must be known. */
+remat_status rm_court_prove_walls(rm_court *c);
+
 /* Stand-ins may take that many times what the graph and its gaps do. */
 enum { RM_COURT_WORK = 64 };
 /* False: they took more, and the verdict says so. */

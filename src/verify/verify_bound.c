@@ -361,6 +361,7 @@ static remat_status mark_outputs(rm_court *c)
 static remat_status judge(rm_court *c)
 {
     TRY(mark_outputs(c));
+    if (c->certificate->walls) return rm_court_prove_walls(c);
     if (!check_heirs(c)) return REMAT_OK;
     TRY(list_stand_ins(c));
     TRY(rm_court_find_gaps(c));

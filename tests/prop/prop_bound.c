@@ -14,6 +14,7 @@
 #include "order_brute.h"
 #include "plan/bound/gaps.h"
 #include "plan/bound/prove.h"
+#include "plan/bound/walls.h"
 #include "random_graph.h"
 #include "verify/verify.h"
 
@@ -26,7 +27,8 @@ enum {
 static int64_t n_in_place, n_compared, n_above_first_runs, n_tight, n_infeasible, n_any_cheaper,
     n_fetching, n_proved, n_stopped, n_floating, n_needed_at_end, n_any_above, n_any_tight,
     n_any_by_rules, n_random_true[2], n_random_heirs[2], n_random_by_heirs, n_any_by_holders,
-    n_least_above, n_least_exact, n_active[5];
+    n_least_above, n_least_exact, n_active[5], n_random_walls, n_random_walls_true[2],
+    n_random_walls_tight[2], n_walls[2], n_walls_tight[2], n_walls_better[2];
 
 static uint32_t add_op(remat_builder *b, random_source *r, const uint32_t *in, uint32_t n_in,
                        const uint32_t *out, uint32_t n_out)
@@ -192,6 +194,34 @@ static int64_t bound_of(bed *b, rm_order_bound_options options, int64_t bandwidt
     return cost;
 }
 
+/* The bound by walls: true, and not refused. flow: the bound by gaps. */
+static void try_walls(bed *b, bool any_order, int64_t least, int64_t flow)
+{
+    const rm_order_bound_options options = {.rules = RM_BOUND_RULES, .any_order = any_order};
+    const rm_bound_case question = {any_order ? NULL : b->steps, b->n_steps, b->budget, false, 0};
+    rm_order_bound gaps;
+    rm_certificate x;
+    remat_verdict v = REMAT_VERDICT_INIT;
+    int64_t cost = -1;
+    CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &gaps) == REMAT_OK,
+          "%s", remat_ctx_error(b->ctx));
+    if (!gaps.feasible) return;
+    const rm_walls_question about = {.budget_bytes = b->budget,
+                                     .order = any_order ? NULL : b->order,
+                                     .flow = &gaps.certificate,
+                                     .enough = RM_MAX_SUM, /* it tries to prove too much */
+                                     .most_work = 300000};
+    CHECK(rm_walls_find(b->ctx, &b->nm, &about, &x) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    if (x.scale == 0) return;
+    CHECK(rm_verify_bound(b->ctx, b->graph, &question, &x, &cost, &v) == REMAT_OK && v.valid,
+          "walls: %s", v.reason);
+    CHECK(cost <= least, "walls at %" PRId64 " prove %" PRId64 ", optimum %" PRId64, b->budget,
+          cost, least);
+    n_walls[any_order] += cost > b->graph->total_cost;
+    n_walls_tight[any_order] += cost > b->graph->total_cost && cost == least;
+    n_walls_better[any_order] += cost > flow;
+}
+
 /* The search for a proof: the sequence it finds is valid, has this order, fits unless it wants two
  * instances, and costs what it says. */
 static void check_found(bed *b, const rm_codes *found, int64_t cost)
@@ -306,6 +336,28 @@ static rm_certificate random_certificate(bed *b, random_source *r, bool any_orde
     return x;
 }
 
+/* Prices at some ops, few of them. In any order they are mostly a path; others are refused. Costs
+ * are 1 to 9 for some bytes. */
+static rm_certificate random_walls(bed *b, random_source *r, bool any_order, rm_price *prices)
+{
+    const remat_graph *g = b->graph;
+    rm_certificate x = {.scale = 1 + random_below(r, 6), .walls = true, .prices = prices};
+    const uint32_t percent = 10 + random_below(r, 50), strangers = random_chance(r, 50) ? 5 : 40;
+    uint8_t *behind = rm_scratch(b->ctx, g->n_ops, 1); /* depends on the last gate */
+    for (uint32_t op = 0; op < g->n_ops; op++) {
+        bool fits = x.n_prices == 0 || !any_order || random_chance(r, strangers);
+        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
+            behind[op] |= g->producer[g->in[k]] != REMAT_NONE && behind[g->producer[g->in[k]]];
+        fits |= behind[op];
+        if (!fits || !random_chance(r, percent)) continue;
+        if (any_order) memset(behind, 0, g->n_ops);
+        behind[op] = 1;
+        prices[x.n_prices++] =
+            (rm_price){g->op_original[op], 1 + random_below(r, random_chance(r, 30) ? 30 : 6)};
+    }
+    return x;
+}
+
 /* What the certificate proves if nothing stands in. */
 static int64_t cost_without_heirs(bed *b, const rm_bound_case *question, rm_certificate x)
 {
@@ -383,6 +435,18 @@ static void try_random_certificates(bed *b, random_source *r, bool any_order, in
         n_random_heirs[any_order] += cost > b->graph->total_cost && x.n_heirs > 0;
         n_random_by_heirs += any_order && cost > cost_without_heirs(b, &question, x);
     }
+    for (int i = 0; i < 20; i++) {
+        const rm_certificate x = random_walls(b, r, any_order, prices);
+        remat_verdict v = REMAT_VERDICT_INIT;
+        int64_t cost = 0;
+        CHECK(rm_verify_bound(b->ctx, b->graph, &question, &x, &cost, &v) == REMAT_OK, "%s",
+              remat_ctx_error(b->ctx));
+        n_random_walls += x.n_prices > 0;
+        if (!v.valid) continue;
+        CHECK(cost <= least, "walls prove %" PRId64 ", optimum %" PRId64, cost, least);
+        n_random_walls_true[any_order] += cost > b->graph->total_cost;
+        n_random_walls_tight[any_order] += cost > b->graph->total_cost && cost == least;
+    }
 }
 
 /* The bound for every order, with all rules, none, and with fetches, against brute force over all
@@ -400,6 +464,7 @@ static void compare_any_order(bed *b, int64_t any, const int64_t *transfer, int6
     CHECK(bound <= any, "any order at %" PRId64 ": bound %" PRId64 ", optimum %" PRId64, b->budget,
           bound, any);
     CHECK(bound >= plain, "any order: rules %" PRId64 ", none %" PRId64, bound, plain);
+    if (any != BRUTE_NOTHING && bound != BRUTE_NOTHING) try_walls(b, true, any, bound);
     if (bound != BRUTE_NOTHING) {
         n_any_above += bound > b->graph->total_cost;
         n_any_tight += bound > b->graph->total_cost && bound == any;
@@ -468,6 +533,8 @@ static void compare(bed *b, random_source *r)
         CHECK(bounds[i] >= bounds[0], "rules %u: %" PRId64 " below the base's %" PRId64, sets[i],
               bounds[i], bounds[0]);
     }
+    if (bounds[RM_LEN(sets) - 1] != BRUTE_NOTHING)
+        try_walls(b, false, least, bounds[RM_LEN(sets) - 1]);
     compare_proofs(b, r, least);
     try_random_certificates(b, r, false, least);
     int64_t transfer[BRUTE_MOST_STORES];
@@ -576,6 +643,20 @@ int main(int argc, char **argv)
            " with heirs, %" PRId64 " by heirs), in a fixed order %" PRId64 " (%" PRId64 ")\n",
            n_any_above, n_any_tight, n_any_by_rules, n_any_by_holders, n_random_true[1],
            n_random_heirs[1], n_random_by_heirs, n_random_true[0], n_random_heirs[0]);
+    printf("walls: %" PRId64 " random certificates; in the order at hand %" PRId64
+           " proved something, %" PRId64 " of them the optimum; in any order %" PRId64 ", %" PRId64
+           "\n",
+           n_random_walls, n_random_walls_true[0], n_random_walls_tight[0], n_random_walls_true[1],
+           n_random_walls_tight[1]);
+    for (int any = 0; any < 2; any++) {
+        printf("walls %s: %" PRId64 " bounds above the first runs, %" PRId64
+               " of them the optimum, %" PRId64 " better than by gaps\n",
+               any ? "in any order" : "in the order at hand", n_walls[any], n_walls_tight[any],
+               n_walls_better[any]);
+        if (n_walls_better[any] == 0) return printf("walls never helped: this tests nothing\n"), 1;
+    }
+    if (n_random_walls_tight[0] == 0 || n_random_walls_tight[1] == 0)
+        return printf("no random walls proved an optimum: this tests nothing\n"), 1;
     if (n >= 1000 && (n_random_heirs[0] == 0 || n_random_by_heirs == 0))
         return printf("no random certificate proved anything: this tests nothing\n"), 1;
     if (n >= 1000 && (n_any_tight == 0 || n_any_by_rules == 0 || n_any_by_holders == 0))

@@ -345,18 +345,18 @@ typedef struct bed {
     remat_plan *plan;
 } bed;
 
-static bed make_plan(remat_ctx *ctx)
+static bed make_plan(remat_ctx *ctx, const char *strategy, int64_t rules, const char *share)
 {
     bed b = {.ctx = ctx};
     remat_graph *given = NULL;
     int64_t budget;
     remat_info info = REMAT_INFO_INIT;
-    OK(ctx, remat_ctx_set(ctx, "bound_rules", 15));
+    OK(ctx, remat_ctx_set(ctx, "bound_rules", rules));
     OK(ctx, remat_graph_load(ctx, REMAT_TEST_DATA "/graphs/resnet18.json.gz", &given));
     OK(ctx, remat_graph_prepare(ctx, given, REMAT_DCE, "roofline:h100", &b.graph));
     OK(ctx, remat_graph_info(ctx, b.graph, &info));
-    OK(ctx, remat_budget_parse(ctx, "70%", info.keep_all_peak_bytes, &budget));
-    OK(ctx, remat_plan_make(ctx, b.graph, "rotor", budget, &b.plan));
+    OK(ctx, remat_budget_parse(ctx, share, info.keep_all_peak_bytes, &budget));
+    OK(ctx, remat_plan_make(ctx, b.graph, strategy, budget, &b.plan));
     remat_graph_free(given);
     return b;
 }
@@ -389,7 +389,7 @@ static uint32_t value_where(const bed *b, bool resident, bool output)
 
 static void changed_certificates(void **state)
 {
-    const bed b = make_plan(*state);
+    const bed b = make_plan(*state, "rotor", 15, "70%");
     rm_certificate *c = &b.plan->certificates.own_order;
     remat_summary *s = &b.plan->summary;
     assert_string_equal(s->bound_scope, "fixed-order");
@@ -431,10 +431,75 @@ static void changed_certificates(void **state)
     remat_graph_free(b.graph);
 }
 
+/* Prices alone: what is changed is refused, or proves another number. */
+static void changed_walls(void **state)
+{
+    const bed b = make_plan(*state, "auto", 63, "50%");
+    remat_summary *s = &b.plan->summary;
+    rm_certificate *all[] = {&b.plan->certificates.own_order, &b.plan->certificates.any_order};
+    assert_string_equal(s->bound_method, "walls");
+    assert_string_equal(s->any_order_method, "walls");
+    assert_true(is_proved(&b));
+    REFUSED(b, s->bound_cost, s->bound_cost + 1);
+    REFUSED(b, s->any_order_cost, s->any_order_cost + 1);
+    REFUSED(b, s->any_order_cost, s->any_order_cost - 1);
+    for (int k = 0; k < 2; k++) {
+        rm_certificate *c = all[k];
+        if (c->scale == 0) continue; /* the other one is as good */
+        assert_true(c->walls && c->n_prices > 0 && c->n_heirs == 0);
+        REFUSED(b, c->walls, false);
+        REFUSED(b, c->scale, 0);
+        REFUSED(b, c->scale, INT64_MAX);
+        REFUSED(b, c->scale, c->scale / 2);
+        REFUSED(b, c->n_prices, 0);
+        for (size_t i = 0; i < c->n_prices; i++) {
+            REFUSED(b, c->prices[i].price, 0);
+            REFUSED(b, c->prices[i].price, -1);
+            REFUSED(b, c->prices[i].price, INT64_MAX);
+            REFUSED(b, c->prices[i].price, c->prices[i].price * 2);
+            REFUSED(b, c->prices[i].op, b.graph->n_original_ops);
+            if (i > 0) REFUSED(b, c->prices[i].op, c->prices[i - 1].op);
+        }
+        rm_heir heir = {0, 1}, *none = c->heirs;
+        c->heirs = &heir;
+        REFUSED(b, c->n_heirs, 1);
+        c->heirs = none;
+        rm_price many[65], *few = c->prices;
+        for (uint32_t i = 0; i < RM_LEN(many); i++) many[i] = (rm_price){i, 1};
+        const size_t n = c->n_prices;
+        c->prices = many;
+        c->n_prices = RM_LEN(many);
+        assert_false(is_proved(&b));
+        c->prices = few;
+        c->n_prices = n;
+    }
+    assert_true(is_proved(&b));
+    remat_plan_free(b.plan);
+    remat_graph_free(b.graph);
+}
+
+/* A chain of 24 ops of unit bytes and costs, each result read again on the way back, with room for
+ * one of them. Gaps see that all are lost, and made again once. Walls see that what is made again
+ * is lost again. */
+static void made_again_and_lost_again(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = NULL;
+    remat_info info = REMAT_INFO_INIT;
+    OK(ctx, remat_graph_load(ctx, "zoo:chain?n=24", &graph));
+    OK(ctx, remat_graph_info(ctx, graph, &info));
+    const remat_bound gaps = bound_at(ctx, graph, info.need_bytes + 1, 31);
+    const remat_bound walls = bound_at(ctx, graph, info.need_bytes + 1, 63);
+    assert_string_equal(walls.method, "walls");
+    assert_true(gaps.cost - gaps.keep_all_cost <= 24);
+    assert_true(walls.cost - walls.keep_all_cost > 30);
+    remat_graph_free(graph);
+}
+
 /* The same for the bound of every order: prices on a path of dependencies. */
 static void changed_paths(void **state)
 {
-    const bed b = make_plan(*state);
+    const bed b = make_plan(*state, "rotor", 15, "70%");
     rm_certificate *c = &b.plan->certificates.any_order;
     remat_summary *s = &b.plan->summary;
     assert_string_equal(s->any_order_method, "flow");
@@ -505,6 +570,8 @@ int main(void)
                                        WITH_CONTEXT(primal_solution),
                                        WITH_CONTEXT(rounded_plans),
                                        WITH_CONTEXT(changed_certificates),
+                                       WITH_CONTEXT(changed_walls),
+                                       WITH_CONTEXT(made_again_and_lost_again),
                                        WITH_CONTEXT(changed_paths),
                                        WITH_CONTEXT(branches_are_no_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);

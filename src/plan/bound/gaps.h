@@ -6,12 +6,19 @@
 #include "base/csr.h"
 #include "plan/bound/order_bound.h"
 
+/* When an op runs for the first time: behind `after` positions of the path, or as the last of them;
+ * and not later than position `by`, or the number of positions, if the op precedes none. */
+typedef struct rm_window {
+    uint32_t after, by;
+} rm_window;
+
 typedef struct rm_gaps { /* arrays live in scratch */
     const rm_normal *nm;
     const uint32_t *order; /* all ops, each behind those that it reads from */
     /* By position: its op. In a fixed order the positions are `order`, in any order a path. */
     const uint32_t *at;
-    uint32_t n; /* positions */
+    uint32_t n;               /* positions */
+    const rm_window *windows; /* by op, on a path; NULL in a fixed order */
     /* By storage: the last position that touches it. On a path, also one that a gap of it covers;
      * 0 if there is neither. */
     uint32_t *last_touch;

@@ -221,6 +221,7 @@ static remat_status walk_path(pathfinder *p)
     const rm_normal *nm = p->nm;
     find_after(p);
     find_by(p);
+    p->gs->windows = p->windows;
     TRY(rm_holders_find(p->ctx, p->gs, p->windows, p->with_holders, &p->holders));
     p->gs->holds = (rm_csr){p->holders.begin, p->holders.heirs};
     TRY(rm_gaps_begin(&p->walk));

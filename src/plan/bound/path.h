@@ -5,12 +5,6 @@
 
 #include "plan/bound/gaps.h"
 
-/* When an op runs for the first time: behind `after` positions of the path, or as the last of them;
- * and not later than position `by`, or the number of positions, if the op precedes none. */
-typedef struct rm_window {
-    uint32_t after, by;
-} rm_window;
-
 static inline bool rm_is_on_path(rm_window w) { return w.after > w.by; }
 
 /* Up to where a storage is surely wanted, if such an op reads it. */

@@ -1,0 +1,21 @@
+/* walls.h: a lower limit on the cost of every plan within a budget, from prices of memory alone. */
+#ifndef RM_WALLS_H
+#define RM_WALLS_H
+
+#include "plan/bound/order_bound.h"
+
+typedef struct rm_walls_question {
+    int64_t budget_bytes;
+    const uint32_t *order; /* the normal graph's ops by first run; NULL: every order */
+    /* Prices to start from: of order_bound.h for the same question, and of a bound by walls for a
+     * similar one. NULL, or of scale 0: there are none. */
+    const rm_certificate *flow, *other;
+    int64_t enough;    /* what re-runs cost in a plan: no bound is higher */
+    int64_t most_work; /* operations */
+} rm_walls_question;
+
+/* The certificate's scale is 0 if prices alone prove nothing. It lives in scratch. */
+remat_status rm_walls_find(remat_ctx *ctx, const rm_normal *nm, const rm_walls_question *question,
+                           rm_certificate *out);
+
+#endif
