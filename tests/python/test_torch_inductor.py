@@ -741,6 +741,17 @@ def test_a_backward_pass_without_calls(budget):
     assert remat.torch.last_report()["planned"] and x.grad.tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("budget", [None, "100%", "min"])
+def test_sparse_gradients_have_torchs_partition(halves, budget):
+    """They have no storage that could be asked for."""
+    model, x = nn.Embedding(10, 8, sparse=True), torch.tensor([1, 3, 3])
+    with pytest.warns(UserWarning, match="torch.sparse_coo"):
+        ours(model, **({} if budget is None else {"budget": budget}))(x).square().sum().backward()
+    assert not remat.torch.last_report()["planned"]
+    expected = torch.zeros(10, 8).index_add(0, x, 2 * model.weight.detach()[x])
+    torch.testing.assert_close(model.weight.grad.to_dense(), expected)
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_code_that_was_read_is_what_is_compiled(monkeypatch, lost):
     """And is written again where it was of another half."""
