@@ -752,6 +752,25 @@ def test_sparse_gradients_have_torchs_partition(halves, budget):
     torch.testing.assert_close(model.weight.grad.to_dense(), expected)
 
 
+@pytest.mark.parametrize("budget, planned", [("100%", True), ("min", True), ("min", False)])
+def test_a_graph_may_be_retained(monkeypatch, budget, planned):
+    """Inductor's code writes into saved tensors; with a budget it is compiled before it is known whether they are
+    wanted once more.
+    """
+    if not planned:
+        monkeypatch.setattr(inductor, "_reads_overwritten", lambda halves: True)
+    model = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(8, 8), nn.Tanh())))
+    x, expected = torch.randn(5, 8), copy.deepcopy(model)
+    for run in (ours(model, budget=budget), expected):
+        for retained in (1, 0, 2):  # that it was not the first time is no reason to refuse it
+            loss = run(x).square().sum()
+            for _ in range(retained):
+                loss.backward(retain_graph=True)
+            loss.backward()
+    for mine, eagers in zip(model.parameters(), expected.parameters()):
+        torch.testing.assert_close(mine.grad, eagers.grad)
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_code_that_was_read_is_what_is_compiled(monkeypatch, lost):
     """And is written again where it was of another half."""
