@@ -752,6 +752,34 @@ def test_sparse_gradients_have_torchs_partition(halves, budget):
     torch.testing.assert_close(model.weight.grad.to_dense(), expected)
 
 
+class Scaled(torch.autograd.Function):
+    """A constant that its backward pass alone has."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * torch.tensor([1.0, 2.0, 3.0])
+
+
+def branches(x):
+    """Each half has subgraphs of its own."""
+    return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+
+
+@pytest.mark.parametrize("budget", [None, "min"])
+@pytest.mark.parametrize("model, planned", [(Scaled.apply, True), (branches, False)])
+def test_what_the_backward_pass_alone_refers_to(model, planned, budget):
+    x = torch.tensor([0.5, 1.0, 2.0], requires_grad=True)
+    (expected,) = torch.autograd.grad(model(x).sum(), x)
+    with contextlib.nullcontext() if planned else pytest.warns(UserWarning, match="a subgraph"):
+        ours(lambda x: model(x), **({} if budget is None else {"budget": budget}))(x).sum().backward()
+    assert remat.torch.last_report()["planned"] == planned
+    torch.testing.assert_close(x.grad, expected)
+
+
 @pytest.mark.parametrize("budget, planned", [("100%", True), ("min", True), ("min", False)])
 def test_a_graph_may_be_retained(monkeypatch, budget, planned):
     """Inductor's code writes into saved tensors; with a budget it is compiled before it is known whether they are
