@@ -741,6 +741,64 @@ def test_a_backward_pass_without_calls(budget):
     assert remat.torch.last_report()["planned"] and x.grad.tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("budget", [None, "100%", "min"])
+def test_sparse_gradients_have_torchs_partition(halves, budget):
+    """They have no storage that could be asked for."""
+    model, x = nn.Embedding(10, 8, sparse=True), torch.tensor([1, 3, 3])
+    with pytest.warns(UserWarning, match="torch.sparse_coo"):
+        ours(model, **({} if budget is None else {"budget": budget}))(x).square().sum().backward()
+    assert not remat.torch.last_report()["planned"]
+    expected = torch.zeros(10, 8).index_add(0, x, 2 * model.weight.detach()[x])
+    torch.testing.assert_close(model.weight.grad.to_dense(), expected)
+
+
+class Scaled(torch.autograd.Function):
+    """A constant that its backward pass alone has."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * torch.tensor([1.0, 2.0, 3.0])
+
+
+def branches(x):
+    """Each half has subgraphs of its own."""
+    return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+
+
+@pytest.mark.parametrize("budget", [None, "min"])
+@pytest.mark.parametrize("model, planned", [(Scaled.apply, True), (branches, False)])
+def test_what_the_backward_pass_alone_refers_to(model, planned, budget):
+    x = torch.tensor([0.5, 1.0, 2.0], requires_grad=True)
+    (expected,) = torch.autograd.grad(model(x).sum(), x)
+    with contextlib.nullcontext() if planned else pytest.warns(UserWarning, match="a subgraph"):
+        ours(lambda x: model(x), **({} if budget is None else {"budget": budget}))(x).sum().backward()
+    assert remat.torch.last_report()["planned"] == planned
+    torch.testing.assert_close(x.grad, expected)
+
+
+@pytest.mark.parametrize("budget, planned", [("100%", True), ("min", True), ("min", False)])
+def test_a_graph_may_be_retained(monkeypatch, budget, planned):
+    """Inductor's code writes into saved tensors; with a budget it is compiled before it is known whether they are
+    wanted once more.
+    """
+    if not planned:
+        monkeypatch.setattr(inductor, "_reads_overwritten", lambda halves: True)
+    model = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(8, 8), nn.Tanh())))
+    x, expected = torch.randn(5, 8), copy.deepcopy(model)
+    for run in (ours(model, budget=budget), expected):
+        for retained in (1, 0, 2):  # that it was not the first time is no reason to refuse it
+            loss = run(x).square().sum()
+            for _ in range(retained):
+                loss.backward(retain_graph=True)
+            loss.backward()
+    for mine, eagers in zip(model.parameters(), expected.parameters()):
+        torch.testing.assert_close(mine.grad, eagers.grad)
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_code_that_was_read_is_what_is_compiled(monkeypatch, lost):
     """And is written again where it was of another half."""

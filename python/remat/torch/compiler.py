@@ -46,16 +46,6 @@ class _Plan(NamedTuple):
     solution: Solution
 
 
-def _donate_nothing() -> None:
-    """Eager kernels write into no saved tensor, so a graph may be differentiated again (retain_graph); torch would
-    refuse it for those that a backward pass may reuse.
-    """
-    context = TracingContext.try_get()
-    donated = getattr(context.fw_metadata if context else None, "bw_donated_idxs", None)
-    if donated:
-        donated.clear()  # the list that torch looks at
-
-
 def _symbols(values: Sequence[Any]) -> Dict[Any, Tuple[int, Optional[int]]]:
     """Where the size of each symbol is found among arguments: argument and dimension, or the argument itself."""
     found: Dict[Any, Tuple[int, Optional[int]]] = {}
@@ -190,7 +180,7 @@ class PlannedGraph:
 
     def _function(self, module: fx.GraphModule, _inputs: Any) -> Any:
         """A module as a function of a boxed list."""
-        _donate_nothing()
+        inductor.take_donated()  # eager kernels write into no saved tensor
         return self._tracked(lower.compile_boxed(module), module.meta)
 
     def _tracked(self, run: Callable[[List[Any]], Any], meta: Dict[str, Any]) -> Any:

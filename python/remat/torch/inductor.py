@@ -35,6 +35,7 @@ from unittest import mock
 
 import torch
 from torch import fx
+from torch._guards import TracingContext
 
 from .. import core
 from ..errors import BudgetError, Error
@@ -559,6 +560,8 @@ def compile_module(
         drafted = reading.compiling(meta.pop("remat_draft", None), half, example_inputs, "remat_tangents" in meta)
         with _settings(), _as_planned(meta) if "remat_token" in meta else contextlib.nullcontext(), drafted:
             code = compile_fx_inner(half, example_inputs, **more)
+        if settings.budget is not None and more.get("is_backward") and hasattr(code, "current_callable"):
+            code.current_callable = _retaining(code.current_callable, take_donated())
         if "remat_token" in meta:
             device = next(
                 (
@@ -584,6 +587,41 @@ def compile_module(
             inner_compile=inner,
             config_patches={**settings.inductor, "custom_partitioner_fn": _partitioner(partition)},
         )
+
+
+def take_donated() -> List[int]:
+    """Places of the saved tensors that a backward half may write into. Torch would refuse to differentiate the graph
+    again (retain_graph) for them; it does not any more.
+    """
+    context = TracingContext.try_get()
+    places = getattr(context.fw_metadata if context else None, "bw_donated_idxs", None) or []
+    found = list(places)
+    places.clear()  # the list that torch looks at
+    return found
+
+
+def _retaining(run: Callable[[List[Any]], Any], donated: Sequence[int]) -> Callable[[List[Any]], Any]:
+    """Runs a backward half on copies of what it may write into, where the graph is retained. Torch compiles the half
+    when it first runs, and knows by then; with a budget it is compiled before.
+    """
+    if not donated:
+        return run
+
+    def retaining(args: List[Any]) -> Any:
+        if torch._C._autograd._get_current_graph_task_keep_graph():
+            for place in donated:
+                args[place] = _copy_of(args[place])
+        return run(args)
+
+    boxed: Any = retaining
+    boxed._boxed_call = True
+    return boxed
+
+
+def _copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    """With the same strides, and elements that share a place, if there are any."""
+    copy = tensor.untyped_storage().clone()
+    return tensor.new_empty(0).set_(copy, tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 @contextlib.contextmanager

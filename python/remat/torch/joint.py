@@ -273,6 +273,8 @@ def device_of(node: fx.Node) -> Optional[torch.device]:
 
 
 def storage_key(tensor: torch.Tensor) -> int:
+    if tensor.layout is not torch.strided:
+        raise Unsupported(f"tensors with layout {tensor.layout}")
     return tensor.untyped_storage()._cdata
 
 

@@ -130,7 +130,12 @@ def stitched(fw: fx.GraphModule, bw: fx.GraphModule, num_fwd_outputs: int) -> fx
     ]
     graph.output(tuple(results)).meta["desc"] = described[0][:num_fwd_outputs] + described[1]
     _tangents_behind_primals(graph)
-    return fx.GraphModule(fw, graph, "Stitched")
+    held = {
+        node.target: operator.attrgetter(node.target)(module)
+        for module in (fw, bw)
+        for node in module.graph.find_nodes(op="get_attr")
+    }
+    return fx.GraphModule(held, graph, "Stitched")
 
 
 def _arguments(saved: Sequence[Any], bw: fx.GraphModule) -> Dict[fx.Node, fx.Node]:
