@@ -7,8 +7,8 @@
 
 #include "api/answer.h"
 #include "graph/schedule.h"
+#include "plan/bound/gate_prices.h"
 #include "plan/bound/order_bound.h"
-#include "plan/bound/walls.h"
 #include "sim/codes.h"
 #include "verify/verify.h"
 
@@ -135,18 +135,18 @@ static remat_status try_walls(remat_ctx *ctx, const remat_graph *g, const rm_bou
                               const rm_normal *nm, const uint32_t *order,
                               const rm_proof_hints *hints, rm_proof *proof)
 {
-    const rm_walls_question about = {.budget_bytes = question->budget_bytes,
-                                     .order = order,
-                                     .flow = &proof->certificate,
-                                     .other = hints->walls,
-                                     .enough = hints->plan_cost - g->total_cost,
-                                     .most_work = hints->walls_work};
+    const rm_gate_question about = {.budget_bytes = question->budget_bytes,
+                                    .order = order,
+                                    .flow = &proof->certificate,
+                                    .other = hints->walls,
+                                    .enough = hints->plan_cost - g->total_cost,
+                                    .most_work = hints->walls_work};
     rm_certificate found;
     int64_t cost;
     if (!(ctx->options.bound_rules & REMAT_BOUND_WALLS)) return REMAT_OK;
     if (question->fetches || question->budget_bytes < 0 || proof->cost >= hints->plan_cost)
         return REMAT_OK;
-    TRY(rm_walls_find(ctx, nm, &about, &found));
+    TRY(rm_gate_prices_find(ctx, nm, &about, &found));
     if (found.scale == 0) return REMAT_OK;
     TRY(verify_certificate(ctx, g, question, &found, &cost));
     if (cost <= proof->cost) return REMAT_OK;

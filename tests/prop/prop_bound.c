@@ -13,8 +13,8 @@
 #include "check.h"
 #include "order_brute.h"
 #include "plan/bound/gaps.h"
+#include "plan/bound/gate_prices.h"
 #include "plan/bound/prove.h"
-#include "plan/bound/walls.h"
 #include "random_graph.h"
 #include "verify/verify.h"
 
@@ -206,12 +206,13 @@ static void try_walls(bed *b, bool any_order, int64_t least, int64_t flow)
     CHECK(rm_order_bound_find(b->ctx, &b->nm, b->budget, b->order, &options, &gaps) == REMAT_OK,
           "%s", remat_ctx_error(b->ctx));
     if (!gaps.feasible) return;
-    const rm_walls_question about = {.budget_bytes = b->budget,
-                                     .order = any_order ? NULL : b->order,
-                                     .flow = &gaps.certificate,
-                                     .enough = RM_MAX_SUM, /* it tries to prove too much */
-                                     .most_work = 300000};
-    CHECK(rm_walls_find(b->ctx, &b->nm, &about, &x) == REMAT_OK, "%s", remat_ctx_error(b->ctx));
+    const rm_gate_question about = {.budget_bytes = b->budget,
+                                    .order = any_order ? NULL : b->order,
+                                    .flow = &gaps.certificate,
+                                    .enough = RM_MAX_SUM, /* it tries to prove too much */
+                                    .most_work = 300000};
+    CHECK(rm_gate_prices_find(b->ctx, &b->nm, &about, &x) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
     if (x.scale == 0) return;
     CHECK(rm_verify_bound(b->ctx, b->graph, &question, &x, &cost, &v) == REMAT_OK && v.valid,
           "walls: %s", v.reason);
