@@ -24,7 +24,7 @@
 enum {
     WORK_AN_EDGE = 1000,  /* operations, at least, where no limit is set */
     END_NS_AN_EDGE = 600, /* what the end takes */
-    LEAST_WALLS_WORK = RM_SECOND / 100,
+    LEAST_WALLS_WORK = RM_SECOND / 500,
     LAST_NS = 50000000, /* for the end, whatever the limits; most graphs take a few milliseconds */
     LARGE = 100000      /* ops; the end of larger graphs takes longer than that */
 };
@@ -101,7 +101,7 @@ static remat_status check_proof(remat_ctx *ctx, const rm_proof *proof, const rem
                    s->strategy, proof->feasible ? proof->cost : RM_MAX_SUM, s->cost);
 }
 
-/* A quarter of what planning took, and a few milliseconds even if that was nothing. */
+/* A quarter of what planning took, and two milliseconds even if that was nothing. */
 static int64_t walls_work(const remat_ctx *ctx, const remat_summary *s)
 {
     const int64_t quarter = s->work * (RM_WORK_UNIT / 4);
