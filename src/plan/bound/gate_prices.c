@@ -49,7 +49,7 @@ static bool find_gates(pricing *p, uint32_t *n_gates)
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_sites; i++) {
         const double amount = p->price[i] * (double)p->walls.scale;
-        const int64_t price = amount < (double)RM_MOST_AMOUNT ? (int64_t)amount : RM_MOST_AMOUNT;
+        const int64_t price = amount < (double)RM_MOST_PRICE ? (int64_t)amount : RM_MOST_PRICE;
         if (price <= 0 || p->walls.room[p->site[i]] < 0) continue;
         uint32_t at = n;
         while (at > 0 && p->gates[at - 1].position >= p->site[i]) at--;

@@ -6,10 +6,13 @@
 
 enum { RM_MOST_GATES = 24 };
 #define RM_MOST_AMOUNT ((int64_t)1 << 60) /* that a way takes, in cost units / scale */
+/* Of a byte, in cost units / scale. The prices of all gates sum up to less than 2^62, or the
+ * verifier would refuse them. */
+#define RM_MOST_PRICE ((int64_t)1 << 57)
 
 typedef struct rm_gate {
     uint32_t position;
-    int64_t price; /* of a byte, in cost units / scale: 1 .. RM_MOST_AMOUNT */
+    int64_t price; /* of a byte, in cost units / scale: 1 .. RM_MOST_PRICE */
 } rm_gate;
 
 typedef struct rm_way { /* into a wall */
