@@ -22,6 +22,7 @@
 #include "verify/court.h"
 
 enum { MOST_GATES = 64, MOST_WORK = 1 << 30 };
+const char rm_too_long_to_check[] = "the certificate takes too long to check";
 
 typedef struct way { /* into a wall */
     bool is_run;
@@ -476,7 +477,7 @@ static bool raise_walls(walls *w, uint32_t store, uint32_t first, uint32_t last)
 {
     while (!is_there(w, store, first, last)) {
         if (w->work > MOST_WORK)
-            return rm_blame(w->c->verdict, REMAT_NONE, "the certificate takes too long to check");
+            return rm_blame(w->c->verdict, REMAT_NONE, "%s", rm_too_long_to_check);
         w->stamp++;
         w->n_wall = 0;
         for (uint32_t t = first; t <= last; t++) add_to_wall(w, spot_of(w, store, t));
