@@ -258,8 +258,8 @@ static void find_turns_in_any_order(walls *w)
 
 /* ---- what the ways take ---- */
 
-/* What the budget leaves at the first run of a gate; less than 0: it does not fit. marks: by
- * storage. */
+/* What the budget leaves at the first run of a gate; less than 0: it does not fit. touched:
+ * by storage. */
 static int64_t room_at(const walls *w, uint32_t gate, uint8_t *touched)
 {
     const remat_graph *g = w->c->g;

@@ -431,6 +431,18 @@ static void changed_certificates(void **state)
     remat_graph_free(b.graph);
 }
 
+static void refuse_many_prices(const bed *b, rm_certificate *c)
+{
+    rm_price many[65], *few = c->prices;
+    const size_t n = c->n_prices;
+    for (uint32_t i = 0; i < RM_LEN(many); i++) many[i] = (rm_price){i, 1};
+    c->prices = many;
+    c->n_prices = RM_LEN(many);
+    assert_false(is_proved(b));
+    c->prices = few;
+    c->n_prices = n;
+}
+
 /* Prices alone: what is changed is refused, or proves another number. */
 static void changed_walls(void **state)
 {
@@ -464,14 +476,7 @@ static void changed_walls(void **state)
         c->heirs = &heir;
         REFUSED(b, c->n_heirs, 1);
         c->heirs = none;
-        rm_price many[65], *few = c->prices;
-        for (uint32_t i = 0; i < RM_LEN(many); i++) many[i] = (rm_price){i, 1};
-        const size_t n = c->n_prices;
-        c->prices = many;
-        c->n_prices = RM_LEN(many);
-        assert_false(is_proved(&b));
-        c->prices = few;
-        c->n_prices = n;
+        refuse_many_prices(&b, c);
     }
     assert_true(is_proved(&b));
     remat_plan_free(b.plan);

@@ -8,11 +8,11 @@
  * give it to another gate, to price a new gate, and to move a gate to one nearby. The gates that it
  * chooses among are those that the flow bound's prices gather at, and where most is needed or in
  * memory. Two walks take a third of the work each, one from prices that are known (the flow
- * bound's, or those of a bound by walls for a similar question), one from none; the better of the
- * two goes on.
+ * bound's, or those of a bound for a similar question), one from none; the better of the two goes
+ * on.
  *
  * Invariant: all that is random comes from a seed that is always the same, so a bound depends on
- * plan and work alone. Cost: the limit of work. */
+ * plan and work alone. Cost: the limit of work; the last trial may pass it. */
 #include "plan/bound/gate_prices.h"
 
 #include <stdlib.h>
@@ -102,8 +102,8 @@ static remat_status read_prices(pricing *p, const rm_certificate *x, double *pri
     return REMAT_OK;
 }
 
-/* Gates at the certificate's prices: those of another bound by walls as they are. The flow bound's
- * are many, so each part of their sum goes where most of it is. */
+/* Gates at the certificate's prices: those of a bound by walls as they are. A flow bound's are
+ * many, so each part of their sum goes where most of it is. */
 static remat_status add_sites_of(pricing *p, const rm_certificate *x)
 {
     double *price, sum = 0, part = 0;
