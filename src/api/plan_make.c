@@ -4,9 +4,9 @@
  * verifier's numbers and the planner's own is REMAT_E_BUG.
  *
  * One bound every plan gets for nothing: each op runs at least once, in any order. If the plan
- * costs more than that, it gets two from the flow (docs/bound.md), with their certificates: for
- * every order, and for its own. Where the least peak is asked for, or nothing was found, it is told
- * how low a peak can be (graph/least_peak.c). */
+ * costs more than that, it gets two from gaps or walls (docs/bound.md), with their certificates:
+ * for every order, and for its own. Where the least peak is asked for, or nothing was found, it is
+ * told how low a peak can be (graph/least_peak.c). */
 #include "api/plan_make.h"
 
 #include "api/plan_bound.h"

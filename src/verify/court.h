@@ -59,6 +59,19 @@ enum { RM_COURT_WORK = 64 };
 /* False: they took more, and the verdict says so. */
 bool rm_court_has_time(const rm_court *c);
 
+/* A view that costs nothing may run anywhere: it is no position. */
+bool rm_court_is_free_view(const remat_graph *g, uint32_t op);
+
+static inline void raise_to(uint32_t *x, uint32_t least)
+{
+    if (*x < least) *x = least;
+}
+
+static inline void lower_to(uint32_t *x, uint32_t most)
+{
+    if (*x > most) *x = most;
+}
+
 /* Is the storage made by an op, so that it can leave memory? */
 static inline bool rm_court_is_movable(const remat_graph *g, uint32_t root)
 {

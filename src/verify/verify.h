@@ -48,6 +48,9 @@ typedef struct rm_bound_case {
     int64_t bandwidth; /* of transfers, as the option */
 } rm_bound_case;
 
+/* Why a certificate is refused that may be right, but takes too long to check. */
+extern const char rm_too_long_to_check[];
+
 /* What the certificate proves: no schedule of the case costs less than *cost. A certificate without
  * prices proves what it costs to run every op once. If it breaks a rule, the verdict is invalid and
  * says why, and *cost is untouched. */

@@ -20,7 +20,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static bool is_free_view(const remat_graph *g, uint32_t op)
+bool rm_court_is_free_view(const remat_graph *g, uint32_t op)
 {
     if (g->cost[op] || g->workspace[op] || g->pinned[op] ||
         g->out_begin[op] == g->out_begin[op + 1])
@@ -28,16 +28,6 @@ static bool is_free_view(const remat_graph *g, uint32_t op)
     for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
         if (g->root[g->out[k]] == g->out[k]) return false;
     return true;
-}
-
-static void raise_to(uint32_t *x, uint32_t least)
-{
-    if (*x < least) *x = least;
-}
-
-static void lower_to(uint32_t *x, uint32_t most)
-{
-    if (*x > most) *x = most;
 }
 
 static remat_status add_gap(rm_court *c, uint32_t root, uint32_t from, uint32_t to, uint32_t due)
@@ -94,7 +84,7 @@ static remat_status find_order(rm_court *c)
         const uint32_t op = g->op_now[c->question->steps[i].index];
         if (ran[op]) continue;
         ran[op] = 1;
-        if (is_free_view(g, op)) continue;
+        if (rm_court_is_free_view(g, op)) continue;
         c->position[op] = c->n;
         c->op_at[c->n++] = op;
     }
@@ -163,7 +153,7 @@ static bool read_path(rm_court *c)
     for (size_t i = 0; i < x->n_prices; i++) {
         const uint32_t original = x->prices[i].op;
         const uint32_t op = original < g->n_original_ops ? g->op_now[original] : REMAT_NONE;
-        if (op == REMAT_NONE || is_free_view(g, op))
+        if (op == REMAT_NONE || rm_court_is_free_view(g, op))
             return rm_blame(c->verdict, REMAT_NONE, "the certificate's price %zu is for no op", i);
         c->position[op] = 0;
     }
@@ -230,7 +220,7 @@ static remat_status list_readers(rm_court *c, const window *w, audience *out)
     const remat_graph *g = c->g;
     TRY(RM_SCRATCH(c->ctx, out->items, (size_t)g->n_in + g->n_outputs + g->n_values));
     for (uint32_t op = 0; op < g->n_ops; op++) {
-        if (is_free_view(g, op)) continue;
+        if (rm_court_is_free_view(g, op)) continue;
         for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
             if (rm_court_is_movable(g, g->root[g->in[k]]))
                 out->items[out->n++] = (reader){g->root[g->in[k]], w[op]};

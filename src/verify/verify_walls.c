@@ -21,7 +21,8 @@
 
 #include "verify/court.h"
 
-enum { MOST_GATES = 64, MOST_WORK = 1 << 30 };
+enum { MOST_GATES = 64, MOST_WORK = 1 << 29 };
+const char rm_too_long_to_check[] = "the certificate takes too long to check";
 
 typedef struct way { /* into a wall */
     bool is_run;
@@ -59,16 +60,6 @@ typedef struct walls {
 static uint32_t spot_of(const walls *w, uint32_t store, uint32_t turn)
 {
     return store * w->n_turns + turn;
-}
-
-static bool is_free_view(const remat_graph *g, uint32_t op)
-{
-    if (g->cost[op] || g->workspace[op] || g->pinned[op] ||
-        g->out_begin[op] == g->out_begin[op + 1])
-        return false;
-    for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
-        if (g->root[g->out[k]] == g->out[k]) return false;
-    return true;
 }
 
 /* ---- storages ---- */
@@ -110,7 +101,7 @@ static remat_status list_touched(walls *w)
     for (uint32_t op = 0; op < g->n_ops; op++) {
         w->in.begin[op + 1] = w->in.begin[op];
         w->out.begin[op + 1] = w->out.begin[op];
-        if (is_free_view(g, op)) continue;
+        if (rm_court_is_free_view(g, op)) continue;
         for (uint32_t k = g->out_begin[op]; k < g->out_begin[op + 1]; k++)
             if (g->root[g->out[k]] == g->out[k])
                 add_once(&w->out, op, w->store[g->out[k]], seen_out);
@@ -152,12 +143,12 @@ static remat_status find_ranks(walls *w)
             if (c->question->steps[i].kind != REMAT_RUN) continue;
             op = g->op_now[c->question->steps[i].index];
         }
-        if (w->rank[op] != REMAT_NONE || is_free_view(g, op)) continue;
+        if (w->rank[op] != REMAT_NONE || rm_court_is_free_view(g, op)) continue;
         w->rank[op] = w->n_order;
         w->order[w->n_order++] = op;
     }
     for (uint32_t op = 0; op < g->n_ops; op++)
-        if (w->rank[op] == REMAT_NONE && !is_free_view(g, op))
+        if (w->rank[op] == REMAT_NONE && !rm_court_is_free_view(g, op))
             rm_blame(c->verdict, REMAT_NONE, "op %" PRIu32 " never runs", g->op_original[op]);
     return REMAT_OK;
 }
@@ -207,16 +198,6 @@ static void find_turns_in_order(walls *w)
     }
 }
 
-static void raise_to(uint32_t *x, uint32_t least)
-{
-    if (*x < least) *x = least;
-}
-
-static void lower_to(uint32_t *x, uint32_t most)
-{
-    if (*x > most) *x = most;
-}
-
 /* From dependencies alone: an op runs behind what it depends on. Pinned ops run in the graph's
  * order. */
 static void find_turns_in_any_order(walls *w)
@@ -257,8 +238,8 @@ static void find_turns_in_any_order(walls *w)
 
 /* ---- what the ways take ---- */
 
-/* What the budget leaves at the first run of a gate; less than 0: it does not fit. marks: by
- * storage. */
+/* What the budget leaves at the first run of a gate; less than 0: it does not fit. touched:
+ * by storage. */
 static int64_t room_at(const walls *w, uint32_t gate, uint8_t *touched)
 {
     const remat_graph *g = w->c->g;
@@ -476,7 +457,7 @@ static bool raise_walls(walls *w, uint32_t store, uint32_t first, uint32_t last)
 {
     while (!is_there(w, store, first, last)) {
         if (w->work > MOST_WORK)
-            return rm_blame(w->c->verdict, REMAT_NONE, "the certificate takes too long to check");
+            return rm_blame(w->c->verdict, REMAT_NONE, "%s", rm_too_long_to_check);
         w->stamp++;
         w->n_wall = 0;
         for (uint32_t t = first; t <= last; t++) add_to_wall(w, spot_of(w, store, t));

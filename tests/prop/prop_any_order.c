@@ -8,6 +8,8 @@
  * - The search in one order (prove.c) likewise, among the schedules with a random order.
  * - What strategy exact says is true: "optimal" in any order and in the plan's own, "infeasible",
  *   and every bound. It proves all that the search can. It is never worse than auto.
+ * - What walls prove, of random prices and of the solver's, is not above the optimum, in any order
+ *   and in a random one. Here views may be stale, which prop_bound.c's brute force leaves out.
  *
  * Usage: prop_any_order N SEED. A failure prints the seed of its graph: prop_any_order 1 SEED runs
  * that one alone. */
@@ -16,15 +18,18 @@
 #include "check.h"
 #include "order_brute.h"
 #include "plan/bound/any_order.h"
+#include "plan/bound/gate_prices.h"
 #include "random_graph.h"
+#include "random_walls.h"
 #include "schedule_brute.h"
 #include "sim/codes.h"
+#include "verify/verify.h"
 
-enum { MOST_OPS = 9, MOST_VALUES = 10, WORK = 16000 };
+enum { MOST_OPS = 9, MOST_VALUES = 10, WORK = 16000, WALLS_WORK = 200000, CHANGES = 12 };
 
 static int64_t n_in_place, n_budgets, n_infeasible, n_beyond_need, n_above_first_runs,
     n_other_order, n_stopped, n_two_instances, n_cheaper_with_two, n_any, n_fixed, n_open,
-    n_better_than_auto;
+    n_better_than_auto, n_walls[2], n_walls_tight[2];
 
 /* ---- graphs ---- */
 
@@ -34,7 +39,7 @@ static remat_graph *view_graph(remat_ctx *ctx, random_source *r)
 {
     remat_builder *b = remat_builder_new(ctx, "views");
     uint32_t values[16], n_values = 0;
-    const uint32_t n_ops = 4 + random_below(r, 4);
+    const uint32_t n_ops = 4 + random_below(r, 4), pins = random_chance(r, 30) ? 40 : 8;
     for (uint32_t i = 0; i < n_ops; i++) {
         uint32_t in[2], out[2], n_in = 0, n_out = 0, op;
         const uint32_t n_read = n_values ? random_below(r, 3) : 0;
@@ -50,7 +55,7 @@ static remat_graph *view_graph(remat_ctx *ctx, random_source *r)
         remat_builder_op_set(b, op, REMAT_OP_COST, random_below(r, 6));
         if (random_chance(r, 30))
             remat_builder_op_set(b, op, REMAT_OP_WORKSPACE, random_below(r, 7));
-        if (random_chance(r, 8)) remat_builder_op_set(b, op, REMAT_OP_PINNED, 1);
+        if (random_chance(r, pins)) remat_builder_op_set(b, op, REMAT_OP_PINNED, 1);
         for (uint32_t k = 0; k < n_out; k++) values[n_values++] = out[k];
     }
     for (uint32_t i = 0; i < n_values; i++)
@@ -143,6 +148,61 @@ static void compare_searches(bed *b, random_source *r)
           "below %" PRId64 ": found %" PRId64 ", optimum %" PRId64, below, started.cost, b->least);
 }
 
+/* ---- walls ---- */
+
+/* What the certificate proves is not above the optimum. Answers it; -1: it is refused. */
+static int64_t proved_by(bed *b, const rm_bound_case *question, const rm_certificate *x,
+                         int64_t least)
+{
+    remat_verdict v = REMAT_VERDICT_INIT;
+    int64_t cost = 0;
+    CHECK(rm_verify_bound(b->ctx, b->graph, question, x, &cost, &v) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
+    if (!v.valid) return -1;
+    CHECK(cost <= least, "walls %s prove %" PRId64 ", optimum %" PRId64 " at %" PRId64,
+          question->steps ? "in order" : "in any order", cost, least, b->budget);
+    n_walls[!question->steps] += cost > b->graph->total_cost;
+    n_walls_tight[!question->steps] += cost > b->graph->total_cost && cost == least;
+    return cost;
+}
+
+/* From random prices, as high as changes lead. */
+static void climb_walls(bed *b, random_source *r, const rm_bound_case *question, int64_t least)
+{
+    rm_price best[MOST_OPS], prices[MOST_OPS];
+    rm_certificate x = random_walls(b->ctx, b->graph, r, !question->steps, best);
+    int64_t proved = proved_by(b, question, &x, least);
+    for (int i = 0; i < CHANGES && proved >= 0; i++) {
+        rm_certificate changed = x;
+        memcpy(prices, best, sizeof prices);
+        changed.prices = prices;
+        random_walls_change(&changed, r);
+        const int64_t cost = proved_by(b, question, &changed, least);
+        if (cost < proved) continue;
+        proved = cost;
+        memcpy(best, prices, sizeof best);
+        x.n_prices = changed.n_prices;
+    }
+}
+
+/* The solver's own prices, and random ones. steps: NULL: any order. */
+static void try_walls(bed *b, random_source *r, const remat_step *steps, size_t n_steps,
+                      const uint32_t *order, int64_t least)
+{
+    const rm_bound_case question = {steps, n_steps, b->budget, false, 0};
+    const rm_gate_question about = {.budget_bytes = b->budget,
+                                    .order = order,
+                                    .enough = RM_MAX_SUM, /* it tries to prove too much */
+                                    .most_work = WALLS_WORK};
+    rm_certificate x;
+    const rm_mark mark = rm_scratch_mark(b->ctx);
+    CHECK(rm_gate_prices_find(b->ctx, &b->nm, &about, &x) == REMAT_OK, "%s",
+          remat_ctx_error(b->ctx));
+    if (x.scale) CHECK(proved_by(b, &question, &x, least) >= 0, "the solver's walls are refused");
+    for (int i = 0; i < 4; i++) climb_walls(b, r, &question, least);
+    rm_scratch_release(b->ctx, mark);
+}
+
 /* ---- the search in one order ---- */
 
 /* The cheapest schedule with the order of first runs of these steps. */
@@ -181,6 +241,7 @@ static void compare_in_order(bed *b, random_source *r)
     CHECK(rm_prove(b->ctx, &b->nm, &goal, &codes, &proved) == REMAT_OK, "%s",
           remat_ctx_error(b->ctx));
     rm_limits_end(b->ctx);
+    try_walls(b, r, s.steps, s.n_steps, order, least);
     rm_scratch_release(b->ctx, mark);
     const int64_t cost = measured(b, &codes, proved.cost, b->exact);
     CHECK(proved.bound <= optimum && (!b->exact || proved.bound == optimum),
@@ -265,6 +326,7 @@ static void compare(bed *b, random_source *r)
     n_above_first_runs += b->least != BRUTE_NO_SCHEDULE && b->least > b->graph->total_cost;
     compare_searches(b, r);
     compare_in_order(b, r);
+    try_walls(b, r, NULL, 0, NULL, b->least);
     if (random_chance(r, 50)) compare_plans(b, r); /* these take longest */
 }
 
@@ -322,6 +384,12 @@ int main(int argc, char **argv)
            ", that fit and are cheaper %" PRId64 "\n",
            n_any, n_fixed, n_open, n_better_than_auto, n_stopped, n_two_instances,
            n_cheaper_with_two);
+    for (int any = 0; any < 2; any++)
+        printf("walls %s: %" PRId64 " certificates above the first runs, %" PRId64
+               " of them the optimum\n",
+               any ? "in any order" : "in an order", n_walls[any], n_walls_tight[any]);
+    if (n >= 1000 && (!n_walls_tight[0] || !n_walls_tight[1]))
+        return printf("no walls proved an optimum: this tests nothing\n"), 1;
     if (n >= 1000 && (!n_in_place || !n_beyond_need || !n_above_first_runs || !n_stopped ||
                       !n_two_instances || !n_other_order || !n_cheaper_with_two))
         return printf("a case that never occurs: this tests nothing\n"), 1;

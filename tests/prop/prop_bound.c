@@ -16,6 +16,7 @@
 #include "plan/bound/gate_prices.h"
 #include "plan/bound/prove.h"
 #include "random_graph.h"
+#include "random_walls.h"
 #include "verify/verify.h"
 
 #define NOTHING NULL, 0
@@ -337,28 +338,6 @@ static rm_certificate random_certificate(bed *b, random_source *r, bool any_orde
     return x;
 }
 
-/* Prices at some ops, few of them. In any order they are mostly a path; others are refused. Costs
- * are 1 to 9 for some bytes. */
-static rm_certificate random_walls(bed *b, random_source *r, bool any_order, rm_price *prices)
-{
-    const remat_graph *g = b->graph;
-    rm_certificate x = {.scale = 1 + random_below(r, 6), .walls = true, .prices = prices};
-    const uint32_t percent = 10 + random_below(r, 50), strangers = random_chance(r, 50) ? 5 : 40;
-    uint8_t *behind = rm_scratch(b->ctx, g->n_ops, 1); /* depends on the last gate */
-    for (uint32_t op = 0; op < g->n_ops; op++) {
-        bool fits = x.n_prices == 0 || !any_order || random_chance(r, strangers);
-        for (uint32_t k = g->in_begin[op]; k < g->in_begin[op + 1]; k++)
-            behind[op] |= g->producer[g->in[k]] != REMAT_NONE && behind[g->producer[g->in[k]]];
-        fits |= behind[op];
-        if (!fits || !random_chance(r, percent)) continue;
-        if (any_order) memset(behind, 0, g->n_ops);
-        behind[op] = 1;
-        prices[x.n_prices++] =
-            (rm_price){g->op_original[op], 1 + random_below(r, random_chance(r, 30) ? 30 : 6)};
-    }
-    return x;
-}
-
 /* What the certificate proves if nothing stands in. */
 static int64_t cost_without_heirs(bed *b, const rm_bound_case *question, rm_certificate x)
 {
@@ -437,7 +416,7 @@ static void try_random_certificates(bed *b, random_source *r, bool any_order, in
         n_random_by_heirs += any_order && cost > cost_without_heirs(b, &question, x);
     }
     for (int i = 0; i < 20; i++) {
-        const rm_certificate x = random_walls(b, r, any_order, prices);
+        const rm_certificate x = random_walls(b->ctx, b->graph, r, any_order, prices);
         remat_verdict v = REMAT_VERDICT_INIT;
         int64_t cost = 0;
         CHECK(rm_verify_bound(b->ctx, b->graph, &question, &x, &cost, &v) == REMAT_OK, "%s",

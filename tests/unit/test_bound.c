@@ -431,6 +431,18 @@ static void changed_certificates(void **state)
     remat_graph_free(b.graph);
 }
 
+static void refuse_many_prices(const bed *b, rm_certificate *c)
+{
+    rm_price many[65], *few = c->prices;
+    const size_t n = c->n_prices;
+    for (uint32_t i = 0; i < RM_LEN(many); i++) many[i] = (rm_price){i, 1};
+    c->prices = many;
+    c->n_prices = RM_LEN(many);
+    assert_false(is_proved(b));
+    c->prices = few;
+    c->n_prices = n;
+}
+
 /* Prices alone: what is changed is refused, or proves another number. */
 static void changed_walls(void **state)
 {
@@ -464,14 +476,7 @@ static void changed_walls(void **state)
         c->heirs = &heir;
         REFUSED(b, c->n_heirs, 1);
         c->heirs = none;
-        rm_price many[65], *few = c->prices;
-        for (uint32_t i = 0; i < RM_LEN(many); i++) many[i] = (rm_price){i, 1};
-        const size_t n = c->n_prices;
-        c->prices = many;
-        c->n_prices = RM_LEN(many);
-        assert_false(is_proved(&b));
-        c->prices = few;
-        c->n_prices = n;
+        refuse_many_prices(&b, c);
     }
     assert_true(is_proved(&b));
     remat_plan_free(b.plan);
@@ -496,7 +501,65 @@ static void made_again_and_lost_again(void **state)
     remat_graph_free(graph);
 }
 
-/* The same for the bound of every order: prices on a path of dependencies. */
+/* A forward and a backward row of n ops: all values of one byte, all ops of this cost. */
+static remat_graph *dear_chain(remat_ctx *ctx, uint32_t n, int64_t cost)
+{
+    remat_builder *b = remat_builder_new(ctx, "dear");
+    uint32_t forward[32], in[3], gradient = REMAT_NONE;
+    assert_true(n <= RM_LEN(forward));
+    for (uint32_t i = 0; i < n; i++) {
+        forward[i] = remat_builder_value(b, NULL, 1);
+        op(b, NULL, cost, i ? &forward[i - 1] : NULL, i ? 1 : 0, &forward[i], 1);
+    }
+    for (uint32_t i = n; i-- > 0;) {
+        const uint32_t made = remat_builder_value(b, NULL, 1);
+        uint32_t n_in = 0;
+        in[n_in++] = forward[i];
+        if (i > 0) in[n_in++] = forward[i - 1];
+        if (gradient != REMAT_NONE) in[n_in++] = gradient;
+        op(b, NULL, cost, in, n_in, &made, 1);
+        gradient = made;
+    }
+    remat_builder_output(b, gradient);
+    return finish(ctx, b);
+}
+
+/* Where there is no room, a price may be as high as one likes. Few bytes and large costs make
+ * prices high, and the verifier refuses those that sum up to 2^62. */
+static void bytes_that_are_dear(void **state)
+{
+    remat_ctx *ctx = *state;
+    for (uint32_t n = 9; n < 14; n += 3)
+        for (int shift = 21; shift < 54; shift += 16) {
+            remat_graph *graph = dear_chain(ctx, n, INT64_C(1) << shift);
+            const remat_bound bound = bound_at(ctx, graph, 4, 63);
+            assert_int_equal(bound.need_bytes, 4);
+            assert_string_equal(bound.method, "walls");
+            remat_graph_free(graph);
+        }
+}
+
+/* No file has such a scale: its reader refuses them. */
+static void scale_of_walls(void **state)
+{
+    remat_ctx *ctx = *state;
+    remat_graph *graph = dear_chain(ctx, 9, 1);
+    rm_price price = {10, 1};
+    const int64_t wrong[] = {0, -1, INT64_MIN, RM_MAX_SUM, INT64_MAX};
+    const rm_bound_case question = {.budget_bytes = 4};
+    for (size_t i = 0; i < RM_LEN(wrong); i++) {
+        const rm_certificate x = {
+            .scale = wrong[i], .walls = true, .n_prices = 1, .prices = &price};
+        remat_verdict verdict = REMAT_VERDICT_INIT;
+        int64_t cost = 0;
+        OK(ctx, rm_verify_bound(ctx, graph, &question, &x, &cost, &verdict));
+        assert_false(verdict.valid);
+        assert_non_null(strstr(verdict.reason, "scale"));
+    }
+    remat_graph_free(graph);
+}
+
+/* As changed_certificates, for the bound of every order: prices on a path of dependencies. */
 static void changed_paths(void **state)
 {
     const bed b = make_plan(*state, "rotor", 15, "70%");
@@ -572,6 +635,8 @@ int main(void)
                                        WITH_CONTEXT(changed_certificates),
                                        WITH_CONTEXT(changed_walls),
                                        WITH_CONTEXT(made_again_and_lost_again),
+                                       WITH_CONTEXT(bytes_that_are_dear),
+                                       WITH_CONTEXT(scale_of_walls),
                                        WITH_CONTEXT(changed_paths),
                                        WITH_CONTEXT(branches_are_no_path)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,8 @@
  * give it to another gate, to price a new gate, and to move a gate to one nearby. The gates that it
  * chooses among are those that the flow bound's prices gather at, and where most is needed or in
  * memory. Two walks take a third of the work each, one from prices that are known (the flow
- * bound's, or those of a bound by walls for a similar question), one from none; the better of the
- * two goes on.
+ * bound's, or those of a bound for a similar question), one from none; the better of the two goes
+ * on.
  *
  * Invariant: all that is random comes from a seed that is always the same, so a bound depends on
  * plan and work alone. Cost: the limit of work. */
@@ -49,7 +49,7 @@ static bool find_gates(pricing *p, uint32_t *n_gates)
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_sites; i++) {
         const double amount = p->price[i] * (double)p->walls.scale;
-        const int64_t price = amount < (double)RM_MOST_AMOUNT ? (int64_t)amount : RM_MOST_AMOUNT;
+        const int64_t price = amount < (double)RM_MOST_PRICE ? (int64_t)amount : RM_MOST_PRICE;
         if (price <= 0 || p->walls.room[p->site[i]] < 0) continue;
         uint32_t at = n;
         while (at > 0 && p->gates[at - 1].position >= p->site[i]) at--;
@@ -102,8 +102,8 @@ static remat_status read_prices(pricing *p, const rm_certificate *x, double *pri
     return REMAT_OK;
 }
 
-/* Gates at the certificate's prices: those of another bound by walls as they are. The flow bound's
- * are many, so each part of their sum goes where most of it is. */
+/* Gates at the certificate's prices: those of a bound by walls as they are. A flow bound's are
+ * many, so each part of their sum goes where most of it is. */
 static remat_status add_sites_of(pricing *p, const rm_certificate *x)
 {
     double *price, sum = 0, part = 0;
@@ -289,6 +289,7 @@ remat_status rm_gate_prices_find(remat_ctx *ctx, const rm_normal *nm,
     *out = (rm_certificate){.scale = 0};
     if (!rm_walls_apply(nm, question->most_work, LEAST_TRIALS)) return REMAT_OK;
     TRY(rm_walls_begin(ctx, nm, question->budget_bytes, question->order, &p.walls));
+    p.walls.most_work = question->most_work;
     TRY(begin_walk(&p, &best));
     find_prices(&p, &best);
     rm_spend(ctx, p.walls.work);

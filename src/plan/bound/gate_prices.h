@@ -9,8 +9,8 @@
 typedef struct rm_gate_question {
     int64_t budget_bytes;
     const uint32_t *order; /* the normal graph's ops by first run; NULL: every order */
-    /* Prices to start from: of order_bound.h for the same question, and of a bound by walls for a
-     * similar one. NULL, or of scale 0: there are none. */
+    /* Prices to start from: of order_bound.h for the same question, and of a bound by walls or gaps
+     * for a similar one. NULL, or of scale 0: there are none. */
     const rm_certificate *flow, *other;
     int64_t enough;    /* what re-runs cost in a plan: no bound is higher */
     int64_t most_work; /* operations */

@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "plan/bound/path.h"
 
 enum {
@@ -297,7 +298,7 @@ static void begin_wall(rm_walls *w, uint32_t store, uint32_t first, uint32_t las
 static void raise_walls(rm_walls *w, uint32_t store, uint32_t first, uint32_t last)
 {
     w->breached = true;
-    while (!is_there(w, store, first, last)) {
+    while (!is_there(w, store, first, last) && w->work < w->most_work) {
         if (w->breached) begin_wall(w, store, first, last);
         int64_t least;
         size_t before;
@@ -336,6 +337,7 @@ double rm_walls_prove(rm_walls *w, const rm_gate *gates, uint32_t n)
     for (uint32_t s = 0; s < nm->n_stores; s++)
         if (nm->is_output[s]) raise_walls(w, s, w->n_turns - 1, w->n_turns - 1);
     raise_around_inputs(w, false); /* they know least: see verify_walls.c */
+    if (w->work >= w->most_work) return 0;
     double proved = (double)w->sum;
     for (uint32_t t = 0; t < n; t++)
         proved -= (double)gates[t].price * (double)w->room[gates[t].position];
@@ -364,7 +366,8 @@ remat_status rm_walls_begin(remat_ctx *ctx, const rm_normal *nm, int64_t budget_
                       .nm = nm,
                       .budget_bytes = budget_bytes,
                       .order = order,
-                      .scale = find_scale(nm)};
+                      .scale = find_scale(nm),
+                      .most_work = RM_NO_LIMIT};
     TRY(find_positions(out));
     TRY(find_room(out));
     return allocate(out);

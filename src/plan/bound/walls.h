@@ -6,10 +6,13 @@
 
 enum { RM_MOST_GATES = 24 };
 #define RM_MOST_AMOUNT ((int64_t)1 << 60) /* that a way takes, in cost units / scale */
+/* Of a byte, in cost units / scale. The prices of all gates sum up to less than 2^62, or the
+ * verifier would refuse them. */
+#define RM_MOST_PRICE ((int64_t)1 << 57)
 
 typedef struct rm_gate {
     uint32_t position;
-    int64_t price; /* of a byte, in cost units / scale: 1 .. RM_MOST_AMOUNT */
+    int64_t price; /* of a byte, in cost units / scale: 1 .. RM_MOST_PRICE */
 } rm_gate;
 
 typedef struct rm_way { /* into a wall */
@@ -28,7 +31,7 @@ typedef struct rm_walls { /* arrays live in scratch */
     uint32_t *rank;              /* by op: place in the order */
     int64_t *room;               /* by position */
     int64_t scale;
-    int64_t work; /* operations so far */
+    int64_t work, most_work; /* operations: so far; from then on no wall is raised */
     /* Of the gates at hand: */
     const rm_gate *gates;
     uint32_t n_turns;
@@ -54,7 +57,8 @@ bool rm_walls_apply(const rm_normal *nm, int64_t most_work, uint32_t trials);
 remat_status rm_walls_begin(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
                             const uint32_t *order, rm_walls *out);
 /* What re-runs cost at least, in cost units; 0 and less: the prices prove nothing. Gates are
- * ascending, at most RM_MOST_GATES, and where there is room. */
+ * ascending, at most RM_MOST_GATES, and where there is room. With too little work they prove
+ * nothing: the verifier would take as long. */
 double rm_walls_prove(rm_walls *w, const rm_gate *gates, uint32_t n);
 
 #endif
