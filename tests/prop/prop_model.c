@@ -255,6 +255,8 @@ static int64_t bytes_named(const remat_graph *graph, const naive_graph *ng, uint
 static void check_needs(remat_ctx *ctx, const remat_graph *graph, const naive_graph *ng)
 {
     uint32_t *values = malloc((ng->n_values + 1) * sizeof *values), n;
+    /* Walls are asked for nothing here, and take most of the time. */
+    CHECK(remat_ctx_set(ctx, "bound_rules", 31) == REMAT_OK, "%s", remat_ctx_error(ctx));
     for (int64_t offload = 0; offload < 2; offload++) {
         remat_info info = REMAT_INFO_INIT;
         CHECK(remat_ctx_set(ctx, "offload", offload) == REMAT_OK &&
@@ -281,6 +283,7 @@ static void check_needs(remat_ctx *ctx, const remat_graph *graph, const naive_gr
         }
     }
     CHECK(remat_ctx_set(ctx, "offload", 0) == REMAT_OK, "%s", remat_ctx_error(ctx));
+    CHECK(remat_ctx_set(ctx, "bound_rules", 63) == REMAT_OK, "%s", remat_ctx_error(ctx));
     free(values);
 }
 

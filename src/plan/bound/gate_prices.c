@@ -28,7 +28,8 @@ enum {
     SITES = 16,      /* where most is needed; and where most is in memory */
     ALL_SITES = FLOW_SITES + RM_MOST_GATES + 2 * SITES,
     LEAST_TRIALS = 20, /* if there is no work for so many, the graph is too large */
-    DRY = 1500         /* trials in a row that prove no more: it ends */
+    DRY_AN_OP = 10,
+    MOST_DRY = 1500 /* trials in a row that prove no more: a walk ends */
 };
 static const double wide = 1.4, narrow = 0.26; /* logarithms: by how much prices are scaled */
 static const double least_price = 0.03, most_price = 10; /* of new gates, in usual prices */
@@ -230,7 +231,9 @@ static remat_status begin_walk(pricing *p, prices *best)
 static void walk(pricing *p, int64_t most_work, rm_random *r, prices *best)
 {
     const double usual = usual_price(p), enough = (double)p->question->enough;
-    for (uint32_t dry = 0; dry < DRY && p->walls.work < most_work; dry++) {
+    const uint64_t dries = (uint64_t)DRY_AN_OP * p->walls.nm->n_ops;
+    const uint32_t most_dry = dries < MOST_DRY ? (uint32_t)dries : MOST_DRY;
+    for (uint32_t dry = 0; dry < most_dry && p->walls.work < most_work; dry++) {
         if (best->proved >= enough || rm_is_late(p->walls.ctx)) return;
         load(p, best);
         for (uint32_t n = 1 + rm_random_below(r, 2); n > 0; n--) change_price(p, usual, r);
