@@ -21,8 +21,9 @@
 #include "plan/bound/path.h"
 
 enum {
-    ROW = 32,       /* turns that a row of spots has room for: a power of two above RM_MOST_GATES */
-    WORK_A_SPOT = 2 /* operations to begin with */
+    ROW = 32, /* turns that a row of spots has room for: a power of two above RM_MOST_GATES */
+    MOST_OPS = 1 << 16, /* of larger graphs one trial takes seconds, and gigabytes */
+    WORK_A_SPOT = 2     /* operations to begin with */
 };
 
 /* Or an op in a turn. */
@@ -355,8 +356,8 @@ static int64_t find_scale(const rm_normal *nm)
 bool rm_walls_apply(const rm_normal *nm, int64_t most_work, uint32_t trials)
 {
     const int64_t a_trial = ((int64_t)nm->n_ops + nm->n_stores) * RM_MOST_GATES * WORK_A_SPOT;
-    return find_scale(nm) > 0 && a_trial <= most_work / trials && nm->n_ops <= UINT32_MAX / ROW &&
-           nm->n_stores <= UINT32_MAX / ROW;
+    return find_scale(nm) > 0 && a_trial <= most_work / trials && nm->n_ops <= MOST_OPS &&
+           nm->n_stores <= 2 * MOST_OPS;
 }
 
 remat_status rm_walls_begin(remat_ctx *ctx, const rm_normal *nm, int64_t budget_bytes,
